@@ -1,1 +1,14 @@
-//! To be written.
+//! Sagas for ordinary async functions.
+
+// The attributes write `::saga_core`; this lets them be used inside the crate as well.
+extern crate self as saga_core;
+
+#[doc(hidden)]
+pub mod __private;
+pub mod step;
+pub mod store;
+
+pub use step::{
+    CancelSignal, Classify, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext,
+    StepError, StepErrorKind, StepOptions,
+};
