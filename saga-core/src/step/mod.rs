@@ -35,14 +35,14 @@ mod undo;
 pub use self::{
     args::{Args, Outputs, States},
     classify::Classify,
-    codec::{Codec, CodecError, Payload, codec},
+    codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{
         Compensation, CompensationHandler, NoCompensation, Undo, UndoExternalFn, UndoTransactionFn,
     },
     context::{ContextParts, StepContext},
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
-    failure::{Failure, finish},
+    failure::{Failure, StepReturn, finish},
     handler::{BoxFuture, ExternalFn, Handler, Run, TransactionFn},
     options::StepOptions,
     output::Output,
