@@ -28,15 +28,7 @@ pub(crate) struct Options {
     pub(crate) group: Option<LitBool>,
 }
 
-const OF_STEP: &[&str] = &[
-    "compensate",
-    "no_compensation",
-    "retry",
-    "timeout",
-    "group",
-    "name",
-    "crate",
-];
+const OF_STEP: &[&str] = &["compensate", "no_compensation", "retry", "timeout", "group", "name", "crate"];
 const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
@@ -50,59 +42,37 @@ impl Options {
         };
         let list = List { known, owner };
         read(tokens, |input| {
-            list.read(input, errors, |option, input, errors| {
-                options.option(option, input, errors)
-            });
+            list.read(input, errors, |option, input, errors| options.option(option, input, errors));
         });
         options
     }
 
-    fn option(
-        &mut self,
-        option: &Ident,
-        input: ParseStream<'_>,
-        errors: &mut Errors,
-    ) -> syn::Result<()> {
+    fn option(&mut self, option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match option.to_string().as_str() {
             "compensate" => {
-                self.compensate = Some(value(
-                    option,
-                    "a function: `compensate = release_stock`",
-                    input,
-                )?);
+                self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
             }
             "no_compensation" => self.no_compensation = Some(option.clone()),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),
             "crate" => {
-                self.krate.given = Some(value(
-                    option,
-                    "a path: `crate = my_crate::saga_core`",
-                    input,
-                )?);
+                self.krate.given = Some(value(option, "a path: `crate = my_crate::saga_core`", input)?);
             }
             _ => self.retry(option, input, errors)?,
         }
         Ok(())
     }
 
-    fn retry(
-        &mut self,
-        option: &Ident,
-        input: ParseStream<'_>,
-        errors: &mut Errors,
-    ) -> syn::Result<()> {
+    fn retry(&mut self, option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         if !input.peek(token::Paren) {
-            let message = "write `retry(attempts = 8, base = \"100ms\", cap = \"30s\")`; each of the three may be left out";
+            let message =
+                "write `retry(attempts = 8, base = \"100ms\", cap = \"30s\")`; each of the three may be left out";
             return Err(syn::Error::new(option.span(), message));
         }
         let inner;
         parenthesized!(inner in input);
-        let list = List {
-            known: OF_RETRY,
-            owner: "`retry`",
-        };
+        let list = List { known: OF_RETRY, owner: "`retry`" };
         list.read(&inner, errors, |setting, input, errors| {
             match setting.to_string().as_str() {
                 "attempts" => self.attempts = attempts_value(setting, input, errors)?,
@@ -132,15 +102,10 @@ impl List {
         while !input.is_empty() {
             match input.call(Ident::parse_any) {
                 Err(error) => {
-                    errors.at_span(
-                        Rule::OptionForm,
-                        error.span(),
-                        format!("expected an option\n{}", self.remedy()),
-                    );
+                    errors.at_span(Rule::OptionForm, error.span(), format!("expected an option\n{}", self.remedy()));
                 }
                 Ok(name) if !self.known.contains(&name.to_string().as_str()) => {
-                    let message =
-                        format!("{} has no option `{name}`\n{}", self.owner, self.remedy());
+                    let message = format!("{} has no option `{name}`\n{}", self.owner, self.remedy());
                     errors.at(Rule::UnknownOption, &name, message);
                     skip(input);
                 }
@@ -171,11 +136,7 @@ impl List {
     }
 
     fn remedy(&self) -> String {
-        format!(
-            "help: the options of {} are `{}`",
-            self.owner,
-            self.known.join("`, `")
-        )
+        format!("help: the options of {} are `{}`", self.owner, self.known.join("`, `"))
     }
 }
 
@@ -197,11 +158,7 @@ fn skip(input: ParseStream<'_>) {
 }
 
 /// Reads `= value`.
-fn value<T: syn::parse::Parse>(
-    option: &Ident,
-    form: &str,
-    input: ParseStream<'_>,
-) -> syn::Result<T> {
+fn value<T: syn::parse::Parse>(option: &Ident, form: &str, input: ParseStream<'_>) -> syn::Result<T> {
     let message = format!("`{option}` takes {form}");
     if !input.peek(Token![=]) {
         return Err(syn::Error::new(option.span(), message));
@@ -210,9 +167,7 @@ fn value<T: syn::parse::Parse>(
     if input.is_empty() {
         return Err(syn::Error::new(option.span(), message));
     }
-    input
-        .parse()
-        .map_err(|error| syn::Error::new(error.span(), message))
+    input.parse().map_err(|error| syn::Error::new(error.span(), message))
 }
 
 fn duration_value(
@@ -221,11 +176,7 @@ fn duration_value(
     input: ParseStream<'_>,
     errors: &mut Errors,
 ) -> syn::Result<Option<(Duration, Span)>> {
-    let text: LitStr = value(
-        option,
-        &format!("a duration as text: `{option} = {example}`"),
-        input,
-    )?;
+    let text: LitStr = value(option, &format!("a duration as text: `{option} = {example}`"), input)?;
     let duration = duration::parse(&text.value());
     if duration.is_none() {
         let message = format!(
@@ -237,21 +188,11 @@ fn duration_value(
     Ok(duration.map(|duration| (duration, text.span())))
 }
 
-fn attempts_value(
-    option: &Ident,
-    input: ParseStream<'_>,
-    errors: &mut Errors,
-) -> syn::Result<Option<u32>> {
+fn attempts_value(option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option<u32>> {
     let number: LitInt = value(option, "a number: `attempts = 8`", input)?;
-    let attempts = number
-        .base10_parse::<u32>()
-        .ok()
-        .filter(|attempts| *attempts > 0);
+    let attempts = number.base10_parse::<u32>().ok().filter(|attempts| *attempts > 0);
     if attempts.is_none() {
-        let message = format!(
-            "`attempts` counts the first call too, so it is a number from 1 to {}",
-            u32::MAX
-        );
+        let message = format!("`attempts` counts the first call too, so it is a number from 1 to {}", u32::MAX);
         errors.at(Rule::Attempts, &number, message);
     }
     Ok(attempts)

@@ -14,9 +14,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
         "h" => 3_600_000,
         _ => return None,
     };
-    number
-        .checked_mul(millis_of_unit)
-        .map(Duration::from_millis)
+    number.checked_mul(millis_of_unit).map(Duration::from_millis)
 }
 
 #[cfg(test)]
@@ -25,9 +23,7 @@ mod tests {
 
     #[test]
     fn a_whole_number_with_a_unit_is_a_duration() {
-        let check = |text, millis: Option<u64>| {
-            assert_eq!(parse(text), millis.map(Duration::from_millis), "{text}")
-        };
+        let check = |text, millis: Option<u64>| assert_eq!(parse(text), millis.map(Duration::from_millis), "{text}");
         check("0ms", Some(0));
         check("100ms", Some(100));
         check("10s", Some(10_000));

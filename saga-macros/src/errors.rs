@@ -14,21 +14,12 @@ pub(crate) struct Errors {
 
 impl Errors {
     pub(crate) fn new() -> Self {
-        Self {
-            found: Vec::new(),
-            read: false,
-        }
+        Self { found: Vec::new(), read: false }
     }
 
     /// Reports a broken rule at these tokens, all of which are underlined.
-    pub(crate) fn at(
-        &mut self,
-        rule: Rule,
-        tokens: impl ToTokens,
-        message: impl std::fmt::Display,
-    ) {
-        self.found
-            .push((rule, syn::Error::new_spanned(tokens, message)));
+    pub(crate) fn at(&mut self, rule: Rule, tokens: impl ToTokens, message: impl std::fmt::Display) {
+        self.found.push((rule, syn::Error::new_spanned(tokens, message)));
     }
 
     /// Reports a broken rule at a place.
@@ -49,10 +40,7 @@ impl Errors {
     /// The mistakes as `compile_error!`, each at its place.
     pub(crate) fn into_tokens(mut self) -> TokenStream {
         self.read = true;
-        self.found
-            .iter()
-            .map(|(_, error)| error.to_compile_error())
-            .collect()
+        self.found.iter().map(|(_, error)| error.to_compile_error()).collect()
     }
 
     /// The rules that were broken.
@@ -65,9 +53,6 @@ impl Errors {
 
 impl Drop for Errors {
     fn drop(&mut self) {
-        assert!(
-            self.read || std::thread::panicking(),
-            "mistakes were collected and never reported"
-        );
+        assert!(self.read || std::thread::panicking(), "mistakes were collected and never reported");
     }
 }

@@ -19,14 +19,8 @@ use crate::{
 pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
     let generics = Generics::new(model, options);
     let parts = match model.kind {
-        Kind::Step => [
-            step(model, options, &generics),
-            handler(model, options, &generics),
-        ],
-        Kind::Compensation => [
-            compensation(model, options, &generics),
-            undo_handler(model, options, &generics),
-        ],
+        Kind::Step => [step(model, options, &generics), handler(model, options, &generics)],
+        Kind::Compensation => [compensation(model, options, &generics), undo_handler(model, options, &generics)],
     };
     item(model, &generics, &parts)
 }
@@ -52,9 +46,7 @@ pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]
 pub(crate) fn value_type(krate: &Krate, returned: &Returned) -> Type {
     match returned {
         Returned::Result { value, .. } => (**value).clone(),
-        Returned::Alias(ty) => {
-            Type::Verbatim(quote!(<#ty as #krate::__private::StepReturn>::Value))
-        }
+        Returned::Alias(ty) => Type::Verbatim(quote!(<#ty as #krate::__private::StepReturn>::Value)),
         Returned::Other(_) => Type::Verbatim(quote!(())),
     }
 }
@@ -82,15 +74,9 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     let (compensation, undo) = match &options.compensate {
         Some(path) => {
             let undo = checks::undo(krate, path);
-            (
-                quote!(#path),
-                quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;),
-            )
+            (quote!(#path), quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;))
         }
-        None => (
-            quote!(#krate::__private::NoCompensation),
-            TokenStream::new(),
-        ),
+        None => (quote!(#krate::__private::NoCompensation), TokenStream::new()),
     };
     quote! {
         #[automatically_derived]
@@ -118,9 +104,9 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     } else {
         quote!(#krate::__private::Run::<#store, Self>::External(|__args, __input| #body))
     };
-    let compensated = options.compensate.as_ref().map(|_| {
-        quote!(<Self as #krate::__private::Step>::Compensation: #krate::__private::CompensationHandler<#store>)
-    });
+    let compensated = options.compensate.as_ref().map(
+        |_| quote!(<Self as #krate::__private::Step>::Compensation: #krate::__private::CompensationHandler<#store>),
+    );
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::Handler<#store> for #this #bounds #compensated {
@@ -183,8 +169,7 @@ fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
         Kind::Compensation => quote!(#krate::__private::Compensation),
     };
     let unread = model.in_role(Role::Read).next().is_none();
-    let reading = (!unread)
-        .then(|| quote!(let __params = <<Self as #owner>::Params as #params>::read(__args)?;));
+    let reading = (!unread).then(|| quote!(let __params = <<Self as #owner>::Params as #params>::read(__args)?;));
     quote_spanned! {model.ident().span()=>
         #krate::__private::Box::pin(async move { #reading #finished })
     }
@@ -194,19 +179,16 @@ fn call(model: &Model, generics: &Generics<'_>) -> TokenStream {
     let function = generics.function();
     let mut reads = 0..;
     let mut values = 0..;
-    let arguments = model
-        .parameters
-        .iter()
-        .map(|parameter| match parameter.role {
-            Role::Connection => quote!(__conn),
-            Role::Context => quote!(__args.ctx),
-            Role::Read => {
-                let index = reads.next().map(Literal::usize_unsuffixed);
-                quote!(__params.#index)
-            }
-            _ if values.next() == Some(0) => quote!(__input),
-            _ => quote!(__output.0),
-        });
+    let arguments = model.parameters.iter().map(|parameter| match parameter.role {
+        Role::Connection => quote!(__conn),
+        Role::Context => quote!(__args.ctx),
+        Role::Read => {
+            let index = reads.next().map(Literal::usize_unsuffixed);
+            quote!(__params.#index)
+        }
+        _ if values.next() == Some(0) => quote!(__input),
+        _ => quote!(__output.0),
+    });
     quote!(#function(#(#arguments),*).await)
 }
 
@@ -217,23 +199,12 @@ fn reads(model: &Model) -> TokenStream {
 }
 
 fn settings(krate: &Krate, options: &Options) -> TokenStream {
-    let attempts = options
-        .attempts
-        .map(|attempts| quote!(.attempts(#attempts)));
+    let attempts = options.attempts.map(|attempts| quote!(.attempts(#attempts)));
     let base = options.base.map(|(base, _)| setting("base", base, krate));
     let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
-    let timeout = options
-        .timeout
-        .map(|(timeout, _)| setting("timeout", timeout, krate));
-    let ungrouped = options
-        .group
-        .as_ref()
-        .filter(|group| !group.value)
-        .map(|_| quote!(.ungrouped()));
-    let none = options
-        .no_compensation
-        .as_ref()
-        .map(|_| quote!(.no_compensation()));
+    let timeout = options.timeout.map(|(timeout, _)| setting("timeout", timeout, krate));
+    let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
+    let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
     quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #none)
 }
 

@@ -31,17 +31,13 @@ impl Function {
         if function.has_body() {
             return Some(function);
         }
-        let message =
-            format!("a {kind} needs a body\nhelp: write the code that the {kind} runs, in braces");
+        let message = format!("a {kind} needs a body\nhelp: write the code that the {kind} runs, in braces");
         errors.at(Rule::NoBody, &function.signature, message);
         None
     }
 
     fn has_body(&self) -> bool {
-        matches!(
-            self.body.clone().into_iter().next(),
-            Some(TokenTree::Group(_))
-        )
+        matches!(self.body.clone().into_iter().next(), Some(TokenTree::Group(_)))
     }
 }
 
@@ -59,12 +55,7 @@ impl Parse for Function {
 /// The item as it is kept: unchanged, but for a missing body, which would be an error of its own.
 pub(crate) fn kept(item: TokenStream) -> TokenStream {
     match syn::parse2::<Function>(item.clone()) {
-        Ok(Function {
-            attributes,
-            visibility,
-            signature,
-            body,
-        }) if body.to_string() == ";" => {
+        Ok(Function { attributes, visibility, signature, body }) if body.to_string() == ";" => {
             quote!(#(#attributes)* #visibility #signature { ::core::unimplemented!() })
         }
         _ => item.into_token_stream(),

@@ -31,8 +31,7 @@ enum StoreIs<'m> {
 impl<'m> Generics<'m> {
     pub(crate) fn new(model: &'m Model, options: &Options) -> Self {
         let parameters: Vec<&TypeParam> = model.signature.generics.type_params().collect();
-        let is_parameter =
-            |ident: &Ident| parameters.iter().any(|parameter| parameter.ident == *ident);
+        let is_parameter = |ident: &Ident| parameters.iter().any(|parameter| parameter.ident == *ident);
         let store = match model.connection() {
             None => StoreIs::Any,
             Some(ty) => match store_parameter(ty).filter(|ident| is_parameter(ident)) {
@@ -48,16 +47,10 @@ impl<'m> Generics<'m> {
         let visible = visible_tokens(model, options);
         let of_type = parameters
             .iter()
-            .filter(|parameter| {
-                Some(&parameter.ident) != of_the_store || mentions(&visible, &parameter.ident)
-            })
+            .filter(|parameter| Some(&parameter.ident) != of_the_store || mentions(&visible, &parameter.ident))
             .copied()
             .collect();
-        Self {
-            model,
-            store,
-            of_type,
-        }
+        Self { model, store, of_type }
     }
 
     /// The declaration of the type that stands for the function.
@@ -75,45 +68,24 @@ impl<'m> Generics<'m> {
     pub(crate) fn this(&self) -> TokenStream {
         let ident = self.model.ident();
         let arguments = self.of_type.iter().map(|parameter| &parameter.ident);
-        if self.of_type.is_empty() {
-            quote!(#ident)
-        } else {
-            quote!(#ident<#(#arguments),*>)
-        }
+        if self.of_type.is_empty() { quote!(#ident) } else { quote!(#ident<#(#arguments),*>) }
     }
 
     /// The parameters and the bounds of an `impl` that has nothing to do with a store.
     pub(crate) fn without_store(&self) -> (TokenStream, TokenStream) {
         let parameters = self.of_type.iter().map(|parameter| declared(parameter));
         let known = |predicate: &TokenStream| {
-            let others = self
-                .model
-                .signature
-                .generics
-                .type_params()
-                .filter(|other| !self.is_of_type(&other.ident));
-            others
-                .into_iter()
-                .all(|other| !mentions(predicate, &other.ident))
+            let others = self.model.signature.generics.type_params().filter(|other| !self.is_of_type(&other.ident));
+            others.into_iter().all(|other| !mentions(predicate, &other.ident))
         };
-        let bounds = self
-            .predicates()
-            .into_iter()
-            .filter(known)
-            .chain(self.lasting());
+        let bounds = self.predicates().into_iter().filter(known).chain(self.lasting());
         (quote!(<#(#parameters),*>), quote!(where #(#bounds,)*))
     }
 
     /// The store, and the parameters and the bounds of an `impl` for it.
     pub(crate) fn with_store(&self, krate: &Krate) -> (TokenStream, TokenStream, TokenStream) {
         let store = quote!(#krate::__private::Store);
-        let mut parameters: Vec<TokenStream> = self
-            .model
-            .signature
-            .generics
-            .type_params()
-            .map(declared)
-            .collect();
+        let mut parameters: Vec<TokenStream> = self.model.signature.generics.type_params().map(declared).collect();
         let mut bounds = self.predicates();
         bounds.extend(self.lasting());
         let fresh = format_ident!("__S", span = Span::mixed_site());
@@ -131,34 +103,19 @@ impl<'m> Generics<'m> {
                 (*parameter).clone()
             }
         };
-        (
-            name.into_token_stream(),
-            quote!(<#(#parameters),*>),
-            quote!(where #(#bounds,)*),
-        )
+        (name.into_token_stream(), quote!(<#(#parameters),*>), quote!(where #(#bounds,)*))
     }
 
     /// The function with its type arguments, to be called.
     pub(crate) fn function(&self) -> TokenStream {
         let ident = self.model.ident();
-        let arguments: Vec<&Ident> = self
-            .model
-            .signature
-            .generics
-            .type_params()
-            .map(|parameter| &parameter.ident)
-            .collect();
-        if arguments.is_empty() {
-            quote!(#ident)
-        } else {
-            quote!(#ident::<#(#arguments),*>)
-        }
+        let arguments: Vec<&Ident> =
+            self.model.signature.generics.type_params().map(|parameter| &parameter.ident).collect();
+        if arguments.is_empty() { quote!(#ident) } else { quote!(#ident::<#(#arguments),*>) }
     }
 
     fn is_of_type(&self, ident: &Ident) -> bool {
-        self.of_type
-            .iter()
-            .any(|parameter| parameter.ident == *ident)
+        self.of_type.iter().any(|parameter| parameter.ident == *ident)
     }
 
     /// The bounds of the function, one by one.
@@ -168,13 +125,8 @@ impl<'m> Generics<'m> {
             let ident = &parameter.ident;
             sized_bounds(&parameter.bounds).map(move |bound| quote!(#ident: #bound))
         });
-        let written = generics
-            .where_clause
-            .iter()
-            .flat_map(|clause| &clause.predicates);
-        inline
-            .chain(written.map(WherePredicate::to_token_stream))
-            .collect()
+        let written = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+        inline.chain(written.map(WherePredicate::to_token_stream)).collect()
     }
 
     /// A step outlives every call, and so do the types that it is made with.
@@ -201,13 +153,8 @@ fn mentions(tokens: &TokenStream, ident: &Ident) -> bool {
 
 /// All that the step shows to others, whatever the store: input, output, parameters, compensation.
 fn visible_tokens(model: &Model, options: &Options) -> TokenStream {
-    let parameters = model
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.role != Role::Connection);
-    let mut tokens: TokenStream = parameters
-        .map(|parameter| parameter.ty.to_token_stream())
-        .collect();
+    let parameters = model.parameters.iter().filter(|parameter| parameter.role != Role::Connection);
+    let mut tokens: TokenStream = parameters.map(|parameter| parameter.ty.to_token_stream()).collect();
     match &model.returned {
         Returned::Result { value, .. } => value.to_tokens(&mut tokens),
         Returned::Alias(ty) => ty.to_tokens(&mut tokens),
@@ -248,9 +195,7 @@ fn declared(parameter: &TypeParam) -> TokenStream {
     quote!(#ident: #(#relaxed)+*)
 }
 
-fn sized_bounds(
-    bounds: &Punctuated<TypeParamBound, Token![+]>,
-) -> impl Iterator<Item = &TypeParamBound> {
+fn sized_bounds(bounds: &Punctuated<TypeParamBound, Token![+]>) -> impl Iterator<Item = &TypeParamBound> {
     bounds.iter().filter(|bound| !is_relaxed(bound))
 }
 

@@ -63,9 +63,5 @@ fn generate(
     let model = Model::new(kind, &function);
     let sound = validate::signature(&model, errors);
     validate::options(&model, &options, errors);
-    Some(if sound {
-        expand::expand(&model, &options)
-    } else {
-        fallback::fallback(&model, &options)
-    })
+    Some(if sound { expand::expand(&model, &options) } else { fallback::fallback(&model, &options) })
 }

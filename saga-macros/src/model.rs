@@ -5,8 +5,8 @@ use std::fmt;
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::{
-    Attribute, FnArg, GenericArgument, Path, PathArguments, ReturnType, Signature, Type, TypePath,
-    TypeReference, Visibility,
+    Attribute, FnArg, GenericArgument, Path, PathArguments, ReturnType, Signature, Type, TypePath, TypeReference,
+    Visibility,
 };
 
 use crate::function::Function;
@@ -111,16 +111,12 @@ impl Model {
 
     /// The parameters in this role.
     pub(crate) fn in_role(&self, role: Role) -> impl Iterator<Item = &Parameter> {
-        self.parameters
-            .iter()
-            .filter(move |parameter| parameter.role == role)
+        self.parameters.iter().filter(move |parameter| parameter.role == role)
     }
 
     /// What is taken by value, or was meant so.
     pub(crate) fn values(&self) -> impl Iterator<Item = &Parameter> {
-        self.parameters
-            .iter()
-            .filter(|parameter| matches!(parameter.role, Role::Value | Role::ValueByReference))
+        self.parameters.iter().filter(|parameter| matches!(parameter.role, Role::Value | Role::ValueByReference))
     }
 
     /// The type of the step's input.
@@ -135,9 +131,7 @@ impl Model {
 
     /// The type of the connection.
     pub(crate) fn connection(&self) -> Option<&Type> {
-        self.in_role(Role::Connection)
-            .next()
-            .map(|parameter| &parameter.ty)
+        self.in_role(Role::Connection).next().map(|parameter| &parameter.ty)
     }
 }
 
@@ -151,11 +145,7 @@ impl Parameter {
             },
             FnArg::Typed(typed) => {
                 let (ty, role) = classify(&typed.ty);
-                Self {
-                    written: typed.ty.to_token_stream(),
-                    ty: ty.clone(),
-                    role,
-                }
+                Self { written: typed.ty.to_token_stream(), ty: ty.clone(), role }
             }
         }
     }
@@ -175,10 +165,9 @@ impl Returned {
             return other();
         }
         match (last.ident == "Result", types_of(&last.arguments).as_slice()) {
-            (true, [value, error]) => Self::Result {
-                value: Box::new((*value).clone()),
-                error: Box::new((*error).clone()),
-            },
+            (true, [value, error]) => {
+                Self::Result { value: Box::new((*value).clone()), error: Box::new((*error).clone()) }
+            }
             _ => Self::Alias(Box::new(ty.clone())),
         }
     }
@@ -201,26 +190,14 @@ pub(crate) fn name_of(ty: &Type) -> Option<&Ident> {
 /// Tokens as a person would have written them.
 pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
     let spaced = tokens.to_token_stream().to_string();
-    let tight = [
-        (" < ", "<"),
-        (" <", "<"),
-        ("< ", "<"),
-        (" >", ">"),
-        (" :: ", "::"),
-        (":: ", "::"),
-        ("& ", "&"),
-        (" ,", ","),
-    ];
-    tight
-        .iter()
-        .fold(spaced, |text, (from, to)| text.replace(from, to))
+    let tight =
+        [(" < ", "<"), (" <", "<"), ("< ", "<"), (" >", ">"), (" :: ", "::"), (":: ", "::"), ("& ", "&"), (" ,", ",")];
+    tight.iter().fold(spaced, |text, (from, to)| text.replace(from, to))
 }
 
 fn classify(written: &Type) -> (&Type, Role) {
     match bare(written) {
-        Type::Reference(TypeReference {
-            mutability, elem, ..
-        }) => {
+        Type::Reference(TypeReference { mutability, elem, .. }) => {
             let elem = bare(elem);
             let role = match (mutability, kind_of_name(elem)) {
                 (None, Role::ContextInWrongForm) => Role::Context,
@@ -250,11 +227,7 @@ fn kind_of_name(ty: &Type) -> Role {
 
 fn last_segment(ty: &Type) -> Option<&syn::PathSegment> {
     match bare(ty) {
-        Type::Path(TypePath {
-            qself: None,
-            path: Path { segments, .. },
-            ..
-        }) => segments.last(),
+        Type::Path(TypePath { qself: None, path: Path { segments, .. }, .. }) => segments.last(),
         _ => None,
     }
 }

@@ -44,26 +44,20 @@ fn names_the_step(model: &Model, given: &Options, errors: &mut Errors) {
         );
         (Rule::NameForm, message)
     } else if name == RESERVED {
-        (
-            Rule::NameReserved,
-            format!("`{RESERVED}` ends the keys of compensations, so no step has this name"),
-        )
+        (Rule::NameReserved, format!("`{RESERVED}` ends the keys of compensations, so no step has this name"))
     } else {
         return;
     };
     match &given.name {
         Some(literal) => errors.at(rule, literal, message),
-        None => errors.at(
-            rule,
-            model.ident(),
-            format!("{message}\nhelp: give it one with `name = \"..\"`"),
-        ),
+        None => errors.at(rule, model.ident(), format!("{message}\nhelp: give it one with `name = \"..\"`")),
     }
 }
 
 fn compensates_or_not(given: &Options, errors: &mut Errors) {
     if let (Some(_), Some(flag)) = (&given.compensate, &given.no_compensation) {
-        let message = "this says that the step needs no compensation, but `compensate` names one\nhelp: keep one of the two";
+        let message =
+            "this says that the step needs no compensation, but `compensate` names one\nhelp: keep one of the two";
         errors.at(Rule::CompensateAndNone, flag, message);
     }
 }
@@ -72,7 +66,8 @@ fn has_time(given: &Options, errors: &mut Errors) {
     if let Some((duration, span)) = given.timeout
         && duration.is_zero()
     {
-        let message = "a call that may take no time never succeeds\nhelp: write how long it may take: `timeout = \"10s\"`";
+        let message =
+            "a call that may take no time never succeeds\nhelp: write how long it may take: `timeout = \"10s\"`";
         errors.at_span(Rule::ZeroTimeout, span, message);
     }
 }
@@ -81,8 +76,7 @@ fn cap_covers_base(given: &Options, errors: &mut Errors) {
     if let (Some((base, _)), Some((cap, span))) = (given.base, given.cap)
         && cap < base
     {
-        let message =
-            "`cap` is the longest wait and `base` the first one, so `cap` is not below `base`";
+        let message = "`cap` is the longest wait and `base` the first one, so `cap` is not below `base`";
         errors.at_span(Rule::CapBelowBase, span, message);
     }
 }

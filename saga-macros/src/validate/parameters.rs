@@ -42,8 +42,7 @@ fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
             errors.at(Rule::ContextForm, &parameter.written, message);
         }
         Role::ReadByReference => {
-            let message =
-                format!("a {kind} takes this by value, as a copy of its own\nhelp: write `{text}`");
+            let message = format!("a {kind} takes this by value, as a copy of its own\nhelp: write `{text}`");
             errors.at(Rule::ReadByReference, &parameter.written, message);
         }
         Role::ValueByReference => {
@@ -92,11 +91,7 @@ fn names_no_lifetime(model: &Model, parameter: &Parameter, errors: &mut Errors) 
     let Some(lifetime) = lifetime_in(parameter) else {
         return;
     };
-    let declared = model
-        .signature
-        .generics
-        .lifetimes()
-        .any(|declared| declared.lifetime.ident == lifetime.ident);
+    let declared = model.signature.generics.lifetimes().any(|declared| declared.lifetime.ident == lifetime.ident);
     if declared || lifetime.ident == "_" {
         return;
     }
@@ -119,10 +114,7 @@ fn has_one_connection(model: &Model, errors: &mut Errors) {
 
 fn has_one_context(model: &Model, errors: &mut Errors) {
     for second in model.in_role(Role::Context).skip(1) {
-        let message = format!(
-            "a {} has one context\nhelp: leave one of the two out",
-            model.kind
-        );
+        let message = format!("a {} has one context\nhelp: leave one of the two out", model.kind);
         errors.at(Rule::TwoContexts, &second.written, message);
     }
 }
@@ -187,10 +179,7 @@ fn lifetime_in(parameter: &Parameter) -> Option<syn::Lifetime> {
         if matches!(&token, proc_macro2::TokenTree::Punct(punct) if punct.as_char() == '\'')
             && let Some(proc_macro2::TokenTree::Ident(ident)) = tokens.peek()
         {
-            return Some(syn::Lifetime {
-                apostrophe: token.span(),
-                ident: ident.clone(),
-            });
+            return Some(syn::Lifetime { apostrophe: token.span(), ident: ident.clone() });
         }
     }
     None

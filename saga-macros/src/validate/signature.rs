@@ -24,23 +24,14 @@ pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
 
 fn is_async(model: &Model, errors: &mut Errors) {
     if model.signature.asyncness.is_none() {
-        let message = format!(
-            "a {} is an `async fn`\nhelp: write `async fn {}`",
-            model.kind,
-            model.ident()
-        );
+        let message = format!("a {} is an `async fn`\nhelp: write `async fn {}`", model.kind, model.ident());
         errors.at(Rule::NotAsync, model.signature.fn_token, message);
     }
 }
 
 fn has_no_qualifier(model: &Model, errors: &mut Errors) {
     let signature = &model.signature;
-    let message = |word| {
-        format!(
-            "a {} is a plain `async fn`\nhelp: remove `{word}`",
-            model.kind
-        )
-    };
+    let message = |word| format!("a {} is a plain `async fn`\nhelp: remove `{word}`", model.kind);
     if let Some(token) = &signature.constness {
         errors.at(Rule::Qualifier, token, message("const"));
     }
@@ -89,29 +80,14 @@ fn returns_a_result(model: &Model, errors: &mut Errors) {
         Kind::Step => "Result<T, StepError>",
         Kind::Compensation => "Result<(), StepError>",
     };
-    let rule = format!(
-        "a {} returns `{form}`, or an alias of it whose name ends in `Result`",
-        model.kind
-    );
+    let rule = format!("a {} returns `{form}`, or an alias of it whose name ends in `Result`", model.kind);
     match written {
         ReturnType::Default => {
-            errors.at(
-                Rule::NotAResult,
-                model.ident(),
-                format!("{rule}\nhelp: write `-> Result<(), StepError>`"),
-            );
+            errors.at(Rule::NotAResult, model.ident(), format!("{rule}\nhelp: write `-> Result<(), StepError>`"));
         }
         ReturnType::Type(_, ty) => {
-            let value = if model.kind == Kind::Compensation {
-                "()".to_owned()
-            } else {
-                text_of(ty)
-            };
-            errors.at(
-                Rule::NotAResult,
-                ty,
-                format!("{rule}\nhelp: write `Result<{value}, StepError>`"),
-            );
+            let value = if model.kind == Kind::Compensation { "()".to_owned() } else { text_of(ty) };
+            errors.at(Rule::NotAResult, ty, format!("{rule}\nhelp: write `Result<{value}, StepError>`"));
         }
     }
 }
