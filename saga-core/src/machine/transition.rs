@@ -164,7 +164,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     match event {
         Event::Done { step } => done(shape, state, step, &mut decision),
         Event::Rejected { step, failure } if shape.side(step) == Side::After => {
-            let reason = format!("rejected after the pivot: {}", failure.message);
+            let reason = format!("rejected after the pivot: {}", failure.reason);
             block(state, step, false, reason, &mut decision);
         }
         Event::Rejected { step, failure } => {
@@ -185,7 +185,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
 }
 
 /// A step took effect: its place in the order is given here, under the lock of the saga's row.
-fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
     if state.steps[step].phase != StepPhase::Started {
         return;
     }
@@ -248,9 +248,9 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
     let undo = shape.steps[step].undo;
     if only_forward || matches!(undo, UndoShape::NeedsOutput | UndoShape::Missing) {
         let reason = if only_forward || undo == UndoShape::Missing {
-            format!("it may or may not have happened, and there is no way back: {}", failure.message)
+            format!("it may or may not have happened, and there is no way back: {}", failure.reason)
         } else {
-            format!("it may or may not have happened, and its compensation needs its output: {}", failure.message)
+            format!("it may or may not have happened, and its compensation needs its output: {}", failure.reason)
         };
         block(state, step, false, reason, decision);
         return;
