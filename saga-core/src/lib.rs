@@ -2,5 +2,6 @@
 
 pub mod env;
 pub mod key;
+pub mod memory;
 pub mod store;
 pub mod transport;
