@@ -161,6 +161,9 @@ pub struct Stuck {
     /// In words.
     #[serde(rename = "m")]
     pub reason: String,
+    /// The input that a mapping gave to the step, so that it is not computed again when the step is.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
 }
 
 impl SagaState {

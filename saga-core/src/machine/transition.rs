@@ -186,8 +186,11 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
 
 /// A step took effect: its place in the order is given here, under the lock of the saga's row.
 pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    if state.steps[step].phase != StepPhase::Started {
-        return;
+    match state.steps[step].phase {
+        StepPhase::Started => {}
+        StepPhase::Done => return,
+        // It was decided without this success.
+        _ => return late(shape, state, step, decision),
     }
     settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
     match state.phase {
@@ -303,6 +306,6 @@ pub(super) fn block(state: &mut SagaState, step: usize, undo: bool, reason: Stri
     if state.steps[step].phase != expected || state.stuck.is_some() || ended {
         return;
     }
-    state.stuck = Some(Stuck { step, undo, reason });
+    state.stuck = Some(Stuck { step, undo, reason, input: None });
     decision.became_stuck = true;
 }
