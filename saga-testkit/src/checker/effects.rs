@@ -79,10 +79,16 @@ fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Viol
     }
     for call in done.iter().filter_map(|record| record.call) {
         let is_answer = book.calls.get(&call).is_some_and(|seen| {
-            (seen.saga, seen.step, seen.op) == (saga, step, op) && seen.left.is_some_and(|(_, how)| how == super::Left::Done)
+            (seen.saga, seen.step, seen.op) == (saga, step, op)
+                && seen.left.is_some_and(|(_, how)| how == super::Left::Done)
         });
         if !is_answer {
-            broken(found, Guarantee::G3, Some(saga), format!("{name} is recorded with an output that it never returned"));
+            broken(
+                found,
+                Guarantee::G3,
+                Some(saga),
+                format!("{name} is recorded with an output that it never returned"),
+            );
         }
     }
 }

@@ -15,7 +15,12 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
         if let Some(read) = read.filter(|read| read.saga != call.saga) {
             let (own, other) = (&book.sagas[call.saga].plan, &book.sagas[read.saga].plan);
             let guarantee = if own.tenant == other.tenant { Guarantee::G1 } else { Guarantee::G12 };
-            broken(found, guarantee, Some(call.saga), format!("call {} was given an output of saga #{}", call.number, read.saga));
+            broken(
+                found,
+                guarantee,
+                Some(call.saga),
+                format!("call {} was given an output of saga #{}", call.number, read.saga),
+            );
         }
     }
 }
@@ -56,7 +61,8 @@ fn refusals(book: &Book<'_>, found: &mut Vec<Violation>) {
                 matches!(&entry.what, What::StartAnswered { call, answer: Answer::Refused } if *call == start.2)
             })
         });
-        let namesake = book.sagas.iter().any(|other| other.plan.key == of.plan.key && other.plan.tenant != of.plan.tenant);
+        let namesake =
+            book.sagas.iter().any(|other| other.plan.key == of.plan.key && other.plan.tenant != of.plan.tenant);
         if refused && namesake && offered.len() == 1 {
             broken(found, Guarantee::G12, Some(saga), "its key was refused, and only another tenant has that key");
         }

@@ -18,10 +18,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 }
 
 /// Where each event arrived first, and under which ordering key; a message always has the same id.
-fn first_deliveries<'a>(
-    book: &Book<'a>,
-    found: &mut Vec<Violation>,
-) -> BTreeMap<EventRef, (usize, &'a str)> {
+fn first_deliveries<'a>(book: &Book<'a>, found: &mut Vec<Violation>) -> BTreeMap<EventRef, (usize, &'a str)> {
     let mut first = BTreeMap::new();
     let mut ids: BTreeMap<&str, EventRef> = BTreeMap::new();
     let mut messages: BTreeMap<EventRef, &str> = BTreeMap::new();
@@ -29,7 +26,8 @@ fn first_deliveries<'a>(
         let What::Delivered { message, key, call, nth, .. } = &entry.what else { continue };
         let event = (*call, *nth);
         first.entry(event).or_insert((at, key.as_str()));
-        let is_same = *ids.entry(message).or_insert(event) == event && *messages.entry(event).or_insert(message) == message;
+        let is_same =
+            *ids.entry(message).or_insert(event) == event && *messages.entry(event).or_insert(message) == message;
         let saga = book.calls.get(call).map(|call| call.saga);
         if !is_same {
             broken(found, Guarantee::G4, saga, format!("the event {event:?} came under another id: {message}"));
@@ -38,7 +36,8 @@ fn first_deliveries<'a>(
             None => broken(found, Guarantee::G4, None, format!("the event {event:?} was emitted by nobody")),
             Some(call) if !is_committed(book, call) => {
                 let name = book.sagas[call.saga].name(call.step, call.op);
-                let about = format!("{name}: an event of call {} was sent, and that call was never recorded", call.number);
+                let about =
+                    format!("{name}: an event of call {} was sent, and that call was never recorded", call.number);
                 broken(found, Guarantee::G4, saga, about);
             }
             Some(_) => {}

@@ -69,7 +69,12 @@ fn decisions(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         broken(found, Guarantee::G7, Some(saga), format!("the decision changed: {told:?}"));
     }
     if is_ended && !is_end(&of.end.standing) {
-        broken(found, Guarantee::G7, Some(saga), format!("a client was told {told:?}, and it is {:?}", of.end.standing));
+        broken(
+            found,
+            Guarantee::G7,
+            Some(saga),
+            format!("a client was told {told:?}, and it is {:?}", of.end.standing),
+        );
     }
 }
 
@@ -85,7 +90,8 @@ fn fences(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
                 let Some(wrote) = call.wrote.first() else { continue };
                 let mut younger = book.calls_of(saga, step, op).filter(|other| other.fence > call.fence);
                 if younger.any(|other| other.entered < *wrote) {
-                    let about = format!("{}: the epoch {} committed beside a younger one", of.name(step, op), call.fence);
+                    let about =
+                        format!("{}: the epoch {} committed beside a younger one", of.name(step, op), call.fence);
                     broken(found, Guarantee::G7, Some(saga), about);
                 }
             }

@@ -59,7 +59,10 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
                 if done.is_some() && plan.is_pivot {
                     note(format!("the saga is compensated, and its pivot {name} took effect"));
                 } else if let (Some((_, call)), None, true) = (done, undone, must_undo) {
-                    note(format!("the saga is compensated, and {name}, done by call {}, was never undone", call.number));
+                    note(format!(
+                        "the saga is compensated, and {name}, done by call {}, was never undone",
+                        call.number
+                    ));
                 }
             }
             _ => {}
@@ -106,9 +109,8 @@ fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) ->
     let mut calls = book.calls_of(saga, step, Op::Do).filter(|call| call.entered < undo.entered).peekable();
     // An owner that vanished may have begun the call that nobody saw.
     calls.peek().is_some()
-        && (calls.any(|call| {
-            !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered)
-        }) || book.is_disturbed_before(undo.entered))
+        && (calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
+            || book.is_disturbed_before(undo.entered))
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
@@ -123,7 +125,8 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
     }
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
-    if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered) {
+    if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
+    {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
     }
     let ended = of.outcomes.iter().find(|(_, told)| matches!(told, Standing::Completed | Standing::Compensated));
