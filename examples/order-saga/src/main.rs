@@ -1,3 +1,1 @@
-//! To be written.
-
 fn main() {}

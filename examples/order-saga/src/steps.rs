@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The shop pays for freight up to this much of what it quoted, in percent.
-const FREIGHT_PERCENT_MAX: i64 = 150;
+const FREIGHT_PERCENT_MAX: i128 = 150;
 
 /// Writes the order down.
 #[saga_step(compensate = cancel_order)]
@@ -125,7 +125,7 @@ pub async fn confirm_order(
     order: Order,
     Output(shipment): Output<book_shipment>,
 ) -> Result<(), StepError> {
-    if shipment.price_cents * 100 > order.freight_cents * FREIGHT_PERCENT_MAX {
+    if i128::from(shipment.price_cents) * 100 > i128::from(order.freight_cents) * FREIGHT_PERCENT_MAX {
         return Err(StepError::reject(format!(
             "freight too dear: {} cents instead of {}",
             shipment.price_cents, order.freight_cents

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use saga_core::Key;
+use saga_core::key::Key;
 
 use super::{Order, money::line_total_cents};
 
@@ -46,7 +46,10 @@ pub fn check(order: &Order, catalogue: &Catalogue) -> Result<(), String> {
             ));
         }
         if !(0.0..=1.0).contains(&item.discount) {
-            return Err(format!("order {id} has a discount of {} on {sku}; it must lie between 0 and 1", item.discount));
+            return Err(format!(
+                "order {id} has a discount of {} on {sku}; it must lie between 0 and 1",
+                item.discount
+            ));
         }
         total = line_total_cents(item).and_then(|line| total.checked_add(line)).ok_or_else(|| {
             format!(

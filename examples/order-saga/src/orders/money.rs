@@ -8,7 +8,7 @@ const WHOLE: i64 = 10_000;
 /// multiple of a hundredth of a percent.
 pub(super) fn line_total_cents(item: &Item) -> Option<i64> {
     let gross = i128::from(item.quantity) * i128::from(item.unit_price_cents);
-    let numerator = gross * i128::from(WHOLE - discount_parts(item.discount)?);
+    let numerator = gross.checked_mul(i128::from(WHOLE - discount_parts(item.discount)?))?;
     let whole = i128::from(WHOLE);
     let (cents, rest) = (numerator.div_euclid(whole), numerator.rem_euclid(whole));
     let up = rest * 2 > whole || (rest * 2 == whole && cents % 2 != 0);

@@ -51,7 +51,7 @@ impl Book {
     }
 
     /// Notes that a call came in, before anything else is done about it, and says how many came in under this key.
-    pub(super) fn count_call(&self, service: &str, key: &str) -> rusqlite::Result<u64> {
+    pub(super) fn count_call(&self, service: &str, key: &str) -> rusqlite::Result<u32> {
         self.write(|tx| {
             tx.query_row(
                 "INSERT INTO calls (service, key, calls) VALUES (?1, ?2, 1)

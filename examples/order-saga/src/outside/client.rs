@@ -5,7 +5,9 @@ use saga_core::StepError;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Cancellation, Charge, Payment, Refund, Reply, Services, Shipment, ShipmentRequest, Tally, server::IDEMPOTENCY_KEY};
+use super::{
+    Cancellation, Charge, Payment, Refund, Reply, Services, Shipment, ShipmentRequest, Tally, server::IDEMPOTENCY_KEY,
+};
 
 /// The way to the services outside: in this process, or over HTTP.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ pub enum Weather {
 }
 
 /// From this call under one key on the weather is fair, so that everything ends.
-const CALLS_UNTIL_FAIR: u64 = 4;
+const CALLS_UNTIL_FAIR: u32 = 4;
 
 impl Dice {
     /// Dice that fall as this seed says.
@@ -29,7 +29,7 @@ impl Dice {
     }
 
     /// What befalls the `nth` call under a key, from 1.
-    pub fn weather(self, key: &str, nth: u64) -> Weather {
+    pub fn weather(self, key: &str, nth: u32) -> Weather {
         let salt = format!("weather {nth}");
         match self.roll(&salt, key) {
             _ if nth >= CALLS_UNTIL_FAIR => Weather::Fair,

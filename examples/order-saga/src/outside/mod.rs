@@ -15,6 +15,8 @@ mod gateway;
 mod server;
 mod services;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 pub use book::{Book, Reply};
 pub use carrier::{Cancellation, Shipment, ShipmentRequest};

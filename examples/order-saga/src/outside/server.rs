@@ -25,9 +25,8 @@ pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 ///
 /// Dropped, it listens no longer; calls that have come in are still worked on.
 pub async fn serve(services: Services, address: SocketAddr) -> anyhow::Result<()> {
-    let listener = tokio::net::TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}"))?;
+    let listener =
+        tokio::net::TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let mut out = std::io::stdout();
     writeln!(out, "listening on http://{}", listener.local_addr()?)?;
     out.flush()?;
@@ -53,8 +52,6 @@ async fn call(
 async fn tally(State(services): State<Services>) -> Response {
     match services.tally() {
         Ok(tally) => Json(tally).into_response(),
-        Err(error) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({ "error": error.to_string() }))).into_response()
-        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({ "error": error.to_string() }))).into_response(),
     }
 }

@@ -59,14 +59,16 @@ impl Services {
                 let declined = self.dice.declines(key);
                 self.book.once(service, key, &request, |tx| gateway::charge(tx, key, &charge, declined))
             }),
-            "/refunds" => read(body)
-                .map(|refund| self.book.once(service, key, &request, |tx| gateway::refund(tx, &refund))),
+            "/refunds" => {
+                read(body).map(|refund| self.book.once(service, key, &request, |tx| gateway::refund(tx, &refund)))
+            }
             "/shipments" => read(body).map(|parcel| {
                 let (away, percent) = (self.dice.turns_away(key), self.dice.price_percent(key));
                 self.book.once(service, key, &request, |tx| carrier::book(tx, key, &parcel, away, percent))
             }),
-            "/cancellations" => read(body)
-                .map(|cancelled| self.book.once(service, key, &request, |tx| carrier::cancel(tx, &cancelled))),
+            "/cancellations" => {
+                read(body).map(|cancelled| self.book.once(service, key, &request, |tx| carrier::cancel(tx, &cancelled)))
+            }
             _ => Err(Reply::error(404, "there is nothing at this path")),
         };
         done.unwrap_or_else(Ok)
@@ -87,9 +89,7 @@ fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Reply> {
 }
 
 /// Does what blocks on a thread of its own; a book that cannot be written is a service that is not at home.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
-) -> Result<T, Reply> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> rusqlite::Result<T> + Send + 'static) -> Result<T, Reply> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(Reply::error(503, &format!("the book cannot be written: {error}"))),

@@ -5,24 +5,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Cards that were charged.
-    pub charged: u64,
+    pub charged: u32,
     /// Keys that were refunded, or barred before anything was charged.
-    pub refunded: u64,
+    pub refunded: u32,
     /// Shipments that were booked.
-    pub booked: u64,
+    pub booked: u32,
     /// Keys whose shipment was cancelled, or barred before anything was booked.
-    pub cancelled: u64,
+    pub cancelled: u32,
     /// Calls that came in.
-    pub calls: u64,
+    pub calls: u32,
     /// Calls that came in under a key that had been called before.
-    pub repeated: u64,
+    pub repeated: u32,
     /// Calls that were answered from the book, because their work was done before.
-    pub replayed: u64,
+    pub replayed: u32,
 }
 
 impl Tally {
     pub(super) fn of(book: &Connection) -> rusqlite::Result<Self> {
-        let count = |sql: &str| book.query_row(sql, [], |row| row.get::<_, u64>(0));
+        let count = |sql: &str| book.query_row(sql, [], |row| row.get::<_, u32>(0));
         Ok(Self {
             charged: count("SELECT count(*) FROM charges")?,
             refunded: count("SELECT count(DISTINCT charge_key) FROM refunds")?,

@@ -4,15 +4,15 @@ use rusqlite::Connection;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Orders that were placed.
-    pub placed: u64,
+    pub placed: u32,
     /// Orders that stock was reserved for.
-    pub reserved: u64,
+    pub reserved: u32,
     /// Orders that were confirmed.
-    pub confirmed: u64,
+    pub confirmed: u32,
     /// Orders whose stock was given back.
-    pub released: u64,
+    pub released: u32,
     /// Orders that were cancelled.
-    pub cancelled: u64,
+    pub cancelled: u32,
 }
 
 impl Tally {
@@ -22,7 +22,7 @@ impl Tally {
     ///
     /// When the tables cannot be read.
     pub fn of(shop: &Connection) -> rusqlite::Result<Self> {
-        let count = |sql: &str| shop.query_row(sql, [], |row| row.get::<_, u64>(0));
+        let count = |sql: &str| shop.query_row(sql, [], |row| row.get::<_, u32>(0));
         Ok(Self {
             placed: count("SELECT count(*) FROM orders")?,
             reserved: count("SELECT count(DISTINCT order_id) FROM reservations")?,

@@ -1,0 +1,9 @@
+//! The audit: whether the shop's tables and the books of the services outside agree, whatever the runtime says.
+
+mod audit;
+mod books;
+#[cfg(test)]
+mod tests;
+
+pub use audit::{Audit, Finding, audit};
+pub use books::Books;
