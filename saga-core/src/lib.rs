@@ -8,10 +8,12 @@ pub mod __private;
 pub mod env;
 pub mod key;
 pub mod machine;
+pub mod saga;
 pub mod step;
 pub mod store;
 pub mod transport;
 
+pub use saga::Saga;
 pub use step::{
     CancelSignal, Classify, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext, StepError,
     StepErrorKind, StepOptions,

@@ -1,10 +1,12 @@
 use std::time::Duration;
 
-use super::retry::{RETRY_AGE_MAX, retry_delay};
 use super::shape::{Effect, Side};
 use super::state::{Failure, FailureKind};
 use super::transition::Event;
 use crate::step::RetryPolicy;
+
+/// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
+pub const RETRY_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,16 +141,13 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
 /// after the pivot, and a pivot that may have happened.
 fn try_again(attempt: &Attempt<'_>, maybe: bool, message: &str) -> Option<Next> {
     let only_forward = attempt.side == Side::After || (attempt.side == Side::Pivot && maybe);
-    let may = if only_forward {
-        attempt.retrying_for < RETRY_AGE_MAX
-    } else {
-        attempt.attempts < attempt.policy.attempts
-    };
+    let may =
+        if only_forward { attempt.retrying_for < RETRY_AGE_MAX } else { attempt.attempts < attempt.policy.attempts };
     may.then(|| again(attempt, maybe, message.to_owned()))
 }
 
 fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
-    let delay = retry_delay(attempt.policy.base, attempt.policy.cap, attempt.attempts, attempt.random);
+    let delay = attempt.policy.delay(attempt.attempts, attempt.random);
     Next::Again { delay, maybe, message }
 }
 

@@ -31,10 +31,14 @@ pub(super) fn go_on_undoing(shape: &Shape, state: &mut SagaState, decision: &mut
         return;
     };
     let undone = &mut state.steps[step];
-    let known = undone.phase == StepPhase::Done;
     undone.phase = StepPhase::Undoing;
     undone.undo_round += 1;
-    decision.commands.push(Command::Undo { step, round: undone.undo_round, known });
+    let (round, known) = (undone.undo_round, !undone.maybe);
+    if shape.steps[step].undo == UndoShape::Missing {
+        block(state, step, true, "it took effect, and there is no compensation for it".to_owned(), decision);
+    } else {
+        decision.commands.push(Command::Undo { step, round, known });
+    }
 }
 
 pub(super) fn undone(
@@ -68,32 +72,29 @@ pub(super) fn undo_blocked(state: &mut SagaState, step: usize, reason: String, d
 }
 
 /// A success comes in for a step that was decided without it. The record says from now on that it was done, and
-/// where the saga compensates or has compensated, the step is undone (again).
+/// where the saga compensates or has compensated, the step is undone, or undone again.
 pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    let revise = |expected| Some(Revision { step, expected, outcome: RecordedOutcome::Done });
-    let expected = match state.steps[step].phase {
+    let said = &mut state.steps[step];
+    let expected = match said.phase {
         StepPhase::Rejected => RecordedOutcome::Rejected,
         StepPhase::Failed => RecordedOutcome::Failed,
         StepPhase::Cancelled => RecordedOutcome::Cancelled,
         StepPhase::Skipped => RecordedOutcome::Skipped,
-        // The undo that is on its way, or was made, knew nothing of an output if the record says unknown.
-        StepPhase::Unknown | StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped => RecordedOutcome::Unknown,
-        StepPhase::Ready | StepPhase::Started | StepPhase::Done => return,
+        _ if said.maybe => RecordedOutcome::Unknown,
+        // It is known to be done: the same success came twice.
+        _ => return,
     };
-    if state.steps[step].phase == StepPhase::Undoing {
-        state.steps[step].late = true;
-        decision.revision = revise(expected);
+    decision.revision = Some(Revision { step, expected, outcome: RecordedOutcome::Done });
+    said.maybe = false;
+    if said.phase == StepPhase::Undoing {
+        said.late = true;
         return;
     }
     let position = state.next_position();
     state.steps[step].phase = StepPhase::Done;
     state.steps[step].position = position;
-    decision.revision = revise(expected);
-    match state.phase {
-        Phase::Running | Phase::Completed => {}
-        Phase::Compensating | Phase::Compensated => {
-            state.phase = Phase::Compensating;
-            go_on_undoing(shape, state, decision);
-        }
+    if matches!(state.phase, Phase::Compensating | Phase::Compensated) {
+        state.phase = Phase::Compensating;
+        go_on_undoing(shape, state, decision);
     }
 }

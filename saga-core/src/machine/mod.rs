@@ -6,13 +6,11 @@
 mod attempt;
 mod compensate;
 mod operator;
-mod retry;
 mod shape;
 mod state;
 mod transition;
 
-pub use self::attempt::{Attempt, Ending, Next, after_attempt};
-pub use self::retry::{RETRY_AGE_MAX, retry_delay};
+pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, after_attempt};
 pub use self::shape::{Effect, Shape, Side, StepShape, UndoShape};
 pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};
 pub use self::transition::{Action, Command, Decision, Event, Record, Refused, Revision, apply, start};

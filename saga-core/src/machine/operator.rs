@@ -14,8 +14,8 @@ pub(super) fn act(
     let step = stuck.step;
     match action {
         Action::Retry if stuck.undo => {
-            let round = state.steps[step].undo_round;
-            decision.commands.push(Command::Undo { step, round, known: undo_is_known(state, step) });
+            let undone = state.steps[step];
+            decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.maybe });
         }
         Action::Retry => decision.commands.push(Command::Do { step }),
         Action::Skip if stuck.undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
@@ -32,12 +32,4 @@ pub(super) fn act(
         }
     }
     Ok(())
-}
-
-/// Whether the step that is being undone was known to have taken effect when its undo was given out.
-fn undo_is_known(state: &SagaState, step: usize) -> bool {
-    // Only an unknown step keeps its failure as the saga's, and its undo is the first one that begins.
-    !state.failure.as_ref().is_some_and(|failure| {
-        failure.step == step && failure.kind == super::state::FailureKind::Unknown && state.steps[step].undo_round == 1
-    })
 }

@@ -36,6 +36,8 @@ pub enum Effect {
 pub enum UndoShape {
     /// It says that nothing needs to be undone.
     NotNeeded,
+    /// There is none, and nobody said that none is needed: only the pivot and what stands behind it may be so.
+    Missing,
     /// Its compensation needs the step's output, so it cannot run for an unknown outcome.
     NeedsOutput,
     /// Its compensation runs for a known and for an unknown outcome.

@@ -57,6 +57,9 @@ pub struct StepState {
     /// How many undos of it were begun.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
     pub undo_round: u32,
+    /// Whether it was decided without knowing whether it had happened, and no success was reported since.
+    #[serde(rename = "q", default, skip_serializing_if = "is_false")]
+    pub maybe: bool,
     /// Whether a success was reported after its undo had begun without knowing of it.
     #[serde(rename = "l", default, skip_serializing_if = "is_false")]
     pub late: bool,
@@ -165,7 +168,7 @@ pub struct Stuck {
 impl SagaState {
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
-        let step = StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, late: false };
+        let step = StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false };
         Self {
             phase: Phase::Running,
             steps: vec![step; steps],
@@ -199,7 +202,8 @@ impl SagaState {
     /// # Errors
     /// When the bytes are not a state, or one of another number of steps.
     pub fn decode(bytes: &[u8], steps: usize) -> Result<Self, String> {
-        let state: Self = serde_json::from_slice(bytes).map_err(|error| format!("its state is not readable: {error}"))?;
+        let state: Self =
+            serde_json::from_slice(bytes).map_err(|error| format!("its state is not readable: {error}"))?;
         if state.steps.len() == steps {
             Ok(state)
         } else {

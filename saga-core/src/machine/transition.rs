@@ -245,8 +245,9 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
         return;
     }
     let only_forward = state.phase == Phase::Running && shape.side(step) != Side::Before;
-    if only_forward || shape.steps[step].undo == UndoShape::NeedsOutput {
-        let reason = if only_forward {
+    let undo = shape.steps[step].undo;
+    if only_forward || matches!(undo, UndoShape::NeedsOutput | UndoShape::Missing) {
+        let reason = if only_forward || undo == UndoShape::Missing {
             format!("it may or may not have happened, and there is no way back: {}", failure.message)
         } else {
             format!("it may or may not have happened, and its compensation needs its output: {}", failure.message)
@@ -255,6 +256,7 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
         return;
     }
     settle(state, step, StepPhase::Unknown, RecordedOutcome::Unknown, decision);
+    state.steps[step].maybe = true;
     match state.phase {
         Phase::Running => begin_compensation(shape, state, Some(failure), decision),
         Phase::Compensating => go_on_undoing(shape, state, decision),

@@ -38,10 +38,7 @@ impl States {
 
     /// A clone of the value of type `T`.
     pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
-        self.values
-            .get(&TypeId::of::<T>())?
-            .downcast_ref::<T>()
-            .cloned()
+        self.values.get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
     }
 
     /// Whether there is a value of this type.
@@ -52,9 +49,7 @@ impl States {
 
 impl fmt::Debug for States {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("States")
-            .field("count", &self.values.len())
-            .finish()
+        f.debug_struct("States").field("count", &self.values.len()).finish()
     }
 }
 
@@ -69,9 +64,7 @@ pub struct Outputs {
 impl Outputs {
     /// No outputs.
     pub const fn new() -> Self {
-        Self {
-            of_steps: Vec::new(),
-        }
+        Self { of_steps: Vec::new() }
     }
 
     /// Adds the stored output of a step; one that the step had before is replaced.
@@ -84,10 +77,7 @@ impl Outputs {
 
     /// The stored output of a step; `None` if it has not ended, or was skipped without one.
     pub fn get(&self, step: &str) -> Option<&Arc<[u8]>> {
-        self.of_steps
-            .iter()
-            .find(|(name, _)| *name == step)
-            .map(|(_, output)| output)
+        self.of_steps.iter().find(|(name, _)| *name == step).map(|(_, output)| output)
     }
 }
 
@@ -104,8 +94,6 @@ impl FromIterator<(&'static str, Arc<[u8]>)> for Outputs {
 /// Names the steps and keeps quiet about what they returned: payloads are never printed.
 impl fmt::Debug for Outputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.of_steps.iter().map(|(name, _)| name))
-            .finish()
+        f.debug_list().entries(self.of_steps.iter().map(|(name, _)| name)).finish()
     }
 }

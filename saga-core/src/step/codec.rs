@@ -77,9 +77,6 @@ pub struct CodecError {
 
 impl CodecError {
     fn new<T>(source: serde_json::Error) -> Self {
-        Self {
-            type_name: std::any::type_name::<T>(),
-            source,
-        }
+        Self { type_name: std::any::type_name::<T>(), source }
     }
 }

@@ -49,10 +49,7 @@ impl StepContext {
     /// The context of a call by the engine.
     #[doc(hidden)]
     pub fn new(parts: ContextParts) -> Self {
-        Self {
-            parts,
-            emitted: Mutex::default(),
-        }
+        Self { parts, emitted: Mutex::default() }
     }
 
     /// A context to call an annotated function with in a test.
@@ -63,10 +60,7 @@ impl StepContext {
         let key = key.into();
         let undone = key.strip_suffix(":undo").map(str::to_owned);
         let saga_key = undone.as_deref().unwrap_or(&key);
-        let saga_key = saga_key
-            .rsplit_once(':')
-            .map_or(saga_key, |(saga_key, _)| saga_key)
-            .to_owned();
+        let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).to_owned();
         Self::new(ContextParts {
             do_key: undone,
             saga_key,
@@ -167,10 +161,7 @@ impl StepContext {
     /// classified.
     pub fn emit<E: Event>(&self, event: &E) -> Result<(), StepError> {
         let payload = serde_json::to_vec(event)?;
-        self.lock().push(Emitted {
-            name: E::NAME,
-            payload,
-        });
+        self.lock().push(Emitted { name: E::NAME, payload });
         Ok(())
     }
 
@@ -204,10 +195,7 @@ impl StepContext {
 
 impl fmt::Debug for StepContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StepContext")
-            .field("parts", &self.parts)
-            .field("emitted", &self.lock())
-            .finish()
+        f.debug_struct("StepContext").field("parts", &self.parts).field("emitted", &self.lock()).finish()
     }
 }
 
@@ -217,10 +205,7 @@ impl fmt::Debug for ContextParts {
             .field("key", &self.key)
             .field("attempt", &self.attempt)
             .field("fence", &self.fence)
-            .field(
-                "time_left",
-                &self.time_left.as_ref().map(|time_left| time_left()),
-            )
+            .field("time_left", &self.time_left.as_ref().map(|time_left| time_left()))
             .field("cancelled", &self.cancel.is_cancelled())
             .finish_non_exhaustive()
     }

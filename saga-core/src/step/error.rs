@@ -59,9 +59,7 @@ enum Repr {
 impl StepError {
     /// A business failure: it is recorded with this reason, and the saga compensates.
     pub fn reject(reason: impl fmt::Display) -> Self {
-        Self {
-            repr: Repr::Rejected(Rejection::new(reason)),
-        }
+        Self { repr: Repr::Rejected(Rejection::new(reason)) }
     }
 
     /// A business failure that carries the user's own error, which
@@ -69,31 +67,23 @@ impl StepError {
     ///
     /// An error whose `Serialize` fails is recorded with its message alone.
     pub fn reject_with(error: impl fmt::Display + Serialize) -> Self {
-        Self {
-            repr: Repr::Rejected(Rejection::with_details(&error)),
-        }
+        Self { repr: Repr::Rejected(Rejection::with_details(&error)) }
     }
 
     /// The step is tried again by its policy.
     pub fn retry(error: impl Into<Source>) -> Self {
-        Self {
-            repr: Repr::Transient(error.into()),
-        }
+        Self { repr: Repr::Transient(error.into()) }
     }
 
     /// The step is tried again, and this attempt certainly did nothing outside: a connection that was
     /// refused, a request that was never sent.
     pub fn not_sent(error: impl Into<Source>) -> Self {
-        Self {
-            repr: Repr::NotSent(error.into()),
-        }
+        Self { repr: Repr::NotSent(error.into()) }
     }
 
     /// The saga waits for a person.
     pub(crate) fn stuck(reason: impl Into<String>) -> Self {
-        Self {
-            repr: Repr::Stuck(reason.into()),
-        }
+        Self { repr: Repr::Stuck(reason.into()) }
     }
 
     /// What the error means for the saga.

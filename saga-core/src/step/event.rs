@@ -34,9 +34,6 @@ pub struct Emitted {
 /// Payloads are never printed.
 impl fmt::Debug for Emitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Emitted")
-            .field("name", &self.name)
-            .field("bytes", &self.payload.len())
-            .finish()
+        f.debug_struct("Emitted").field("name", &self.name).field("bytes", &self.payload.len()).finish()
     }
 }

@@ -38,10 +38,8 @@ pub type TransactionFn<S, T> = for<'a> fn(
 ) -> BoxFuture<'a, Result<<T as Step>::Output, StepError>>;
 
 /// The function of a step that runs outside any transaction.
-pub type ExternalFn<T> = for<'a> fn(
-    Args<'a>,
-    <T as Step>::Input,
-) -> BoxFuture<'a, Result<<T as Step>::Output, StepError>>;
+pub type ExternalFn<T> =
+    for<'a> fn(Args<'a>, <T as Step>::Input) -> BoxFuture<'a, Result<<T as Step>::Output, StepError>>;
 
 impl<S: Store, T: Step> Clone for Run<S, T> {
     fn clone(&self) -> Self {

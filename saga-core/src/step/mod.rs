@@ -25,10 +25,7 @@ mod rejection;
 mod retry;
 mod signal;
 mod state;
-#[expect(
-    clippy::module_inception,
-    reason = "the trait `Step` is the main item of this folder"
-)]
+#[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
 mod step;
 mod undo;
 
@@ -36,9 +33,7 @@ pub use self::{
     args::{Args, Outputs, States},
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec},
-    compensation::{
-        Compensation, CompensationHandler, NoCompensation, Undo, UndoExternalFn, UndoTransactionFn,
-    },
+    compensation::{Compensation, CompensationHandler, NoCompensation, Undo, UndoExternalFn, UndoTransactionFn},
     context::{ContextParts, StepContext},
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
@@ -52,8 +47,5 @@ pub use self::{
     signal::CancelSignal,
     state::State,
     step::Step,
-    undo::{
-        Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoOutputOf, UndoValue, undo_input,
-        undo_output,
-    },
+    undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoOutputOf, UndoValue, undo_input, undo_output},
 };

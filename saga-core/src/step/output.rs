@@ -9,22 +9,19 @@ pub struct Output<T: Step>(pub T::Output);
 
 impl<T: Step> FromStep for Output<T> {
     fn needs(needs: &mut Needs) {
-        needs.outputs.push(NeededOutput {
-            step: T::NAME,
-            type_id: TypeId::of::<T>(),
-        });
+        needs.outputs.push(NeededOutput { step: T::NAME, type_id: TypeId::of::<T>() });
     }
 
     fn from_step(args: Args<'_>) -> Result<Self, StepError> {
-        let stored = args.outputs.get(T::NAME).ok_or_else(|| {
-            StepError::stuck(format!("the step `{}` has no recorded output", T::NAME))
-        })?;
+        let stored = args
+            .outputs
+            .get(T::NAME)
+            .ok_or_else(|| StepError::stuck(format!("the step `{}` has no recorded output", T::NAME)))?;
         match T::OUTPUT.decode(stored) {
             Ok(output) => Ok(Self(output)),
-            Err(error) => Err(StepError::stuck(format!(
-                "the recorded output of the step `{}` cannot be read: {error}",
-                T::NAME
-            ))),
+            Err(error) => {
+                Err(StepError::stuck(format!("the recorded output of the step `{}` cannot be read: {error}", T::NAME)))
+            }
         }
     }
 }

@@ -15,22 +15,14 @@ pub struct Rejection {
 
 impl Rejection {
     pub(crate) fn new(reason: impl fmt::Display) -> Self {
-        Self {
-            message: reason.to_string(),
-            details: None,
-        }
+        Self { message: reason.to_string(), details: None }
     }
 
     pub(crate) fn with_details<E: fmt::Display + Serialize>(error: &E) -> Self {
         let details = serde_json::to_string(error)
-            .inspect_err(
-                |cause| tracing::warn!(%cause, "a rejection is recorded without its details"),
-            )
+            .inspect_err(|cause| tracing::warn!(%cause, "a rejection is recorded without its details"))
             .ok();
-        Self {
-            message: error.to_string(),
-            details,
-        }
+        Self { message: error.to_string(), details }
     }
 
     /// The reason in words.

@@ -22,11 +22,8 @@ impl RetryPolicy {
     /// The longest wait before any attempt, where nothing else is said.
     pub const DEFAULT_CAP: Duration = Duration::from_secs(30);
     /// The policy of a call for which nothing else is said.
-    pub const DEFAULT: Self = Self {
-        attempts: Self::DEFAULT_ATTEMPTS,
-        base: Self::DEFAULT_BASE,
-        cap: Self::DEFAULT_CAP,
-    };
+    pub const DEFAULT: Self =
+        Self { attempts: Self::DEFAULT_ATTEMPTS, base: Self::DEFAULT_BASE, cap: Self::DEFAULT_CAP };
 
     /// Whether another attempt follows the failed attempt `attempt`, which counts from 1.
     pub const fn allows_after(&self, attempt: u32) -> bool {

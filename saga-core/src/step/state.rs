@@ -11,18 +11,12 @@ pub struct State<T>(pub T);
 
 impl<T: Clone + Send + Sync + 'static> FromStep for State<T> {
     fn needs(needs: &mut Needs) {
-        needs.states.push(NeededState {
-            type_id: TypeId::of::<T>(),
-            type_name: type_name::<T>(),
-        });
+        needs.states.push(NeededState { type_id: TypeId::of::<T>(), type_name: type_name::<T>() });
     }
 
     fn from_step(args: Args<'_>) -> Result<Self, StepError> {
         args.states.get::<T>().map(State).ok_or_else(|| {
-            StepError::stuck(format!(
-                "the runtime was built without a state of type `{}`",
-                type_name::<T>()
-            ))
+            StepError::stuck(format!("the runtime was built without a state of type `{}`", type_name::<T>()))
         })
     }
 }

@@ -119,9 +119,7 @@ impl<T: Step> UndoOf<T> {
 
 impl<T: Step> fmt::Debug for UndoOf<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UndoOf")
-            .field("when_unknown", &self.when_unknown())
-            .finish_non_exhaustive()
+        f.debug_struct("UndoOf").field("when_unknown", &self.when_unknown()).finish_non_exhaustive()
     }
 }
 
@@ -133,9 +131,7 @@ pub struct UndoOutputOf<T: Step> {
 
 impl<T: Step> fmt::Debug for UndoOutputOf<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UndoOutputOf")
-            .field("when_unknown", &self.when_unknown)
-            .finish_non_exhaustive()
+        f.debug_struct("UndoOutputOf").field("when_unknown", &self.when_unknown).finish_non_exhaustive()
     }
 }
 
