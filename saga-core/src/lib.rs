@@ -18,3 +18,6 @@ pub use step::{
     CancelSignal, Classify, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext, StepError,
     StepErrorKind, StepOptions,
 };
+
+#[cfg(feature = "macros")]
+pub use saga_macros::{saga_compensation, saga_step};

@@ -67,6 +67,15 @@ pub const fn codec<T: Payload>() -> Codec<T> {
     }
 }
 
+/// Stands where a step has a mistake that keeps the program from compiling, so that no second one is reported.
+#[doc(hidden)]
+pub const fn no_codec<T>() -> Codec<T> {
+    Codec {
+        encode: |_| unreachable!("a program with this codec does not compile"),
+        decode: |_| unreachable!("a program with this codec does not compile"),
+    }
+}
+
 /// A value could not be written in its stored form, or not be read from it.
 #[derive(Debug, thiserror::Error)]
 #[error("`{type_name}`: {source}")]

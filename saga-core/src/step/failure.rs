@@ -58,3 +58,19 @@ impl Failure for Infallible {
 pub fn finish<T, E: Failure>(result: Result<T, E>) -> Result<T, StepError> {
     result.map_err(Failure::into_step_error)
 }
+
+/// The return type of a step, where it is an alias that only the compiler can see through.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a step returns `Result<T, StepError>`, and `{Self}` is none",
+    label = "not an alias of `Result`",
+    note = "a type whose name ends in `Result` is taken for an alias of it"
+)]
+pub trait StepReturn {
+    /// What the step gives when it succeeds.
+    type Value;
+}
+
+impl<T, E> StepReturn for Result<T, E> {
+    type Value = T;
+}
