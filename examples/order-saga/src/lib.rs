@@ -4,7 +4,13 @@
 //! Read [`steps`] first, then [`saga`]; the rest is what any program has: reading, tables, other people's services,
 //! a command line and an audit.
 
+pub mod cli;
 pub mod orders;
 pub mod outside;
+pub mod place;
+pub mod run;
+pub mod saga;
 pub mod shop;
+pub mod show;
+pub mod steps;
 pub mod verify;

@@ -1,12 +1,19 @@
 //! Where things are: the store's file, and beside it the book of the services outside.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
+use saga_sqlite::{SqliteOptions, SqliteStore};
 
 /// The store that is used when none is given: a file in the folder that the program is started in.
 pub const DEFAULT_STORE: &str = "sqlite:order-saga.db";
+
+/// How long a write of this program waits for one of the runtime.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// The files of one shop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,18 +58,59 @@ impl Place {
         path.into()
     }
 
-    /// Opens one of the files, to read only.
+    /// Opens the store, to work on it. Where another process does, it waits and says so.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when there is no store that this program can work on.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, nothing stays open.
+    pub async fn open_store(&self) -> anyhow::Result<SqliteStore> {
+        let waits = |path: &Path| eprintln!("waiting for another process that works on {}", path.display());
+        Ok(SqliteStore::open_with(SqliteOptions::new(&self.store).on_wait(waits)).await?)
+    }
+
+    /// Opens the store beside whoever works on it, to look only.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when there is no store or it cannot be read.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, nothing stays open.
+    pub async fn look_at_store(&self) -> anyhow::Result<SqliteStore> {
+        exists(&self.store)?;
+        Ok(SqliteStore::open_with(SqliteOptions::new(&self.store).read_only()).await?)
+    }
+
+    /// Opens the shop's own tables beside the runtime.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when the file cannot be opened.
+    pub fn open_shop(&self) -> anyhow::Result<Connection> {
+        let conn = Connection::open(&self.store).with_context(|| format!("cannot open {}", self.store.display()))?;
+        conn.busy_timeout(BUSY_WAIT)?;
+        Ok(conn)
+    }
+
+    /// Opens one of the files, to look only.
     ///
     /// # Errors
     ///
     /// A sentence, when there is no such file or it cannot be read.
     pub fn read_only(path: &Path) -> anyhow::Result<Connection> {
-        if !path.exists() {
-            bail!("there is no {}; `order-saga run` makes it", path.display());
-        }
+        exists(path)?;
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
             .with_context(|| format!("cannot read {}", path.display()))
     }
+}
+
+fn exists(path: &Path) -> anyhow::Result<()> {
+    if path.exists() { Ok(()) } else { bail!("there is no {}; `order-saga run` makes it", path.display()) }
 }
 
 /// Checks the URL of a transport.

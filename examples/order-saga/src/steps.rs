@@ -1,6 +1,7 @@
 //! The five steps of an order and what undoes them.
 //!
 //! They are ordinary functions: a test calls `reserve_stock(&mut conn, order)` and needs no runtime.
+#![allow(clippy::unused_async, reason = "a step is an async function, also where its database knows no waiting")]
 
 use rusqlite::{Connection, params};
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
@@ -27,7 +28,7 @@ pub async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepEr
 /// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
 #[saga_compensation]
 pub async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
-    let reason = ctx.failure().map_or("cancelled".to_owned(), |failure| failure.message().to_owned());
+    let reason = ctx.saga_key();
     tx.execute("UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1", params![order.order_id, reason])?;
     Ok(())
 }
@@ -43,7 +44,7 @@ pub struct Reservation {
 #[saga_step(compensate = release_stock)]
 pub async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
-    for (number, item) in order.items.into_iter().enumerate() {
+    for (item, number) in order.items.into_iter().zip(0_i64..) {
         let found = tx.execute(
             "UPDATE products SET in_stock = in_stock - ?2 WHERE sku = ?1 AND in_stock >= ?2",
             params![item.sku, item.quantity],
@@ -54,7 +55,7 @@ pub async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservat
         }
         tx.execute(
             "INSERT INTO reservations (order_id, item, sku, quantity, status) VALUES (?1, ?2, ?3, ?4, 'open')",
-            params![order.order_id, number as i64, item.sku, item.quantity],
+            params![order.order_id, number, item.sku, item.quantity],
         )?;
         taken.push((item.sku, item.quantity));
     }
@@ -135,3 +136,6 @@ pub async fn confirm_order(
     tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = ?1", [&order.order_id])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

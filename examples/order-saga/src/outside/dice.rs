@@ -56,7 +56,7 @@ impl Dice {
     pub fn price_percent(self, key: &str) -> i64 {
         let roll = self.roll("price", key);
         let percent = if roll < 120 { 200 + roll } else { 90 + roll / 50 };
-        percent as i64
+        percent.cast_signed()
     }
 
     /// A number from 0 to 999.

@@ -19,14 +19,14 @@ impl House {
 
     /// A key under which the first `calls` calls meet fair weather.
     fn key(&self, declined: bool, calls: u32) -> String {
-        self.key_where(|key| {
+        Self::key_where(|key| {
             self.dice.declines(key) == declined
                 && !self.dice.turns_away(key)
                 && (1..=calls).all(|nth| self.dice.weather(key, nth) == super::Weather::Fair)
         })
     }
 
-    fn key_where(&self, holds: impl Fn(&str) -> bool) -> String {
+    fn key_where(holds: impl Fn(&str) -> bool) -> String {
         (0..).map(|n| format!("order-{n}:step")).find(|key| holds(key)).expect("there is no end of keys")
     }
 
@@ -82,7 +82,7 @@ async fn a_refund_gives_back_what_was_charged_and_no_more() {
     let other_key = house
         .key_where(|key| key != charge_key && key != refund_key && house.dice.weather(key, 1) == super::Weather::Fair);
     assert_eq!(house.refund(&other_key, &charge_key, payment_id).await.body, json!({ "refunded_cents": 0 }));
-    assert_eq!(house.refund(&house.key_where(|key| key > "order-9"), &charge_key, Some(99)).await.status, 404);
+    assert_eq!(house.refund(&House::key_where(|key| key > "order-9"), &charge_key, Some(99)).await.status, 404);
     assert_eq!(house.tally().refunded, 1);
 }
 
@@ -102,7 +102,7 @@ async fn a_refund_of_a_key_never_seen_bars_it() {
 #[tokio::test]
 async fn an_answer_can_be_lost_after_the_card_was_charged_and_is_there_when_asked_again() {
     let house = House::new();
-    let key = house.key_where(|key| {
+    let key = House::key_where(|key| {
         !house.dice.declines(key)
             && house.dice.weather(key, 1) == super::Weather::BreaksAfter
             && house.dice.weather(key, 2) == super::Weather::Fair
@@ -117,7 +117,7 @@ async fn an_answer_can_be_lost_after_the_card_was_charged_and_is_there_when_aske
 async fn a_call_outlives_a_caller_that_goes_away() {
     let house = House::new();
     let slow = std::time::Duration::from_millis(100);
-    let key = house.key_where(|key| {
+    let key = House::key_where(|key| {
         let weather = house.dice.weather(key, 1);
         !house.dice.declines(key) && matches!(weather, super::Weather::Slow(time) if time > slow && time < 3 * slow)
     });
@@ -137,7 +137,7 @@ async fn a_shipment_is_booked_once_and_a_cancelled_key_is_barred() {
     let booked = house.post("/shipments", &key, parcel.clone()).await;
     assert_eq!(booked.status, 200);
     assert_eq!(house.post("/shipments", &key, parcel.clone()).await, booked);
-    let barred = house.key_where(|other| {
+    let barred = House::key_where(|other| {
         other != key && !house.dice.turns_away(other) && house.dice.weather(other, 1) == super::Weather::Fair
     });
     for (nth, shipment_key) in [&key, &barred].into_iter().enumerate() {

@@ -2,8 +2,10 @@
 
 mod audit;
 mod books;
+mod command;
 #[cfg(test)]
 mod tests;
 
 pub use audit::{Audit, Finding, audit};
 pub use books::Books;
+pub use command::verify;
