@@ -1,1 +1,6 @@
-//! To be written.
+//! Sagas for ordinary async functions.
+
+pub mod env;
+pub mod key;
+pub mod store;
+pub mod transport;

@@ -1,0 +1,58 @@
+//! The duties together, and the transaction that steps run in.
+
+use async_trait::async_trait;
+
+use super::{Claim, Members, Outbox, Records, Sagas, TransactError, TransactionBody, Work};
+
+/// A store.
+///
+/// # Contract
+/// - `S-TX-1` [`transact`](Store::transact) claims before any handler runs: of the given claims it keeps those whose work row exists with the claimed epoch and is not locked by another transaction, whose step has no record, and whose saga is running (for a `do`) or compensating (for an `undo`). A claim that is not granted leaves the batch; its handler does not run.
+/// - `S-TX-2` From the claim to the commit nobody else takes the granted rows, whatever becomes of their leases.
+/// - `S-TX-3` Each handler runs behind a savepoint: what it wrote is gone when its verdict is [`RollBack`](super::Verdict::RollBack), and what the others wrote is not.
+/// - `S-TX-4` What the handlers wrote and all changes of the body commit together or not at all (G1).
+/// - `S-TX-5` A saga whose version moved is not a failure: the store reads it and asks [`decide_again`](TransactionBody::decide_again) in the same transaction; handlers do not run again. A record that exists already or a granted work row that is gone rolls the whole batch back (G2).
+/// - `S-TX-6` A handler that ended the transaction is found out before anything is recorded: the error names it, and nothing of the batch is kept.
+/// - `S-TX-7` When no claim is granted, the call succeeds and nothing is written.
+/// - `S-TX-8` After [`Abandon`](super::Verdict::Abandon) nothing of the batch is kept, and the error names the claim as the culprit.
+#[async_trait]
+pub trait Store: Sagas + Work + Records + Outbox + Members + Send + Sync + 'static {
+    /// The connection that transactional steps take by `&mut`.
+    type Conn: Send + 'static;
+
+    /// What this backend can and cannot do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Runs one step transaction: claim, handlers, record, commit. All claims are of one tenant.
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<Self::Conn>>,
+    ) -> Result<(), TransactError>;
+}
+
+/// How durable a commit is, as the store's settings stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Durability {
+    /// A commit survives a power loss.
+    Full,
+    /// A commit survives the process, not the machine; the text says which setting makes it so.
+    Process(String),
+    /// Nothing survives.
+    None,
+}
+
+/// What a backend can and cannot do. Fencing, compare-and-set and atomic changes are not optional and not listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The backend's name, for messages.
+    pub name: &'static str,
+    /// Whether several processes may work on the same data at once.
+    pub shared: bool,
+    /// Whether the data outlives the process.
+    pub persistent: bool,
+    /// What a commit survives.
+    pub durability: Durability,
+    /// The most claims that are worth giving to one step transaction.
+    pub batch_max: usize,
+}

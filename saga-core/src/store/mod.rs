@@ -1,0 +1,39 @@
+//! The contract of a store: what a backend author implements.
+//!
+//! A store keeps sagas, the work that is to be done, the step records, the outbox and the members. It is several small
+//! traits by duty, all of them **batch-first**: every hot call takes many rows, because one commit must be able to carry
+//! many steps. The [`memory`](crate::memory) store is the reference; the suite in `saga-testkit` holds a store to
+//! the clauses that the traits list under `# Contract`.
+//!
+//! Words used in the clauses: a *lease* on a work row names an owner and ends at a time of the **store's** clock; the
+//! *epoch* is the number on the row that fences off an older owner; *free* is a row without a lease, with one that has
+//! ended, or with one whose owner is not a living member.
+//!
+//! # Cancel safety
+//! Dropping the future of any call leaves the store intact: the call happened whole or not at all, and which of them is
+//! not known.
+
+mod changes;
+mod error;
+mod interface;
+mod members;
+mod outbox;
+mod records;
+mod sagas;
+mod transaction;
+mod values;
+mod work;
+
+pub use self::changes::{
+    Advance, Applied, Changes, Condition, HistoryEntry, HistoryKind, Miss, NewMessage, NewRecord, NewWork, Postponed,
+    RevisedRecord,
+};
+pub use self::error::{RetryClass, StoreError, StoreErrorKind};
+pub use self::interface::{Capabilities, Durability, Store};
+pub use self::members::Members;
+pub use self::outbox::{LANES, LeasedLane, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
+pub use self::records::{RecordedOutcome, Records, StepRecord};
+pub use self::sagas::{NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Started};
+pub use self::transaction::{Claim, StartIn, TransactError, TransactionBody, Verdict};
+pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, Timestamp, WorkId};
+pub use self::work::{ClaimRequest, Claimed, ClaimedWork, Ids, Lease, Work, WorkKind, WorkRef, WorkStatus};

@@ -1,0 +1,125 @@
+//! The duty of keeping what leaves this service until it was sent.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Lease, MessageId, StoreError, Timestamp};
+use crate::key::Tenant;
+
+/// How many lanes the outbox has.
+pub const LANES: u8 = 64;
+
+/// The lane of an ordering key: the same in every process and every version.
+///
+/// The hash is FNV-1a (Fowler, Noll and Vo), chosen because it is short enough to be written again in SQL.
+pub fn lane_of(tenant: &Tenant, aggregate_type: &str, aggregate_id: &str) -> u8 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for part in [tenant.as_str(), aggregate_type, aggregate_id] {
+        for byte in part.bytes().chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    // The high bits depend on every byte of the text.
+    (hash >> 58) as u8
+}
+
+/// A lane that a relay may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LeasedLane {
+    /// The lane.
+    pub lane: u8,
+    /// The number that fences off an older owner.
+    pub epoch: u64,
+}
+
+/// A message that waits to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxRow {
+    /// The same however often it is sent.
+    pub id: MessageId,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// What it is about.
+    pub aggregate_type: String,
+    /// Of which of them it speaks: the ordering key.
+    pub aggregate_id: String,
+    /// The event's name.
+    pub event_type: String,
+    /// The encoded event.
+    pub payload: Vec<u8>,
+    /// Its place among the messages of its ordering key.
+    pub position: u64,
+    /// When it was committed.
+    pub committed_at: Timestamp,
+}
+
+/// An ordering key whose next message cannot be sent. It holds up itself only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedKey {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// What the messages are about.
+    pub aggregate_type: String,
+    /// The ordering key.
+    pub aggregate_id: String,
+    /// The message that could not be sent.
+    pub message: MessageId,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the last attempt said.
+    pub error: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// How much waits to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OutboxDepth {
+    /// Rows.
+    pub rows: u64,
+    /// How long ago the oldest of them was committed.
+    pub oldest_age: Option<Duration>,
+    /// Ordering keys that are parked.
+    pub parked: u64,
+}
+
+/// Keeping what leaves this service until it was sent.
+///
+/// # Contract
+/// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free like a work row is.
+/// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, none of a parked key, and none of a lane whose epoch has moved.
+/// - `S-OUT-3` [`sent`](Outbox::sent) deletes; a row is never updated.
+/// - `S-OUT-4` [`park`](Outbox::park) takes an ordering key out of the reads, [`release`](Outbox::release) puts it back, [`discard`](Outbox::discard) deletes the message that could not be sent and puts the key back.
+#[async_trait]
+pub trait Outbox: Send + Sync {
+    /// Leases lanes that have something to send.
+    async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError>;
+
+    /// Lengthens the leases; answers in the order of the request whether each lane is still held.
+    async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError>;
+
+    /// Frees lanes.
+    async fn release_lanes(&self, lanes: &[LeasedLane]) -> Result<(), StoreError>;
+
+    /// What waits in a lane: at most `limit` rows.
+    async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError>;
+
+    /// Deletes what was confirmed.
+    async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError>;
+
+    /// Parks the ordering key of this message.
+    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError>;
+
+    /// The parked keys of every tenant: at most `limit`.
+    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
+
+    /// Lets the key of this message try again; answers whether it was parked.
+    async fn release(&self, message: MessageId) -> Result<bool, StoreError>;
+
+    /// Deletes this message of a parked key and lets the key go on; answers whether it was parked.
+    async fn discard(&self, message: MessageId) -> Result<bool, StoreError>;
+
+    /// How much waits.
+    async fn depth(&self) -> Result<OutboxDepth, StoreError>;
+}

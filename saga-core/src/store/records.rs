@@ -1,0 +1,93 @@
+//! The duty of keeping step records, and of writing what was decided.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Applied, Changes, StoreError, Timestamp};
+use crate::key::{Key, StepId, Tenant};
+
+/// What a step record says became of a step key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RecordedOutcome {
+    /// It took effect, once.
+    Done,
+    /// A definite business failure: it took no effect.
+    Rejected,
+    /// A transactional step out of attempts: it took no effect.
+    Failed,
+    /// An external step that may or may not have happened.
+    Unknown,
+    /// It never ran, and is barred from running.
+    Cancelled,
+    /// An operator went past it.
+    Skipped,
+}
+
+impl RecordedOutcome {
+    const NAMES: [(Self, &'static str); 6] = [
+        (Self::Done, "done"),
+        (Self::Rejected, "rejected"),
+        (Self::Failed, "failed"),
+        (Self::Unknown, "unknown"),
+        (Self::Cancelled, "cancelled"),
+        (Self::Skipped, "skipped"),
+    ];
+
+    /// The outcome as it is written down and shown.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, name)| name)
+    }
+
+    /// The outcome of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, name)| *name == text).map(|(outcome, _)| *outcome)
+    }
+}
+
+/// A step record as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRecord {
+    /// Which step.
+    pub step: StepId,
+    /// What became of it.
+    pub outcome: RecordedOutcome,
+    /// Its encoded output.
+    pub output: Option<Vec<u8>>,
+    /// Why it was not done, as JSON.
+    pub error: Option<Vec<u8>>,
+    /// The input that a mapping gave; nothing where the saga's own input was used.
+    pub input: Option<Vec<u8>>,
+    /// Its place in the order in which the saga's steps were recorded.
+    pub position: u32,
+    /// How many attempts it took.
+    pub attempts: u32,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+    /// How long the last attempt took.
+    pub took: Duration,
+}
+
+/// Keeping step records, and writing what was decided.
+///
+/// # Contract
+/// - `S-REC-1` Each [`Changes`] of a [`record`](Records::record) is applied whole or not at all, and answered on its own; one that misses does not hinder the others of the call.
+/// - `S-REC-2` Changes with an [`Advance`](super::Advance) apply only when the saga's version is the expected one; else [`Miss::Saga`](super::Miss::Saga) carries the saga as it is.
+/// - `S-REC-3` Of two writers with the same expected version exactly one is applied.
+/// - `S-REC-4` A finished or postponed work row must exist with its epoch; else [`Miss::Work`](super::Miss::Work). The lease does not matter, the epoch does (G7).
+/// - `S-REC-5` A record is inserted only where there is none; else [`Miss::Record`](super::Miss::Record) (G2).
+/// - `S-REC-6` A slice with two changes of one saga is refused with the kind `Misuse`, and nothing is applied.
+/// - `S-REC-7` When several things miss at once, the answer is the first of: work row, late success, record, saga.
+/// - `S-REC-8` Messages are visible to the relay only when the changes they came with are committed (G4).
+/// - `S-REC-9` When the call fails with class `Unknown`, each of the changes was applied whole or not at all; a repeated call finds out which.
+#[async_trait]
+pub trait Records: Send + Sync {
+    /// Applies changes; answers in the order of the request.
+    async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError>;
+
+    /// The record under a step key.
+    async fn record_of(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Result<Option<StepRecord>, StoreError>;
+
+    /// The records of a saga, by position.
+    async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError>;
+}

@@ -1,0 +1,131 @@
+//! The duty of keeping sagas.
+
+use async_trait::async_trait;
+
+use super::{DefinitionId, HistoryEntry, NewWork, SagaId, Status, StepRecord, StoreError, Timestamp, WorkStatus};
+use crate::key::{Key, Tenant};
+
+/// A saga to start, with its first command.
+#[derive(Debug, Clone)]
+pub struct NewSaga {
+    /// The row's id.
+    pub id: SagaId,
+    /// Whose saga it is.
+    pub tenant: Tenant,
+    /// The caller's idempotency key.
+    pub key: Key,
+    /// The definition it is started with.
+    pub definition: DefinitionId,
+    /// The digest of the definition's shape.
+    pub digest: [u8; 32],
+    /// The encoded input.
+    pub input: Vec<u8>,
+    /// The hash of the input in canonical order, with the version of the rule in front.
+    pub input_hash: Vec<u8>,
+    /// The machine's state, opaque to the store.
+    pub state: Vec<u8>,
+    /// The first commands.
+    pub commands: Vec<NewWork>,
+}
+
+/// What became of a start.
+#[derive(Debug, Clone)]
+pub enum Started {
+    /// The saga is new.
+    New,
+    /// The key was taken: by this saga. The caller compares definition and hash.
+    Known(Box<SagaRow>),
+}
+
+/// A saga as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SagaRow {
+    /// The row's id.
+    pub id: SagaId,
+    /// Whose saga it is.
+    pub tenant: Tenant,
+    /// The caller's idempotency key.
+    pub key: Key,
+    /// The definition it was started with.
+    pub definition: DefinitionId,
+    /// The digest of the definition's shape.
+    pub digest: [u8; 32],
+    /// Where it stands.
+    pub status: Status,
+    /// Counts its advances; the compare-and-set compares it. A new saga has version 1.
+    pub version: u64,
+    /// The machine's state.
+    pub state: Vec<u8>,
+    /// The encoded input.
+    pub input: Vec<u8>,
+    /// The hash of the input in canonical order.
+    pub input_hash: Vec<u8>,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// When it was last advanced.
+    pub advanced_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Which sagas to list. Everything that is set must hold.
+#[derive(Debug, Clone, Default)]
+pub struct SagaFilter {
+    /// Whose sagas. The default filter lists those of the default tenant.
+    pub tenant: Tenant,
+    /// Only those of this status.
+    pub status: Option<Status>,
+    /// Only those of definitions with this name.
+    pub definition: Option<String>,
+    /// Only those with an id above this one: the way to the next page.
+    pub after: Option<SagaId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Keeping sagas.
+///
+/// # Contract
+/// - `S-SAGA-1` [`start`](Sagas::start) inserts the saga with version 1 and status `running` and its commands together or not at all, and when it returned, both are as durable as the store is.
+/// - `S-SAGA-2` Of several starts of one (tenant, key), whether in one call, in two at once or years apart, exactly one is [`Started::New`]; the others get the stored row, and nothing is changed by them.
+/// - `S-SAGA-3` The answers come in the order of the request. One taken key does not hinder the others of the call.
+/// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id`, whose ids the engine got from the store.
+/// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
+/// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
+/// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck and has no work row (G11).
+#[async_trait]
+pub trait Sagas: Send + Sync {
+    /// Starts sagas.
+    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError>;
+
+    /// The saga of that key.
+    async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError>;
+
+    /// The saga of that key with its step records in the order of their positions and its history, oldest first.
+    async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError>;
+
+    /// The sagas of these ids that exist, in any order.
+    async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError>;
+
+    /// The sagas that pass the filter.
+    async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError>;
+
+    /// How many sagas of a tenant are in each status. A status without sagas may be left out.
+    async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError>;
+
+    /// Sagas that wait for nothing: at most `limit` of them. There should be none.
+    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
+}
+
+/// A saga with all that is known of its steps.
+#[derive(Debug, Clone)]
+pub struct SagaWithSteps {
+    /// The saga.
+    pub saga: SagaRow,
+    /// Its step records, by position.
+    pub records: Vec<StepRecord>,
+    /// What else happened to it, oldest first.
+    pub history: Vec<(Timestamp, HistoryEntry)>,
+    /// Its work rows.
+    pub work: Vec<WorkStatus>,
+}

@@ -1,0 +1,89 @@
+//! The step transaction, as a store runs it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Changes, NewSaga, SagaId, SagaRow, Started, Store, StoreError, WorkKind, WorkRef};
+use crate::env::BoxFuture;
+use crate::key::{Key, StepId, Tenant};
+
+/// A command that is about to run in a transaction.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The row and the epoch that we believe it has.
+    pub work: WorkRef,
+    /// The saga. A `do` is granted while it is running, an `undo` while it compensates.
+    pub saga: SagaId,
+    /// Whose saga it is.
+    pub tenant: Tenant,
+    /// The saga's key.
+    pub key: Key,
+    /// Which step; it must have no record.
+    pub step: StepId,
+    /// Whether it is done or undone.
+    pub kind: WorkKind,
+}
+
+/// What becomes of a handler's writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// They are kept.
+    Keep,
+    /// They are undone; the transaction goes on.
+    RollBack,
+    /// The handler was dropped in the middle of something: the transaction is rolled back, and the connection is not used again.
+    Abandon,
+}
+
+/// The engine's side of a step transaction. The store calls it in this order: `granted` once, `run` for every granted
+/// claim in order, `changes` once, `decide_again` as long as sagas have moved.
+///
+/// When a store runs the transaction again from its start, it calls `granted` again; what came before is forgotten.
+pub trait TransactionBody<C>: Send {
+    /// Which of the claims were granted, in their order.
+    fn granted(&mut self, granted: &[bool]);
+
+    /// How long the handler of that claim may take.
+    fn time_limit(&self, index: usize) -> Duration;
+
+    /// Runs the handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict>;
+
+    /// What is to be recorded.
+    fn changes(&mut self) -> Vec<Changes>;
+
+    /// What is to be recorded, now that these sagas turned out to have moved: the whole of it again.
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes>;
+}
+
+/// Why a step transaction did not commit, or may not have.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct TransactError {
+    /// What went wrong. Its class says whether the transaction certainly did not commit.
+    #[source]
+    pub error: StoreError,
+    /// The claim whose handler is to blame, where somebody is.
+    pub culprit: Option<usize>,
+    /// Whether the culprit ended the transaction that it was given.
+    pub ended_transaction: bool,
+}
+
+impl From<StoreError> for TransactError {
+    fn from(error: StoreError) -> Self {
+        Self { error, culprit: None, ended_transaction: false }
+    }
+}
+
+/// A store whose connection an application can hold in a transaction of its own.
+///
+/// # Contract
+/// - `S-IN-1` [`start_in`](StartIn::start_in) writes on the given connection, in the transaction that is open there: the saga exists if and only if that commits.
+/// - `S-IN-2` It never raises an SQL error for a key that is taken, for that would end the caller's transaction.
+/// - `S-IN-3` A connection without a transaction is refused with the kind `Misuse`, and nothing is written.
+#[async_trait]
+pub trait StartIn: Store {
+    /// Starts a saga inside the caller's transaction. The store gives the saga and its commands their ids.
+    async fn start_in(&self, conn: &mut Self::Conn, saga: NewSaga) -> Result<Started, StoreError>;
+}

@@ -1,0 +1,104 @@
+//! The plain values of the contract.
+
+use std::fmt;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+/// A saga's row. Handed out by [`Ids::reserve_ids`](super::Ids::reserve_ids), never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SagaId(pub i64);
+
+/// A row of `work`. Handed out by [`Ids::reserve_ids`](super::Ids::reserve_ids), never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkId(pub i64);
+
+/// One life of one process, as the owner of leases. A process that comes back is another member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemberId(pub i64);
+
+/// What [`Members::join`](super::Members::join) answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incarnation {
+    /// The new member.
+    pub member: MemberId,
+    /// How many members were already alive.
+    pub others: u32,
+}
+
+/// A message's id: the same however often it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MessageId(pub Uuid);
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A moment of the store's clock: microseconds since 1970-01-01 00:00 UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Timestamp(pub i64);
+
+/// Which definition a saga was started with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DefinitionId {
+    /// The definition's name.
+    pub name: Arc<str>,
+    /// The definition's version.
+    pub version: u32,
+}
+
+impl fmt::Display for DefinitionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} version {}", self.name, self.version)
+    }
+}
+
+/// Where a saga stands, as far as a store needs to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It goes forward.
+    Running,
+    /// It undoes what took effect.
+    Compensating,
+    /// Ended: every step is done.
+    Completed,
+    /// Ended: every step that took effect is undone.
+    Compensated,
+    /// It needs a person. Nothing is lost.
+    Stuck,
+}
+
+impl Status {
+    /// Every status, in the order in which a saga may pass them.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Compensating, Self::Completed, Self::Compensated, Self::Stuck];
+
+    /// The status as it is written down and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Compensating => "compensating",
+            Self::Completed => "completed",
+            Self::Compensated => "compensated",
+            Self::Stuck => "stuck",
+        }
+    }
+
+    /// The status of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// Whether the saga has ended. A stuck one has not.
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Compensated)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

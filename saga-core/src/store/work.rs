@@ -1,0 +1,166 @@
+//! The duty of keeping what is to be done.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{DefinitionId, MemberId, SagaId, SagaRow, StepRecord, StoreError, Timestamp, WorkId};
+use crate::key::StepId;
+
+/// What a work row asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WorkKind {
+    /// Do a step.
+    Do,
+    /// Undo a step.
+    Undo,
+}
+
+impl WorkKind {
+    /// The kind as it is written down and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Do => "do",
+            Self::Undo => "undo",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Do, Self::Undo].into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// A lease to be given, or that was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// Who owns it.
+    pub owner: MemberId,
+    /// How long it lasts from the moment of the statement.
+    pub ttl: Duration,
+}
+
+/// A work row as an owner knows it. It names the row only as long as nobody else took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WorkRef {
+    /// The row.
+    pub id: WorkId,
+    /// The epoch under which it was taken. A row is inserted with epoch 1.
+    pub epoch: u64,
+}
+
+/// What to claim.
+#[derive(Debug, Clone)]
+pub struct ClaimRequest {
+    /// For whom, and for how long.
+    pub lease: Lease,
+    /// At most so many rows.
+    pub limit: usize,
+    /// Only work of these definitions: the rest waits for somebody who knows it.
+    pub definitions: Arc<[DefinitionId]>,
+}
+
+/// A work row that was claimed, with all that is needed to run it.
+#[derive(Debug, Clone)]
+pub struct ClaimedWork {
+    /// The row and its new epoch.
+    pub work: WorkRef,
+    /// What it asks for.
+    pub kind: WorkKind,
+    /// The saga it belongs to.
+    pub saga: SagaId,
+    /// Which step.
+    pub step: StepId,
+    /// Attempts that are written down.
+    pub attempts: u32,
+    /// Whether an attempt ended without a definite answer.
+    pub maybe: bool,
+    /// Whether it was taken from an owner that vanished. It stays so until the row is finished.
+    pub suspect: bool,
+    /// For how long its attempts have failed, if they have.
+    pub retrying_for: Option<Duration>,
+    /// The input that a mapping gave, where the saga's own input is not the step's.
+    pub payload: Option<Vec<u8>>,
+    /// A success that an older owner reported after it had lost the row.
+    pub late: Option<Vec<u8>>,
+}
+
+/// What a claim answers.
+#[derive(Debug, Clone, Default)]
+pub struct Claimed {
+    /// The rows.
+    pub work: Vec<ClaimedWork>,
+    /// Their sagas, each once, with the step records.
+    pub sagas: Vec<(SagaRow, Vec<StepRecord>)>,
+    /// How long until the next row that this claim may take falls due, if one waits.
+    pub next_due_in: Option<Duration>,
+}
+
+/// A work row as it is shown.
+#[derive(Debug, Clone)]
+pub struct WorkStatus {
+    /// The row.
+    pub id: WorkId,
+    /// What it asks for.
+    pub kind: WorkKind,
+    /// Which step.
+    pub step: StepId,
+    /// Attempts that are written down.
+    pub attempts: u32,
+    /// When it is due.
+    pub due_at: Timestamp,
+    /// Who has leased it.
+    pub owner: Option<MemberId>,
+    /// Since when its attempts have failed.
+    pub retrying_since: Option<Timestamp>,
+    /// What the last failed attempt said.
+    pub error: Option<String>,
+}
+
+/// Handing out ids.
+///
+/// # Contract
+/// - `S-ID-1` No id is handed out twice, whatever crashes, and ids are above zero.
+#[async_trait]
+pub trait Ids: Send + Sync {
+    /// A block of `count` ids that nobody else gets.
+    async fn reserve_ids(&self, count: u32) -> Result<Range<i64>, StoreError>;
+}
+
+/// Keeping what is to be done.
+///
+/// # Contract
+/// - `S-WORK-1` [`claim`](Work::claim) takes rows that are due, free and of a known definition, oldest due first, at most `limit`; it gives each the next epoch, the owner and the lease, in one commit.
+/// - `S-WORK-2` Two claims never get the same row unless it became free in between.
+/// - `S-WORK-3` A row whose owner vanished (a lease that ended, or a dead member) is marked suspect by the claim that takes it; one that was given back, postponed or inserted free is not.
+/// - `S-WORK-4` A row whose step has a record already is never claimed; it is deleted.
+/// - `S-WORK-5` [`renew`](Work::renew) lengthens the leases of the rows that still have the given epoch, and says which they are.
+/// - `S-WORK-6` [`give_back`](Work::give_back) frees the rows that still have the given epoch and raises their epoch; it counts nothing and marks nothing. A caller whose commit is in doubt uses it to learn the truth: it waits for the one in doubt, and a row that it freed was not finished by it.
+/// - `S-WORK-7` [`begin_attempt`](Work::begin_attempt) writes down one more attempt of a row with the given epoch before it runs, and says whether the row was still there.
+/// - `S-WORK-8` [`note_late`](Work::note_late) keeps a success that an older owner reports, on the row, whoever owns it now; it answers false when the row is gone. From then on [`Condition::NotLate`](super::Condition::NotLate) does not hold for it.
+/// - `S-WORK-9` Times are those of the store's clock at the moment of the statement.
+#[async_trait]
+pub trait Work: Ids {
+    /// Claims work.
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError>;
+
+    /// Renews leases; answers in the order of the request whether each is still held.
+    async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError>;
+
+    /// Gives rows back; answers in the order of the request which were freed by this call.
+    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError>;
+
+    /// Writes down that an attempt begins.
+    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError>;
+
+    /// Keeps the output of a call whose owner had lost the row.
+    async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError>;
+
+    /// How many rows wait, and for how long the oldest of those that are due has been due.
+    async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError>;
+
+    /// Work that no living member can do: its definition, and how many rows wait.
+    async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError>;
+}

@@ -1,0 +1,112 @@
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::Message;
+
+/// A transport.
+///
+/// # Contract
+/// - `T-PUB-1` [`publish`](Transport::publish) answers one result per message, in their order. `Ok` means that the transport answers for the message from now on: it will be delivered at least once to every subscription that there was.
+/// - `T-PUB-2` A message that could not be accepted is an error of that message only.
+/// - `T-PUB-3` Messages with one key that are published one after the other's confirmation are delivered first in that order.
+/// - `T-PUB-4` The same id may be published again; it is delivered again. Receivers tell duplicates by the id.
+/// - `T-SUB-1` Every subscription name gets every message of its topics; of several subscribers with one name each message goes to one.
+/// - `T-SUB-2` What was delivered and neither accepted nor rejected when its receiver is dropped is delivered again.
+/// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit, and then given up aloud.
+/// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time.
+/// - `T-SUB-5` A tenant, a key, a topic, an event type and a payload arrive as they were sent, byte for byte.
+#[async_trait]
+pub trait Transport: Send + Sync + 'static {
+    /// The transport's name, for messages.
+    fn name(&self) -> &'static str;
+
+    /// Sends messages and waits until each was accepted or refused.
+    async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>>;
+
+    /// Receives what is sent from now on, and what was sent under this name and not settled.
+    async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError>;
+}
+
+/// What to receive.
+#[derive(Debug, Clone)]
+pub struct Subscription {
+    /// The name under which the transport remembers what was settled.
+    pub name: String,
+    /// The topics.
+    pub topics: Vec<String>,
+    /// At most so many messages are delivered and not settled.
+    pub prefetch: usize,
+}
+
+/// The receiving end of a subscription.
+#[async_trait]
+pub trait Incoming: Send {
+    /// The next messages: at least one, at most `limit`. It waits until there is one.
+    async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError>;
+
+    /// Says what became of messages, by their tags.
+    async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError>;
+}
+
+/// A delivered message.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// What to settle it by; it means nothing outside its receiver.
+    pub tag: u64,
+    /// Whether it may have been delivered before.
+    pub redelivered: bool,
+    /// The message.
+    pub message: Message,
+}
+
+/// What became of a delivered message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settlement {
+    /// It was stored, or handled: it does not come again.
+    Accept,
+    /// It could not be taken: it may come again, to anybody.
+    Reject,
+}
+
+/// What kind of thing went wrong in a transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TransportErrorKind {
+    /// It cannot be reached, or the connection broke.
+    Unavailable,
+    /// No answer came in time: the message may have been accepted.
+    Unknown,
+    /// The message will never be accepted as it is.
+    Refused,
+    /// The transport was closed.
+    Closed,
+}
+
+/// A transport call that failed.
+#[derive(Debug)]
+pub struct TransportError {
+    kind: TransportErrorKind,
+    operation: &'static str,
+    detail: String,
+}
+
+impl TransportError {
+    /// An error of this kind in this operation.
+    pub fn new(kind: TransportErrorKind, operation: &'static str, detail: impl Into<String>) -> Self {
+        Self { kind, operation, detail: detail.into() }
+    }
+
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> TransportErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.operation, self.detail)
+    }
+}
+
+impl std::error::Error for TransportError {}
