@@ -21,10 +21,7 @@ struct Phase {
 
 impl Phases {
     pub(crate) fn of(task: &'static str) -> Self {
-        Self {
-            task,
-            done: Vec::new(),
-        }
+        Self { task, done: Vec::new() }
     }
 
     /// Runs `command`, without input; anything but success ends the task.
@@ -33,11 +30,7 @@ impl Phases {
     }
 
     /// Runs `body`; what it returns is the note beside the phase's time in the summary.
-    pub(crate) fn run(
-        &mut self,
-        name: &'static str,
-        body: impl FnOnce() -> Result<String>,
-    ) -> Result<()> {
+    pub(crate) fn run(&mut self, name: &'static str, body: impl FnOnce() -> Result<String>) -> Result<()> {
         println!("\n=== {}: {name}", self.task);
         let begun = now();
         let outcome = body();
@@ -45,14 +38,8 @@ impl Phases {
             Ok(note) => note.clone(),
             Err(_) => "FAILED".to_owned(),
         };
-        self.done.push(Phase {
-            name,
-            took: begun.elapsed(),
-            note,
-        });
-        outcome
-            .map(drop)
-            .with_context(|| format!("{}: {name}", self.task))
+        self.done.push(Phase { name, took: begun.elapsed(), note });
+        outcome.map(drop).with_context(|| format!("{}: {name}", self.task))
     }
 }
 
@@ -70,10 +57,7 @@ impl Drop for Phases {
 /// Runs one command without input, saying which, and fails with its status.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", shown(command));
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot run `{}`", shown(command)))?;
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", shown(command));
     }
@@ -82,20 +66,12 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// A command as one would type it.
 pub(crate) fn shown(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program())
-        .file_name()
-        .unwrap_or(command.get_program());
+    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a task's time is a person's waiting time; nothing is simulated here"
-)]
+#[expect(clippy::disallowed_methods, reason = "a task's time is a person's waiting time; nothing is simulated here")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -12,22 +12,7 @@ pub(crate) fn check() -> Result<()> {
     let mut phases = Phases::of("check");
     phases.run("prerequisites", components)?;
     phases.command("fmt", cargo().args(["fmt", "--all", "--check"]))?;
-    phases.command(
-        "clippy",
-        cargo().args([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]),
-    )?;
-    phases.command(
-        "doc",
-        cargo()
-            .args(["doc", "--workspace", "--no-deps"])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )?;
+    phases.command("clippy", cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     phases.run("tidy", || tidy().map(|()| String::new()))
 }

@@ -14,9 +14,7 @@ pub(crate) fn c_compiler() -> Result<String> {
         println!("C compiler: {name}");
         return Ok(format!("C compiler: {name}"));
     }
-    println!(
-        "no C compiler: `{name} --version` does not run, and the bundled SQLite is built with one"
-    );
+    println!("no C compiler: `{name} --version` does not run, and the bundled SQLite is built with one");
     if !answers("apt-get", &["--version"]) || !is_root() {
         bail!(
             "install a C compiler and run this again, on Debian or Ubuntu with: sudo apt-get install -y gcc libc6-dev"
@@ -24,17 +22,9 @@ pub(crate) fn c_compiler() -> Result<String> {
     }
     println!("installing gcc with apt-get");
     run(apt_get().arg("update"))?;
-    run(apt_get().args([
-        "install",
-        "-y",
-        "--no-install-recommends",
-        "gcc",
-        "libc6-dev",
-    ]))?;
+    run(apt_get().args(["install", "-y", "--no-install-recommends", "gcc", "libc6-dev"]))?;
     if !answers(&name, &["--version"]) {
-        bail!(
-            "gcc was installed, and still `{name} --version` does not run; is the variable CC set to another name?"
-        );
+        bail!("gcc was installed, and still `{name} --version` does not run; is the variable CC set to another name?");
     }
     Ok("C compiler: gcc, installed".to_owned())
 }
@@ -64,18 +54,11 @@ fn apt_get() -> Command {
 }
 
 fn answers(name: &str, arguments: &[&str]) -> bool {
-    let silent = program(name)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let silent =
+        program(name).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     silent.is_ok_and(|status| status.success())
 }
 
 fn is_root() -> bool {
-    program("id")
-        .arg("-u")
-        .output()
-        .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+    program("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

@@ -21,38 +21,23 @@ pub(crate) fn test(filter: &[String]) -> Result<()> {
     phases.run("prerequisites", c_compiler)?;
     phases.run("cargo test", || cargo_test(filter))?;
     if !filter.is_empty() {
-        println!(
-            "\nonly what `{}` selects was run, and no simulation",
-            filter.join(" ")
-        );
+        println!("\nonly what `{}` selects was run, and no simulation", filter.join(" "));
         return Ok(());
     }
     phases.command("build the simulation", &mut sim_command("build"))?;
-    phases.command(
-        "simulation",
-        sim_command("run").args(["--", "--seed-from", "0", "--seeds", SIMULATED_SEEDS]),
-    )
+    phases.command("simulation", sim_command("run").args(["--", "--seed-from", "0", "--seeds", SIMULATED_SEEDS]))
 }
 
 /// All tests: of units, of crates, of the conformance suites (tests without harness) and of the documentation.
 fn cargo_test(filter: &[String]) -> Result<String> {
     let mut command = cargo();
-    command
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(filter);
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(filter);
     if std::io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
     println!("$ {}", shown(&command));
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot run cargo test")?;
-    let output = child
-        .stdout
-        .take()
-        .context("cargo test has no standard output")?;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot run cargo test")?;
+    let output = child.stdout.take().context("cargo test has no standard output")?;
     let mut totals = Totals::default();
     for line in BufReader::new(output).lines() {
         let line = line.context("cannot read what cargo test prints")?;
@@ -62,11 +47,7 @@ fn cargo_test(filter: &[String]) -> Result<String> {
     let status = child.wait().context("cannot wait for cargo test")?;
     println!("\n{}", totals.note());
     if !status.success() {
-        bail!(
-            "`{}` ended with {status}: {}",
-            shown(&command),
-            totals.note()
-        );
+        bail!("`{}` ended with {status}: {}", shown(&command), totals.note());
     }
     if filter.is_empty() && totals.passed == 0 {
         bail!("not one test was run");
@@ -89,8 +70,7 @@ impl Totals {
         };
         for part in counts.split(['.', ';']) {
             let mut words = part.split_whitespace();
-            let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<u64>), words.next())
-            else {
+            let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<u64>), words.next()) else {
                 continue;
             };
             match what {
@@ -103,10 +83,7 @@ impl Totals {
     }
 
     fn note(&self) -> String {
-        format!(
-            "{} passed, {} failed, {} ignored",
-            self.passed, self.failed, self.ignored
-        )
+        format!("{} passed, {} failed, {} ignored", self.passed, self.failed, self.ignored)
     }
 }
 
@@ -118,8 +95,7 @@ mod tests {
     fn the_result_lines_are_summed() {
         let mut totals = Totals::default();
         totals.add("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s");
-        totals
-            .add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
+        totals.add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
         totals.add("test 7 passed; of nothing");
         assert_eq!(totals.note(), "14 passed, 1 failed, 1 ignored");
     }

@@ -14,18 +14,10 @@ pub(crate) fn tidy() -> Result<()> {
     for note in &report.notes {
         println!("tidy: {note}");
     }
-    let errors = report
-        .findings
-        .iter()
-        .filter(|finding| finding.level == Level::Error)
-        .count();
+    let errors = report.findings.iter().filter(|finding| finding.level == Level::Error).count();
     if errors > 0 {
         bail!("tidy found {errors} errors");
     }
-    println!(
-        "tidy: {} files, {} warnings",
-        report.file_count,
-        report.findings.len()
-    );
+    println!("tidy: {} files, {} warnings", report.file_count, report.findings.len());
     Ok(())
 }

@@ -22,13 +22,10 @@ pub(crate) fn is_documented(source: &Source) -> Vec<Finding> {
         let begin = begin_of_modifiers(tokens, at);
         let owner = traits.iter().find(|owner| owner.body.contains(&at));
         let is_public = owner.is_some() || is_public(tokens, begin);
-        let is_said = docs(tokens, begin).contains(SECTION)
-            || owner.is_some_and(|owner| owner.docs.contains(SECTION));
+        let is_said = docs(tokens, begin).contains(SECTION) || owner.is_some_and(|owner| owner.docs.contains(SECTION));
         if is_public && !is_said {
             let name = tokens.get(at + 1).map_or("", |token| token.text.as_str());
-            let message = format!(
-                "`{name}` is async and public, and its documentation has no section `{SECTION}`"
-            );
+            let message = format!("`{name}` is async and public, and its documentation has no section `{SECTION}`");
             findings.push(Finding::error(&source.path, tokens[at].line, message));
         }
     }
@@ -46,13 +43,8 @@ fn public_traits(tokens: &[Token]) -> Vec<Trait> {
     for at in 0..tokens.len() {
         let begin = begin_of_modifiers(tokens, at);
         if tokens[at].text == "trait" && is_public(tokens, begin) {
-            let open = (at..tokens.len())
-                .find(|&open| tokens[open].text == "{")
-                .unwrap_or(tokens.len());
-            traits.push(Trait {
-                body: open..closing(tokens, open),
-                docs: docs(tokens, begin),
-            });
+            let open = (at..tokens.len()).find(|&open| tokens[open].text == "{").unwrap_or(tokens.len());
+            traits.push(Trait { body: open..closing(tokens, open), docs: docs(tokens, begin) });
         }
     }
     traits
@@ -60,26 +52,13 @@ fn public_traits(tokens: &[Token]) -> Vec<Trait> {
 
 /// Whether the function at `at` is `async fn`, or returns `impl Future`.
 fn is_async(tokens: &[Token], at: usize) -> bool {
-    if at > 0
-        && tokens[begin_of_modifiers(tokens, at)..at]
-            .iter()
-            .any(|token| token.text == "async")
-    {
+    if at > 0 && tokens[begin_of_modifiers(tokens, at)..at].iter().any(|token| token.text == "async") {
         return true;
     }
-    let signature = tokens[at..]
-        .iter()
-        .position(|token| token.text == "{" || token.text == ";")
-        .unwrap_or(0);
+    let signature = tokens[at..].iter().position(|token| token.text == "{" || token.text == ";").unwrap_or(0);
     let signature = &tokens[at..at + signature];
-    let arrow =
-        (0..signature.len()).find(|&arrow| starts_with(&signature[arrow..], &["-", ">", "impl"]));
-    arrow.is_some_and(|arrow| {
-        signature[arrow..]
-            .iter()
-            .take(12)
-            .any(|token| token.text == "Future")
-    })
+    let arrow = (0..signature.len()).find(|&arrow| starts_with(&signature[arrow..], &["-", ">", "impl"]));
+    arrow.is_some_and(|arrow| signature[arrow..].iter().take(12).any(|token| token.text == "Future"))
 }
 
 /// The index of the first of `pub`, `(crate)`, `const`, `async`, `unsafe`, … before the keyword at `at`.
@@ -114,12 +93,7 @@ fn docs(tokens: &[Token], mut begin: usize) -> String {
             break;
         }
         if tokens[open + 1].text == "doc" {
-            lines.push(
-                tokens[open + 1..begin - 1]
-                    .iter()
-                    .map(|token| token.text.as_str())
-                    .collect::<String>(),
-            );
+            lines.push(tokens[open + 1..begin - 1].iter().map(|token| token.text.as_str()).collect::<String>());
         }
         begin = open - 1;
     }
@@ -133,27 +107,16 @@ mod tests {
     use crate::tidy::source::snippet;
 
     fn lines(text: &str) -> Vec<usize> {
-        is_documented(&snippet("saga-core/src/a.rs", text))
-            .iter()
-            .map(|finding| finding.line)
-            .collect()
+        is_documented(&snippet("saga-core/src/a.rs", text)).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
     fn an_undocumented_async_function_is_found() {
         assert_eq!(lines("/// Does it.\npub async fn f() {}\n"), [2]);
+        assert_eq!(lines("impl A {\n  /// Does it.\n  #[must_use]\n  pub async fn f(&self) {}\n}\n"), [4]);
+        assert_eq!(lines("/// Does it.\npub fn f() -> impl Future<Output = ()> + Send { g() }\n"), [2]);
         assert_eq!(
-            lines("impl A {\n  /// Does it.\n  #[must_use]\n  pub async fn f(&self) {}\n}\n"),
-            [4]
-        );
-        assert_eq!(
-            lines("/// Does it.\npub fn f() -> impl Future<Output = ()> + Send { g() }\n"),
-            [2]
-        );
-        assert_eq!(
-            lines(
-                "/// Does it.\n#[async_trait]\npub trait A {\n  /// Does it.\n  async fn f(&self);\n}\n"
-            ),
+            lines("/// Does it.\n#[async_trait]\npub trait A {\n  /// Does it.\n  async fn f(&self);\n}\n"),
             [5]
         );
     }
@@ -161,39 +124,22 @@ mod tests {
     #[test]
     fn documented_and_private_functions_pass() {
         assert_eq!(
-            lines(
-                "/// Does it.\n///\n/// # Cancel safety\n///\n/// Safe.\n#[inline]\npub async fn f() {}\n"
-            ),
+            lines("/// Does it.\n///\n/// # Cancel safety\n///\n/// Safe.\n#[inline]\npub async fn f() {}\n"),
             []
         );
-        assert_eq!(
-            lines("/// Does it.\npub(crate) async fn f() {}\nasync fn g() {}\n"),
-            []
-        );
-        assert_eq!(
-            lines("/// Does it.\npub fn f() -> u32 { let f: Box<dyn Future>; 1 }\n"),
-            []
-        );
+        assert_eq!(lines("/// Does it.\npub(crate) async fn f() {}\nasync fn g() {}\n"), []);
+        assert_eq!(lines("/// Does it.\npub fn f() -> u32 { let f: Box<dyn Future>; 1 }\n"), []);
         assert_eq!(
             lines(
                 "/// T.\n///\n/// # Cancel safety\n/// All.\n#[async_trait]\npub trait A {\n  async fn f(&self);\n}\n"
             ),
             []
         );
-        assert_eq!(
-            lines("trait A { async fn f(&self); }\nimpl A for B { async fn f(&self) {} }\n"),
-            []
-        );
+        assert_eq!(lines("trait A { async fn f(&self); }\nimpl A for B { async fn f(&self) {} }\n"), []);
     }
 
     #[test]
     fn other_crates_are_not_asked() {
-        assert_eq!(
-            is_documented(&snippet(
-                "examples/order-saga/src/a.rs",
-                "pub async fn f() {}\n"
-            )),
-            []
-        );
+        assert_eq!(is_documented(&snippet("examples/order-saga/src/a.rs", "pub async fn f() {}\n")), []);
     }
 }

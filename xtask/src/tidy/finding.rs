@@ -20,19 +20,11 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn error(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            level: Level::Error,
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
+        Self { level: Level::Error, path: path.to_owned(), line, message: message.into() }
     }
 
     pub(crate) fn warning(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            level: Level::Warning,
-            ..Self::error(path, line, message)
-        }
+        Self { level: Level::Warning, ..Self::error(path, line, message) }
     }
 }
 
@@ -42,10 +34,6 @@ impl fmt::Display for Finding {
             Level::Warning => "warning",
             Level::Error => "error",
         };
-        write!(
-            formatter,
-            "{level}: {}:{}: {}",
-            self.path, self.line, self.message
-        )
+        write!(formatter, "{level}: {}:{}: {}", self.path, self.line, self.message)
     }
 }

@@ -14,15 +14,10 @@ pub(crate) fn each_has_a_test(tree: &Tree) -> Vec<Finding> {
     }
     let missing = GUARANTEES.filter(|number| {
         let test_files = tree.sources.iter().filter(|source| source.is_for_tests());
-        !test_files
-            .into_iter()
-            .any(|source| names(&source.text, *number))
+        !test_files.into_iter().any(|source| names(&source.text, *number))
     });
-    let message =
-        |number| format!("no test file names G{number}; a guarantee is a test that names it");
-    missing
-        .map(|number| Finding::error("tests", 1, message(number)))
-        .collect()
+    let message = |number| format!("no test file names G{number}; a guarantee is a test that names it");
+    missing.map(|number| Finding::error("tests", 1, message(number))).collect()
 }
 
 /// In ARCHITECTURE.md each guarantee begins a list item, `- **G7** …`.
@@ -30,15 +25,8 @@ pub(crate) fn each_is_written_down(tree: &Tree) -> Vec<Finding> {
     let Some(architecture) = tree.markdown.iter().find(|file| file.path == ARCHITECTURE) else {
         return Vec::new();
     };
-    let is_there = |number: usize| {
-        architecture
-            .text
-            .lines()
-            .any(|line| line.starts_with(&format!("- **G{number}**")))
-    };
-    let message = |number| {
-        format!("G{number} is missing: each guarantee begins a list item, `- **G{number}** ..`")
-    };
+    let is_there = |number: usize| architecture.text.lines().any(|line| line.starts_with(&format!("- **G{number}**")));
+    let message = |number| format!("G{number} is missing: each guarantee begins a list item, `- **G{number}** ..`");
     GUARANTEES
         .filter(|number| !is_there(*number))
         .map(|number| Finding::error(ARCHITECTURE, 1, message(number)))
@@ -49,16 +37,12 @@ fn names(text: &str, number: usize) -> bool {
     let is_word = |begin: usize, word: &str, may_follow: fn(char) -> bool| {
         let before = text[..begin].chars().next_back();
         let after = text[begin + word.len()..].chars().next();
-        before.is_none_or(|before| !before.is_alphanumeric() && before != '_')
-            && after.is_none_or(may_follow)
+        before.is_none_or(|before| !before.is_alphanumeric() && before != '_') && after.is_none_or(may_follow)
     };
     let function = format!("g{number}_");
     let word = format!("G{number}");
-    text.match_indices(&function)
-        .any(|(begin, _)| is_word(begin, &function, |_| true))
-        || text
-            .match_indices(&word)
-            .any(|(begin, _)| is_word(begin, &word, |after| !after.is_alphanumeric()))
+    text.match_indices(&function).any(|(begin, _)| is_word(begin, &function, |_| true))
+        || text.match_indices(&word).any(|(begin, _)| is_word(begin, &word, |after| !after.is_alphanumeric()))
 }
 
 #[cfg(test)]
@@ -72,23 +56,15 @@ mod tests {
         let missing = each_has_a_test(&Tree::of(&[("tests/tests/a.rs", all_but_seven)]));
         assert_eq!(missing.len(), 1, "{missing:?}");
         assert!(missing[0].message.contains("G7"));
-        let shipped = Tree::of(&[
-            ("tests/tests/a.rs", all_but_seven),
-            ("saga-core/src/a.rs", "// G7\n"),
-        ]);
+        let shipped = Tree::of(&[("tests/tests/a.rs", all_but_seven), ("saga-core/src/a.rs", "// G7\n")]);
         assert_eq!(each_has_a_test(&shipped).len(), 1, "what ships is no test");
-        let all = Tree::of(&[
-            ("tests/tests/a.rs", all_but_seven),
-            ("saga-sqlite/tests/a.rs", "fn g7_z() {}\n"),
-        ]);
+        let all = Tree::of(&[("tests/tests/a.rs", all_but_seven), ("saga-sqlite/tests/a.rs", "fn g7_z() {}\n")]);
         assert_eq!(each_has_a_test(&all), []);
     }
 
     #[test]
     fn a_guarantee_that_is_not_written_down_is_found() {
-        let lines: Vec<String> = (1..=11)
-            .map(|number| format!("- **G{number}** Holds."))
-            .collect();
+        let lines: Vec<String> = (1..=11).map(|number| format!("- **G{number}** Holds.")).collect();
         let text = lines.join(
             "
 ",

@@ -22,24 +22,15 @@ fn complaint(tree: &Tree, file: &TextFile, link: &Link) -> Option<String> {
         return None;
     }
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
-    let path = if path.is_empty() {
-        file.path.clone()
-    } else {
-        joined(&file.path, path)
-    };
+    let path = if path.is_empty() { file.path.clone() } else { joined(&file.path, path) };
     if !path.is_empty() && !tree.has(&path) {
-        return Some(format!(
-            "the link to {target} leads nowhere: there is no {path}"
-        ));
+        return Some(format!("the link to {target} leads nowhere: there is no {path}"));
     }
     let document = tree.markdown.iter().find(|document| document.path == path);
     if !anchor.is_empty()
-        && document
-            .is_some_and(|document| !anchors(&document.text).iter().any(|known| known == anchor))
+        && document.is_some_and(|document| !anchors(&document.text).iter().any(|known| known == anchor))
     {
-        return Some(format!(
-            "the link to {target} leads nowhere: {path} has no heading #{anchor}"
-        ));
+        return Some(format!("the link to {target} leads nowhere: {path} has no heading #{anchor}"));
     }
     missing_name(tree, link, &path)
 }
@@ -48,9 +39,7 @@ fn complaint(tree: &Tree, file: &TextFile, link: &Link) -> Option<String> {
 fn missing_name(tree: &Tree, link: &Link, path: &str) -> Option<String> {
     let name = link.text.strip_prefix('`')?.strip_suffix('`')?;
     let source = tree.sources.iter().find(|source| source.path == path)?;
-    let is_name = name
-        .chars()
-        .all(|letter| letter.is_alphanumeric() || letter == '_');
+    let is_name = name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
     let is_there = source.tokens.iter().any(|token| token.text == name);
     (is_name && !is_there).then(|| format!("{path} has no `{name}`"))
 }
@@ -86,20 +75,10 @@ mod tests {
             ]);
             resolve(&tree).iter().map(|finding| finding.line).collect()
         };
+        assert_eq!(lines("[a](../README.md)\n[b](../MISSING.md)\n[c](https://example.com/x)\n[d](../tests)\n"), [2]);
+        assert_eq!(lines("[a](../README.md#the-two-commands)\n[b](../README.md#three)\n[c](#none)\n"), [2, 3]);
         assert_eq!(
-            lines(
-                "[a](../README.md)\n[b](../MISSING.md)\n[c](https://example.com/x)\n[d](../tests)\n"
-            ),
-            [2]
-        );
-        assert_eq!(
-            lines("[a](../README.md#the-two-commands)\n[b](../README.md#three)\n[c](#none)\n"),
-            [2, 3]
-        );
-        assert_eq!(
-            lines(
-                "[`g1_x`](../tests/tests/a.rs)\n[`g2_y`](../tests/tests/a.rs)\n[the tests](../tests/tests/a.rs)\n"
-            ),
+            lines("[`g1_x`](../tests/tests/a.rs)\n[`g2_y`](../tests/tests/a.rs)\n[the tests](../tests/tests/a.rs)\n"),
             [2]
         );
     }

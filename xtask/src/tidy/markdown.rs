@@ -18,11 +18,7 @@ pub(crate) fn links(text: &str) -> Vec<Link> {
                 break;
             };
             let label = before.rsplit_once('[').map_or(before, |(_, label)| label);
-            links.push(Link {
-                line,
-                text: label.to_owned(),
-                target: target.trim().to_owned(),
-            });
+            links.push(Link { line, text: label.to_owned(), target: target.trim().to_owned() });
             rest = behind;
         }
     }
@@ -31,12 +27,8 @@ pub(crate) fn links(text: &str) -> Vec<Link> {
 
 /// The anchors of all headings, as web front ends make them: lower case, hyphens for spaces, no punctuation.
 pub(crate) fn anchors(text: &str) -> Vec<String> {
-    let headings = lines(text, false)
-        .into_iter()
-        .filter(|(_, line)| line.starts_with('#'));
-    headings
-        .map(|(_, line)| anchor(line.trim_start_matches('#').trim()))
-        .collect()
+    let headings = lines(text, false).into_iter().filter(|(_, line)| line.starts_with('#'));
+    headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
 /// The lines inside fenced code blocks, with their numbers.
@@ -45,17 +37,8 @@ pub(crate) fn code_lines(text: &str) -> Vec<(usize, &str)> {
 }
 
 fn anchor(heading: &str) -> String {
-    let kept = heading
-        .chars()
-        .filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
-    kept.map(|letter| {
-        if letter == ' ' {
-            '-'
-        } else {
-            letter.to_ascii_lowercase()
-        }
-    })
-    .collect()
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
 }
 
 /// The lines inside or outside of fenced code blocks, without the fences.
@@ -79,10 +62,8 @@ mod tests {
     #[test]
     fn links_have_lines_and_targets() {
         let text = "# A\nSee [b](B.md#c) and [`d`](d.rs).\n```\n[no](link)\n```\n";
-        let found: Vec<(usize, String, String)> = links(text)
-            .into_iter()
-            .map(|link| (link.line, link.text, link.target))
-            .collect();
+        let found: Vec<(usize, String, String)> =
+            links(text).into_iter().map(|link| (link.line, link.text, link.target)).collect();
         let expected = [(2, "b", "B.md#c"), (2, "`d`", "d.rs")]
             .map(|(line, text, target)| (line, text.to_owned(), target.to_owned()));
         assert_eq!(found, expected);
@@ -90,10 +71,7 @@ mod tests {
 
     #[test]
     fn headings_become_anchors() {
-        assert_eq!(
-            anchors("## What is *not* promised, G1!\n```\n# no heading\n```\n"),
-            ["what-is-not-promised-g1"]
-        );
+        assert_eq!(anchors("## What is *not* promised, G1!\n```\n# no heading\n```\n"), ["what-is-not-promised-g1"]);
     }
 
     #[test]

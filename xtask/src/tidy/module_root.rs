@@ -26,18 +26,11 @@ pub(crate) fn only_lists(source: &Source) -> Vec<Finding> {
 
 /// What is wrong with an item, if anything is.
 fn complaint(item: &[Token]) -> Option<String> {
-    let mut words = item
-        .iter()
-        .map(|token| token.text.as_str())
-        .skip_while(|word| *word == "pub");
+    let mut words = item.iter().map(|token| token.text.as_str()).skip_while(|word| *word == "pub");
     let mut first = words.next()?;
     if first == "(" {
         // The scope of `pub(crate)`.
-        let rest: Vec<&str> = words
-            .by_ref()
-            .skip_while(|word| *word != ")")
-            .take(2)
-            .collect();
+        let rest: Vec<&str> = words.by_ref().skip_while(|word| *word != ")").take(2).collect();
         first = rest.get(1).copied()?;
     }
     match first {
@@ -53,11 +46,7 @@ fn complaint(item: &[Token]) -> Option<String> {
 
 fn behind_attributes(tokens: &[Token], mut at: usize) -> usize {
     while tokens.get(at).is_some_and(|token| token.text == "#") {
-        let open = if tokens.get(at + 1).is_some_and(|token| token.text == "!") {
-            at + 2
-        } else {
-            at + 1
-        };
+        let open = if tokens.get(at + 1).is_some_and(|token| token.text == "!") { at + 2 } else { at + 1 };
         at = closing(tokens, open) + 1;
     }
     at
@@ -65,14 +54,8 @@ fn behind_attributes(tokens: &[Token], mut at: usize) -> usize {
 
 /// The braces of `use a::{b, c};` are no body: its end is the semicolon behind them.
 fn item_end_of_use(tokens: &[Token], begin: usize, end: usize) -> usize {
-    let is_use = tokens[begin..end.min(tokens.len())]
-        .iter()
-        .any(|token| token.text == "use");
-    if is_use && tokens.get(end).is_some_and(|token| token.text == ";") {
-        end + 1
-    } else {
-        end
-    }
+    let is_use = tokens[begin..end.min(tokens.len())].iter().any(|token| token.text == "use");
+    if is_use && tokens.get(end).is_some_and(|token| token.text == ";") { end + 1 } else { end }
 }
 
 #[cfg(test)]
@@ -81,27 +64,19 @@ mod tests {
     use crate::tidy::source::snippet;
 
     fn lines(path: &str, text: &str) -> Vec<usize> {
-        only_lists(&snippet(path, text))
-            .iter()
-            .map(|finding| finding.line)
-            .collect()
+        only_lists(&snippet(path, text)).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
     fn lists_pass() {
-        let good = "//! Docs.\n\n#[cfg(test)]\nmod tests;\nmod a;\npub mod b;\npub(crate) use a::{A, B};\npub use b::C;\n";
+        let good =
+            "//! Docs.\n\n#[cfg(test)]\nmod tests;\nmod a;\npub mod b;\npub(crate) use a::{A, B};\npub use b::C;\n";
         assert_eq!(lines("x/mod.rs", good), []);
     }
 
     #[test]
     fn items_are_found() {
-        assert_eq!(
-            lines(
-                "x/mod.rs",
-                "mod a;\nfn f() {}\npub use a::{B};\npub(crate) struct C;\n"
-            ),
-            [2, 4]
-        );
+        assert_eq!(lines("x/mod.rs", "mod a;\nfn f() {}\npub use a::{B};\npub(crate) struct C;\n"), [2, 4]);
         assert_eq!(lines("x/mod.rs", "mod a {\n  pub struct B;\n}\n"), [1]);
         assert_eq!(lines("x/other.rs", "fn f() {}\n"), []);
     }

@@ -17,14 +17,8 @@ const IMPURE: [(&str, &str); 18] = [
     ("getrandom", "randomness"),
     ("new_v4", "randomness"),
     ("now_v7", "a clock and randomness"),
-    (
-        "HashMap",
-        "an order that differs from run to run (take a BTreeMap)",
-    ),
-    (
-        "HashSet",
-        "an order that differs from run to run (take a BTreeSet)",
-    ),
+    ("HashMap", "an order that differs from run to run (take a BTreeMap)"),
+    ("HashSet", "an order that differs from run to run (take a BTreeSet)"),
     ("spawn", "threads or tasks"),
     ("Mutex", "shared state"),
     ("println", "output"),
@@ -41,10 +35,7 @@ pub(crate) fn machine_is_pure(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let word = token.text.as_str();
-        let brings = IMPURE
-            .iter()
-            .find(|(impure, _)| *impure == word)
-            .map(|(_, brings)| *brings);
+        let brings = IMPURE.iter().find(|(impure, _)| *impure == word).map(|(_, brings)| *brings);
         let std_module = at >= 3 && tokens[at - 3].text == "std" && IMPURE_MODULES.contains(&word);
         if let Some(brings) = brings.or(std_module.then_some("I/O")) {
             let message = format!(
@@ -64,10 +55,7 @@ mod tests {
     #[test]
     fn impure_code_in_the_machine_is_found() {
         let lines = |path, text| -> Vec<usize> {
-            machine_is_pure(&snippet(path, text))
-                .iter()
-                .map(|finding| finding.line)
-                .collect()
+            machine_is_pure(&snippet(path, text)).iter().map(|finding| finding.line).collect()
         };
         let impure = [
             "async fn f() {}",
@@ -79,25 +67,12 @@ mod tests {
             "use std::collections::HashMap;",
         ];
         for text in impure {
-            assert_eq!(
-                lines("saga-core/src/machine/a.rs", text).first(),
-                Some(&1),
-                "{text}"
-            );
+            assert_eq!(lines("saga-core/src/machine/a.rs", text).first(), Some(&1), "{text}");
             assert_eq!(lines("saga-core/src/engine/a.rs", text), [], "{text}");
         }
+        assert_eq!(lines("saga-core/src/machine/a.rs", "/// Never async.\nfn f(now: u64) -> u64 { now }\n"), []);
         assert_eq!(
-            lines(
-                "saga-core/src/machine/a.rs",
-                "/// Never async.\nfn f(now: u64) -> u64 { now }\n"
-            ),
-            []
-        );
-        assert_eq!(
-            lines(
-                "saga-core/src/machine/a.rs",
-                "#[cfg(test)]\nmod tests { use std::collections::HashSet; }\n"
-            ),
+            lines("saga-core/src/machine/a.rs", "#[cfg(test)]\nmod tests { use std::collections::HashSet; }\n"),
             []
         );
     }

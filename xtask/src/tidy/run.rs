@@ -9,8 +9,7 @@ use super::finding::Finding;
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    cancel_safety, commands, dependencies, guarantees, imports, leftovers, links, manifests,
-    module_root, purity, size,
+    cancel_safety, commands, dependencies, guarantees, imports, leftovers, links, manifests, module_root, purity, size,
 };
 use crate::Arguments;
 use crate::workspace::cargo;
@@ -57,22 +56,12 @@ pub(crate) fn check_workspace(root: &Path) -> Result<Report> {
     let beneath = dependencies::beneath_the_core(&mut cargo())?;
     findings.extend(dependencies::limit(&beneath));
     findings.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
-    let notes = vec![format!(
-        "saga-core builds with {} crates beneath it",
-        beneath.len()
-    )];
-    Ok(Report {
-        findings,
-        notes,
-        file_count: tree.sources.len() + tree.markdown.len() + tree.manifests.len(),
-    })
+    let notes = vec![format!("saga-core builds with {} crates beneath it", beneath.len())];
+    Ok(Report { findings, notes, file_count: tree.sources.len() + tree.markdown.len() + tree.manifests.len() })
 }
 
 fn tasks() -> Vec<String> {
-    Arguments::command()
-        .get_subcommands()
-        .map(|task| task.get_name().to_owned())
-        .collect()
+    Arguments::command().get_subcommands().map(|task| task.get_name().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -84,22 +73,9 @@ mod tests {
     #[test]
     fn the_workspace_is_tidy() {
         let report = check_workspace(&root()).expect("the workspace can be read");
-        assert!(
-            report.file_count > 20,
-            "only {} files were found",
-            report.file_count
-        );
-        let errors: Vec<String> = report
-            .findings
-            .iter()
-            .filter(|finding| finding.level == Level::Error)
-            .map(ToString::to_string)
-            .collect();
-        assert!(
-            errors.is_empty(),
-            "{} errors:\n{}",
-            errors.len(),
-            errors.join("\n")
-        );
+        assert!(report.file_count > 20, "only {} files were found", report.file_count);
+        let errors: Vec<String> =
+            report.findings.iter().filter(|finding| finding.level == Level::Error).map(ToString::to_string).collect();
+        assert!(errors.is_empty(), "{} errors:\n{}", errors.len(), errors.join("\n"));
     }
 }

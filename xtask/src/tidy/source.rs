@@ -15,19 +15,9 @@ pub(crate) struct Source {
 impl Source {
     /// Reads a file; the error says what is not Rust in it.
     pub(crate) fn new(path: &str, text: String) -> Result<Self, String> {
-        let tokens = read(&text)
-            .map_err(|error| format!("{path}:{}: {error}", error.span().start().line))?;
-        let shipped = if is_for_tests(path) {
-            Vec::new()
-        } else {
-            without_tests(&tokens)
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            text,
-            tokens,
-            shipped,
-        })
+        let tokens = read(&text).map_err(|error| format!("{path}:{}: {error}", error.span().start().line))?;
+        let shipped = if is_for_tests(path) { Vec::new() } else { without_tests(&tokens) };
+        Ok(Self { path: path.to_owned(), text, tokens, shipped })
     }
 
     /// Whether nothing of the file ships: it lies in a folder of tests, or is a module of tests.
@@ -47,10 +37,7 @@ impl Source {
 }
 
 fn is_for_tests(path: &str) -> bool {
-    path.starts_with("tests/")
-        || path.contains("/tests/")
-        || path.ends_with("/tests.rs")
-        || path.ends_with("_tests.rs")
+    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
 /// A source for a rule's own tests.

@@ -26,11 +26,7 @@ pub(crate) fn find<'a>(tokens: &'a [Token], words: &'a [&str]) -> impl Iterator<
 
 /// Whether `tokens` begin with `words`.
 pub(crate) fn starts_with(tokens: &[Token], words: &[&str]) -> bool {
-    tokens.len() >= words.len()
-        && words
-            .iter()
-            .zip(tokens)
-            .all(|(word, token)| token.text == *word)
+    tokens.len() >= words.len() && words.iter().zip(tokens).all(|(word, token)| token.text == *word)
 }
 
 /// The index of the delimiter that closes the one at `open`; the end of the list if nothing does.
@@ -104,20 +100,11 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::None => ("", ""),
                 };
-                tokens.push(Token {
-                    text: open.to_owned(),
-                    line: group.span_open().start().line,
-                });
+                tokens.push(Token { text: open.to_owned(), line: group.span_open().start().line });
                 flatten(group.stream(), tokens);
-                tokens.push(Token {
-                    text: close.to_owned(),
-                    line: group.span_close().start().line,
-                });
+                tokens.push(Token { text: close.to_owned(), line: group.span_close().start().line });
             }
-            other => tokens.push(Token {
-                text: other.to_string(),
-                line: other.span().start().line,
-            }),
+            other => tokens.push(Token { text: other.to_string(), line: other.span().start().line }),
         }
     }
 }
@@ -128,29 +115,22 @@ mod tests {
 
     #[test]
     fn comments_and_strings_are_not_code() {
-        let tokens =
-            read("/// todo!()\nfn f() { // todo!()\n \"todo!()\"; }").expect("the snippet is Rust");
+        let tokens = read("/// todo!()\nfn f() { // todo!()\n \"todo!()\"; }").expect("the snippet is Rust");
         assert_eq!(find(&tokens, &["todo", "!"]).count(), 0);
     }
 
     #[test]
     fn a_token_knows_its_line() {
         let tokens = read("\n\nfn f() {\n  todo!()\n}").expect("the snippet is Rust");
-        let lines: Vec<usize> = find(&tokens, &["todo", "!"])
-            .map(|at| tokens[at].line)
-            .collect();
+        let lines: Vec<usize> = find(&tokens, &["todo", "!"]).map(|at| tokens[at].line).collect();
         assert_eq!(lines, [4]);
     }
 
     #[test]
     fn items_for_tests_are_left_out() {
-        let tokens =
-            read("#[cfg(test)] mod a; fn b() {} #[cfg(test)] mod c { fn d() {} } fn e() {}")
-                .expect("the snippet is Rust");
-        let names: Vec<String> = without_tests(&tokens)
-            .into_iter()
-            .map(|token| token.text)
-            .collect();
+        let tokens = read("#[cfg(test)] mod a; fn b() {} #[cfg(test)] mod c { fn d() {} } fn e() {}")
+            .expect("the snippet is Rust");
+        let names: Vec<String> = without_tests(&tokens).into_iter().map(|token| token.text).collect();
         assert_eq!(names.concat(), "fnb(){}fne(){}");
     }
 }

@@ -42,8 +42,7 @@ impl Tree {
     }
 
     fn add_folder(&mut self, folder: &Path, prefix: &str) -> Result<()> {
-        let entries =
-            fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
         for entry in entries {
             let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -65,19 +64,11 @@ impl Tree {
         let read = || fs::read_to_string(file).with_context(|| format!("cannot read {path}"));
         match extension(path) {
             Some("rs") if !path.contains("/ui/") => {
-                self.sources.push(
-                    Source::new(path, read()?).map_err(|error| anyhow!("not Rust: {error}"))?,
-                );
+                self.sources.push(Source::new(path, read()?).map_err(|error| anyhow!("not Rust: {error}"))?);
             }
-            Some("md") => self.markdown.push(TextFile {
-                path: path.to_owned(),
-                text: read()?,
-            }),
+            Some("md") => self.markdown.push(TextFile { path: path.to_owned(), text: read()? }),
             Some("toml") if path.ends_with("Cargo.toml") => {
-                self.manifests.push(TextFile {
-                    path: path.to_owned(),
-                    text: read()?,
-                });
+                self.manifests.push(TextFile { path: path.to_owned(), text: read()? });
             }
             _ => {}
         }
@@ -86,9 +77,7 @@ impl Tree {
 }
 
 fn extension(path: &str) -> Option<&str> {
-    Path::new(path)
-        .extension()
-        .and_then(|extension| extension.to_str())
+    Path::new(path).extension().and_then(|extension| extension.to_str())
 }
 
 #[cfg(test)]
@@ -97,10 +86,7 @@ impl Tree {
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let mut tree = Self::default();
         for (path, text) in files {
-            let file = || TextFile {
-                path: (*path).to_owned(),
-                text: (*text).to_owned(),
-            };
+            let file = || TextFile { path: (*path).to_owned(), text: (*text).to_owned() };
             match extension(path) {
                 Some("rs") => tree.sources.push(super::source::snippet(path, text)),
                 Some("md") => tree.markdown.push(file()),
