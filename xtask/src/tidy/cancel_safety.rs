@@ -1,17 +1,22 @@
 //! Every public async function says what becomes of its work when its future is dropped.
+//!
+//! A trait may say it for all its methods, and a module for all its traits, since a contract is read as a whole.
 
 use super::finding::Finding;
 use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
+use super::tree::Tree;
 
 const CRATES: [&str; 3] = ["saga-core/src/", "saga-sqlite/src/", "saga-testkit/src/"];
 
 const SECTION: &str = "# Cancel safety";
 
-pub(crate) fn is_documented(source: &Source) -> Vec<Finding> {
-    if !CRATES.iter().any(|folder| source.is_in(folder)) {
-        return Vec::new();
-    }
+pub(crate) fn is_documented(tree: &Tree) -> Vec<Finding> {
+    let asked = tree.sources.iter().filter(|source| CRATES.iter().any(|folder| source.is_in(folder)));
+    asked.flat_map(|source| check(source, module_says_it(tree, source))).collect()
+}
+
+fn check(source: &Source, module_says_it: bool) -> Vec<Finding> {
     let tokens = &source.shipped;
     let traits = public_traits(tokens);
     let mut findings = Vec::new();
@@ -22,14 +27,22 @@ pub(crate) fn is_documented(source: &Source) -> Vec<Finding> {
         let begin = begin_of_modifiers(tokens, at);
         let owner = traits.iter().find(|owner| owner.body.contains(&at));
         let is_public = owner.is_some() || is_public(tokens, begin);
-        let is_said = docs(tokens, begin).contains(SECTION) || owner.is_some_and(|owner| owner.docs.contains(SECTION));
-        if is_public && !is_said {
+        let owner_says_it = owner.is_some_and(|owner| module_says_it || owner.docs.contains(SECTION));
+        if is_public && !owner_says_it && !docs(tokens, begin).contains(SECTION) {
             let name = tokens.get(at + 1).map_or("", |token| token.text.as_str());
             let message = format!("`{name}` is async and public, and its documentation has no section `{SECTION}`");
             findings.push(Finding::error(&source.path, tokens[at].line, message));
         }
     }
     findings
+}
+
+/// Whether the file's own module documentation or that of its folder has the section.
+fn module_says_it(tree: &Tree, source: &Source) -> bool {
+    let folder = source.path.strip_suffix(source.name()).unwrap_or_default();
+    let root = format!("{folder}mod.rs");
+    let around = tree.sources.iter().filter(|other| other.path == source.path || other.path == root);
+    around.flat_map(|source| source.text.lines()).any(|line| line == format!("//! {SECTION}"))
 }
 
 /// A public trait: one section in its documentation may speak for all its methods.
@@ -104,10 +117,10 @@ fn docs(tokens: &[Token], mut begin: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::is_documented;
-    use crate::tidy::source::snippet;
+    use crate::tidy::tree::Tree;
 
     fn lines(text: &str) -> Vec<usize> {
-        is_documented(&snippet("saga-core/src/a.rs", text)).iter().map(|finding| finding.line).collect()
+        is_documented(&Tree::of(&[("saga-core/src/a.rs", text)])).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
@@ -140,6 +153,17 @@ mod tests {
 
     #[test]
     fn other_crates_are_not_asked() {
-        assert_eq!(is_documented(&snippet("examples/order-saga/src/a.rs", "pub async fn f() {}\n")), []);
+        assert_eq!(is_documented(&Tree::of(&[("examples/order-saga/src/a.rs", "pub async fn f() {}\n")])), []);
+    }
+
+    #[test]
+    fn a_module_speaks_for_its_traits_only() {
+        let text = "pub trait A {\n  async fn f(&self);\n}\npub async fn g() {}\n";
+        let files = [
+            ("saga-core/src/x/mod.rs", "//! X.\n//!\n//! # Cancel safety\n//! All.\n"),
+            ("saga-core/src/x/a.rs", text),
+        ];
+        let lines: Vec<usize> = is_documented(&Tree::of(&files)).iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, [4]);
     }
 }

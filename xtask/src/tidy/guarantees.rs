@@ -1,6 +1,7 @@
 //! Each guarantee stands in ARCHITECTURE.md and is a test that names it.
 
 use super::finding::Finding;
+use super::markdown::links;
 use super::tree::Tree;
 
 const GUARANTEES: std::ops::RangeInclusive<usize> = 1..=12;
@@ -20,17 +21,24 @@ pub(crate) fn each_has_a_test(tree: &Tree) -> Vec<Finding> {
     missing.map(|number| Finding::error("tests", 1, message(number))).collect()
 }
 
-/// In ARCHITECTURE.md each guarantee begins a list item, `- **G7** …`.
+/// In ARCHITECTURE.md each guarantee is a list item, `- **G7** ..`, that links to a test.
 pub(crate) fn each_is_written_down(tree: &Tree) -> Vec<Finding> {
-    let Some(architecture) = tree.markdown.iter().find(|file| file.path == ARCHITECTURE) else {
-        return Vec::new();
+    let Some(architecture) = tree.markdown.iter().find(|file| file.path == ARCHITECTURE) else { return Vec::new() };
+    GUARANTEES.filter_map(|number| complaint(&architecture.text, number)).collect()
+}
+
+fn complaint(architecture: &str, number: usize) -> Option<Finding> {
+    let begins = format!("- **G{number}**");
+    let Some(at) = architecture.lines().position(|line| line.starts_with(&begins)) else {
+        let message = format!("G{number} is missing: each guarantee begins a list item, `{begins} ..`");
+        return Some(Finding::error(ARCHITECTURE, 1, message));
     };
-    let is_there = |number: usize| architecture.text.lines().any(|line| line.starts_with(&format!("- **G{number}**")));
-    let message = |number| format!("G{number} is missing: each guarantee begins a list item, `- **G{number}** ..`");
-    GUARANTEES
-        .filter(|number| !is_there(*number))
-        .map(|number| Finding::error(ARCHITECTURE, 1, message(number)))
-        .collect()
+    let behind = architecture.lines().skip(at + 1).take_while(|line| line.starts_with("  "));
+    let item: Vec<&str> = architecture.lines().skip(at).take(1).chain(behind).collect();
+    let names_a_test =
+        links(&item.join("\n")).iter().any(|link| link.text.starts_with('`') && link.target.contains(".rs"));
+    let message = format!("G{number} names no test: end it with a link such as [`g{number}_..`](tests/tests/file.rs)");
+    (!names_a_test).then(|| Finding::error(ARCHITECTURE, at + 1, message))
 }
 
 fn names(text: &str, number: usize) -> bool {
@@ -64,13 +72,16 @@ mod tests {
 
     #[test]
     fn a_guarantee_that_is_not_written_down_is_found() {
-        let lines: Vec<String> = (1..=11).map(|number| format!("- **G{number}** Holds.")).collect();
-        let text = lines.join(
-            "
-",
-        );
-        let missing = each_is_written_down(&Tree::of(&[("ARCHITECTURE.md", &text)]));
-        assert_eq!(missing.len(), 1, "{missing:?}");
-        assert!(missing[0].message.contains("G12"));
+        let item = |number: usize| format!("- **G{number}** It\n  holds. [`g{number}_x`](tests/tests/a.rs)");
+        let found = |items: &[String]| -> Vec<String> {
+            let findings = each_is_written_down(&Tree::of(&[("ARCHITECTURE.md", &items.join("\n"))]));
+            findings.into_iter().map(|finding| finding.to_string()).collect()
+        };
+        let mut items: Vec<String> = (1..=12).map(item).collect();
+        assert_eq!(found(&items), [""; 0]);
+        items[6] = "- **G7** It\n  holds.".to_owned();
+        assert!(found(&items)[0].starts_with("error: ARCHITECTURE.md:13: G7 names no test"), "{:?}", found(&items));
+        items.pop();
+        assert!(found(&items)[1].contains("G12 is missing"), "{:?}", found(&items));
     }
 }

@@ -23,19 +23,19 @@ pub(crate) struct Report {
     pub(crate) file_count: usize,
 }
 
-const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 9] = [
+const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 8] = [
     size::file_length,
     module_root::only_lists,
     imports::no_backend_in_core,
     imports::no_engine_below_it,
     purity::machine_is_pure,
-    cancel_safety::is_documented,
     leftovers::nothing_unfinished,
     leftovers::no_test_is_ignored,
     leftovers::no_test_sleeps,
 ];
 
-const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 5] = [
+const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 6] = [
+    cancel_safety::is_documented,
     guarantees::each_has_a_test,
     guarantees::each_is_written_down,
     manifests::inherit_from_the_workspace,
