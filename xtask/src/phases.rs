@@ -54,9 +54,9 @@ impl Drop for Phases {
     }
 }
 
-/// Runs one command without input, saying which, and fails with its status.
+/// Runs one command without input, saying which, and fails with its status. What it prints on standard output is its own.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    println!("$ {}", shown(command));
+    eprintln!("$ {}", shown(command));
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", shown(command));

@@ -7,5 +7,5 @@ use crate::workspace::cargo;
 
 /// Builds the benchmarks in release and runs them with `arguments`.
 pub(crate) fn bench(arguments: &[String]) -> Result<()> {
-    run(cargo().args(["run", "--release", "--quiet", "--package", "saga-bench", "--"]).args(arguments))
+    run(cargo().args(["run", "--release", "--package", "saga-bench", "--"]).args(arguments))
 }

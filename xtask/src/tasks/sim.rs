@@ -15,6 +15,6 @@ pub(crate) fn sim(arguments: &[String]) -> Result<()> {
 /// `cargo build` or `cargo run` of the simulation.
 pub(crate) fn sim_command(verb: &str) -> Command {
     let mut command = cargo();
-    command.args([verb, "--release", "--quiet", "--package", "saga-testkit", "--bin", "sim"]);
+    command.args([verb, "--release", "--package", "saga-testkit", "--bin", "sim"]);
     command
 }

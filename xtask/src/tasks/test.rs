@@ -35,7 +35,7 @@ fn cargo_test(filter: &[String]) -> Result<String> {
     if std::io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
-    println!("$ {}", shown(&command));
+    eprintln!("$ {}", shown(&command));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot run cargo test")?;
     let output = child.stdout.take().context("cargo test has no standard output")?;
     let mut totals = Totals::default();
