@@ -8,6 +8,7 @@ pub mod __private;
 pub mod env;
 pub mod key;
 pub mod machine;
+pub mod memory;
 pub mod saga;
 pub mod step;
 pub mod store;

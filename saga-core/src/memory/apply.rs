@@ -1,0 +1,165 @@
+//! Checking changes, and writing those that passed.
+
+use super::clock::Moment;
+use super::data::Data;
+use super::locks::{Lock, TxId};
+use crate::store::{Changes, Condition, Miss, NewRecord, Postponed, RevisedRecord, StepRecord, StoreError, Timestamp};
+use crate::store::{StoreErrorKind, WorkRef};
+
+/// Refuses what no store accepts, before anything is looked at.
+pub(super) fn refuse_misuse(data: &Data, operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
+    let misuse = |detail: String| Err(StoreError::new(StoreErrorKind::Misuse, operation, detail));
+    for (index, change) in changes.iter().enumerate() {
+        if let Some(advance) = &change.saga {
+            let advances = |other: &Changes| other.saga.as_ref().is_some_and(|other| other.id == advance.id);
+            if changes[..index].iter().any(advances) {
+                return misuse(format!("two changes of saga {} in one call", advance.id.0));
+            }
+            if !data.sagas.contains_key(&advance.id) {
+                return misuse(format!("there is no saga {}", advance.id.0));
+            }
+        }
+        if let Some(command) = change.commands.iter().find(|command| data.work.contains_key(&command.id)) {
+            return misuse(format!("there is a work row {} already", command.id.0));
+        }
+        if let Some(message) = change.messages.iter().find(|message| data.outbox.contains(message.id)) {
+            return misuse(format!("there is a message {} already", message.id));
+        }
+    }
+    Ok(())
+}
+
+/// Who else holds a row that these changes write.
+pub(super) fn blocked(data: &Data, changes: &[Changes], me: Option<TxId>) -> Option<TxId> {
+    changes.iter().flat_map(locks_of).find_map(|lock| data.locks.holder(&lock, me))
+}
+
+/// Everything that a change writes and that others may want to write.
+pub(super) fn locks_of(change: &Changes) -> impl Iterator<Item = Lock> {
+    let work = work_of(change).map(|work| Lock::Work(work.id));
+    let new = change.records.iter().map(|new| Lock::Record(new.tenant.clone(), new.key.clone(), new.step.clone()));
+    let revised = change.revised.iter();
+    let revised = revised.map(|old| Lock::Record(old.tenant.clone(), old.key.clone(), old.step.clone()));
+    let saga = change.saga.iter().map(|advance| Lock::Saga(advance.id));
+    work.chain(new).chain(revised).chain(saga)
+}
+
+/// What is in the way of a change: the first of work row, late success, record, saga.
+pub(super) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
+    missing_work(data, change)
+        .or_else(|| late_success(data, change))
+        .or_else(|| record_in_the_way(data, change))
+        .or_else(|| moved_saga(data, change))
+}
+
+/// Writes a change that nothing is in the way of.
+pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
+    for (work, _) in change.finished {
+        data.delete_work(work.id);
+    }
+    for postponed in change.postponed {
+        postpone(data, postponed, now);
+    }
+    for record in change.records {
+        insert_record(data, record, now);
+    }
+    for revised in change.revised {
+        revise(data, revised);
+    }
+    if let Some(advance) = change.saga
+        && let Some(saga) = data.sagas.get_mut(&advance.id)
+    {
+        let row = &mut saga.row;
+        row.status = advance.status;
+        row.state = advance.state;
+        row.version = advance.expected + 1;
+        row.advanced_at = now;
+        row.ended_at = if row.status.is_ended() { row.ended_at.or(Some(now)) } else { None };
+    }
+    for command in change.commands {
+        data.insert_work(command, now);
+    }
+    for message in change.messages {
+        data.outbox.insert(message, now);
+    }
+    for entry in change.history {
+        if let Some(saga) = data.sagas.get_mut(&entry.saga) {
+            saga.history.push((now, entry));
+        }
+    }
+}
+
+fn work_of(change: &Changes) -> impl Iterator<Item = WorkRef> {
+    change.finished.iter().map(|(work, _)| *work).chain(change.postponed.iter().map(|postponed| postponed.work))
+}
+
+fn missing_work(data: &Data, change: &Changes) -> Option<Miss> {
+    let is_held = |work: &WorkRef| data.work.get(&work.id).is_some_and(|row| row.epoch == work.epoch);
+    work_of(change).find(|work| !is_held(work)).map(|work| Miss::Work(work.id))
+}
+
+fn late_success(data: &Data, change: &Changes) -> Option<Miss> {
+    change.finished.iter().filter(|(_, condition)| *condition == Condition::NotLate).find_map(|(work, _)| {
+        let output = data.work.get(&work.id)?.late.clone()?;
+        Some(Miss::Late { work: work.id, output })
+    })
+}
+
+fn record_in_the_way(data: &Data, change: &Changes) -> Option<Miss> {
+    let twice = |(index, new): (usize, &NewRecord)| {
+        let is_same =
+            |other: &NewRecord| (&other.tenant, &other.key, &other.step) == (&new.tenant, &new.key, &new.step);
+        (data.has_record(&new.tenant, &new.key, &new.step) || change.records[..index].iter().any(is_same))
+            .then(|| new.step.clone())
+    };
+    let unexpected = |old: &RevisedRecord| {
+        let outcome = data.record(&old.tenant, &old.key, &old.step).map(|record| record.outcome);
+        (outcome != Some(old.expected)).then(|| old.step.clone())
+    };
+    let step = change.records.iter().enumerate().find_map(twice);
+    step.or_else(|| change.revised.iter().find_map(unexpected)).map(Miss::Record)
+}
+
+fn moved_saga(data: &Data, change: &Changes) -> Option<Miss> {
+    let advance = change.saga.as_ref()?;
+    let row = &data.sagas.get(&advance.id)?.row;
+    (row.version != advance.expected).then(|| Miss::Saga(Box::new(row.clone())))
+}
+
+fn postpone(data: &mut Data, postponed: Postponed, now: Timestamp) {
+    let id = postponed.work.id;
+    let Some(row) = data.work.get_mut(&id) else { return };
+    data.due.remove(&(row.due_at, id));
+    row.due_at = now.plus(postponed.due_in);
+    data.due.insert((row.due_at, id));
+    row.lease = None;
+    row.attempts = postponed.attempts;
+    row.maybe = postponed.maybe;
+    if let Some(error) = postponed.error {
+        row.error = Some(error);
+        row.retrying_since.get_or_insert(now);
+    }
+}
+
+fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {
+    let record = StepRecord {
+        step: new.step,
+        outcome: new.outcome,
+        output: new.output,
+        error: new.error,
+        input: new.input,
+        position: new.position,
+        attempts: new.attempts,
+        recorded_at: now,
+        took: new.took,
+    };
+    data.records.entry((new.tenant, new.key)).or_default().insert(record.step.clone(), record);
+}
+
+fn revise(data: &mut Data, revised: RevisedRecord) {
+    let records = data.records.get_mut(&(revised.tenant, revised.key));
+    if let Some(record) = records.and_then(|records| records.get_mut(&revised.step)) {
+        record.outcome = revised.outcome;
+        record.output = revised.output;
+    }
+}

@@ -1,0 +1,51 @@
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::env::Environment;
+use crate::store::Timestamp;
+
+/// Where the clock of a store with an environment begins: 2025-01-01 00:00 UTC, so that two runs show the same times.
+const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
+
+/// The store's clock. It decides leases and due times.
+pub(super) enum Clock {
+    /// The machine's: the wall clock once, and from there a clock that never goes backwards.
+    Machine { origin_micros: i64, since: tokio::time::Instant },
+    /// An environment's, so that a simulation owns the time.
+    Environment(Arc<dyn Environment>),
+}
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "this store is its own database, whose clock is the machine's")]
+    pub(super) fn machine() -> Self {
+        let origin = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self::Machine { origin_micros: micros(origin), since: tokio::time::Instant::now() }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        match self {
+            Self::Machine { origin_micros, since } => Timestamp(*origin_micros).plus(since.elapsed()),
+            Self::Environment(environment) => Timestamp(ORIGIN_MICROS).plus(environment.now()),
+        }
+    }
+}
+
+/// What a store does with times.
+pub(super) trait Moment {
+    fn plus(self, duration: Duration) -> Self;
+    fn since(self, earlier: Self) -> Duration;
+}
+
+impl Moment for Timestamp {
+    fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(micros(duration)))
+    }
+
+    fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}

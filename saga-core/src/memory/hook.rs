@@ -1,0 +1,69 @@
+use super::apply::apply;
+use super::conn::MemoryConn;
+use crate::env::BoxFuture;
+use crate::store::{Changes, StoreError};
+
+/// Where a call stands when the hook is asked. The text is the operation's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitPoint {
+    /// Before a read.
+    Reading(&'static str),
+    /// In a step transaction, behind the claim.
+    Claimed,
+    /// In a step transaction, behind the handler of this claim.
+    Handled(usize),
+    /// Nothing is committed yet. A step transaction holds its locks here.
+    Committing(&'static str),
+    /// All is committed, and nobody was answered.
+    Committed(&'static str),
+}
+
+/// What becomes of the call.
+#[derive(Debug)]
+pub enum CommitFate {
+    /// It goes on.
+    Proceed,
+    /// The caller gets this error. Before the commit nothing is kept; behind it everything is.
+    Fail(StoreError),
+    /// The caller is told that the commit is unknown. Of a step transaction that was about to commit, the hook gets the
+    /// [`PendingCommit`]; any other call that was about to commit is not applied.
+    InDoubt,
+}
+
+/// Decides, for a test, what becomes of each call. It may take its time: a caller that is dropped meanwhile is rolled
+/// back before the commit, and is not behind it.
+pub trait CommitHook: Send + Sync + 'static {
+    /// What becomes of the call that stands here.
+    fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate>;
+
+    /// A step transaction whose caller does not know what became of it. It keeps its locks until it is committed here,
+    /// or dropped, which rolls it back.
+    fn in_doubt(&self, commit: PendingCommit) {
+        drop(commit);
+    }
+}
+
+/// A step transaction that is decided later. Dropping it rolls it back.
+#[must_use]
+pub struct PendingCommit {
+    pub(super) conn: MemoryConn,
+    pub(super) changes: Vec<Changes>,
+}
+
+impl PendingCommit {
+    /// Commits it.
+    pub fn commit(self) {
+        let Self { conn, changes } = self;
+        conn.commit(|data, now| {
+            for change in changes {
+                apply(data, change, now);
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for PendingCommit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingCommit").finish_non_exhaustive()
+    }
+}

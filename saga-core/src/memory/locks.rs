@@ -1,0 +1,66 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::key::{Key, StepId, Tenant};
+use crate::store::{SagaId, WorkId};
+
+/// A transaction that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TxId(pub(super) u64);
+
+/// What a transaction can hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lock {
+    Work(WorkId),
+    Record(Tenant, Key, StepId),
+    Saga(SagaId),
+    /// The key of a saga that is being started.
+    Key(Tenant, Key),
+    /// A row of the business table.
+    Row(String),
+}
+
+/// Who holds what, and who waits.
+#[derive(Debug, Default)]
+pub(super) struct Locks {
+    held: BTreeMap<Lock, TxId>,
+    waiting: BTreeSet<TxId>,
+    opened: u64,
+}
+
+impl Locks {
+    pub(super) fn open(&mut self) -> TxId {
+        self.opened += 1;
+        TxId(self.opened)
+    }
+
+    /// Whoever holds it, if it is not `me`.
+    pub(super) fn holder(&self, lock: &Lock, me: Option<TxId>) -> Option<TxId> {
+        self.held.get(lock).copied().filter(|holder| Some(*holder) != me)
+    }
+
+    pub(super) fn take(&mut self, lock: Lock, me: TxId) {
+        self.held.insert(lock, me);
+    }
+
+    pub(super) fn release(&mut self, lock: &Lock) {
+        self.held.remove(lock);
+    }
+
+    pub(super) fn release_all(&mut self, me: TxId) {
+        self.held.retain(|_, holder| *holder != me);
+        self.waiting.remove(&me);
+    }
+
+    pub(super) fn wait(&mut self, me: TxId) {
+        self.waiting.insert(me);
+    }
+
+    pub(super) fn go_on(&mut self, me: TxId) {
+        self.waiting.remove(&me);
+    }
+
+    /// Whether waiting for this holder could last for ever, since it waits itself.
+    pub(super) fn is_waiting(&self, holder: TxId) -> bool {
+        self.waiting.contains(&holder)
+    }
+}

@@ -1,0 +1,127 @@
+//! What a subscription name remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::transport::GivenUp;
+use crate::transport::{Delivery, Message, TransportError, TransportErrorKind};
+
+/// One call of `publish`, which waits until every subscription has settled every message.
+#[derive(Debug)]
+pub(super) struct Call {
+    open: AtomicUsize,
+    refused: Mutex<BTreeSet<usize>>,
+    done: Notify,
+}
+
+impl Call {
+    pub(super) fn new(open: usize) -> Arc<Self> {
+        Arc::new(Self { open: AtomicUsize::new(open), refused: Mutex::new(BTreeSet::new()), done: Notify::new() })
+    }
+
+    /// Waits until all is settled, and answers which messages were given up.
+    pub(super) async fn settled(&self) -> BTreeSet<usize> {
+        while self.open.load(Ordering::Acquire) > 0 {
+            self.done.notified().await;
+        }
+        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn settle(&self, index: usize, is_taken: bool) {
+        if !is_taken {
+            self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+        }
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.done.notify_one();
+        }
+    }
+}
+
+/// A message on its way to one subscription name.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) message: Arc<Message>,
+    pub(super) call: Arc<Call>,
+    pub(super) index: usize,
+    pub(super) rejections: u32,
+    pub(super) redelivered: bool,
+}
+
+/// What waits under one name, in the order in which it was sent, and what each receiver has not settled.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) topics: BTreeSet<String>,
+    pub(super) waiting: BTreeMap<u64, Item>,
+    unsettled: BTreeMap<u64, (u64, Item)>,
+    pub(super) news: Arc<Notify>,
+}
+
+impl Queue {
+    /// Hands out what waits, as far as the receiver may have more.
+    pub(super) fn take(&mut self, receiver: u64, limit: usize, prefetch: usize) -> Vec<Delivery> {
+        let held = self.unsettled.values().filter(|(holder, _)| *holder == receiver).count();
+        let mut deliveries = Vec::new();
+        while deliveries.len() < limit.min(prefetch.saturating_sub(held)) {
+            let Some((tag, item)) = self.waiting.pop_first() else { break };
+            let message = Message::clone(&item.message);
+            deliveries.push(Delivery { tag, redelivered: item.redelivered, message });
+            self.unsettled.insert(tag, (receiver, item));
+        }
+        deliveries
+    }
+
+    pub(super) fn accept(&mut self, receiver: u64, tag: u64) -> Result<(), TransportError> {
+        let item = self.held(receiver, tag)?;
+        item.call.settle(item.index, true);
+        Ok(())
+    }
+
+    /// Puts the message back to its place; after `rejections_max` rejections it is given up and answered.
+    pub(super) fn reject(
+        &mut self,
+        receiver: u64,
+        tag: u64,
+        rejections_max: u32,
+    ) -> Result<Option<GivenUp>, TransportError> {
+        let mut item = self.held(receiver, tag)?;
+        item.rejections += 1;
+        if item.rejections > rejections_max {
+            item.call.settle(item.index, false);
+            return Ok(Some(GivenUp { message: Message::clone(&item.message), rejections: item.rejections }));
+        }
+        self.put_back(tag, item);
+        Ok(None)
+    }
+
+    /// A receiver is gone: what it has not settled is delivered again.
+    pub(super) fn forget(&mut self, receiver: u64) {
+        let tags = self.unsettled.iter().filter(|(_, (holder, _))| *holder == receiver).map(|(tag, _)| *tag);
+        for tag in tags.collect::<Vec<_>>() {
+            if let Some((_, item)) = self.unsettled.remove(&tag) {
+                self.put_back(tag, item);
+            }
+        }
+    }
+
+    fn put_back(&mut self, tag: u64, mut item: Item) {
+        item.redelivered = true;
+        self.waiting.insert(tag, item);
+        self.news.notify_waiters();
+    }
+
+    fn held(&mut self, receiver: u64, tag: u64) -> Result<Item, TransportError> {
+        match self.unsettled.remove(&tag) {
+            Some((holder, item)) if holder == receiver => Ok(item),
+            other => {
+                if let Some(other) = other {
+                    self.unsettled.insert(tag, other);
+                }
+                let detail = format!("tag {tag} was not delivered to this receiver, or is settled");
+                Err(TransportError::new(TransportErrorKind::Refused, "settle", detail))
+            }
+        }
+    }
+}

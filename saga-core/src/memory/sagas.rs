@@ -1,0 +1,111 @@
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use super::data::Data;
+use super::locks::Lock;
+use crate::key::{Key, Tenant};
+use crate::store::{
+    NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
+};
+
+#[async_trait]
+impl Sagas for MemoryStore {
+    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
+        let mut sagas = sagas;
+        self.writing("start", |data, now| {
+            let is_held =
+                |saga: &NewSaga| data.locks.holder(&Lock::Key(saga.tenant.clone(), saga.key.clone()), None).is_some();
+            if sagas.iter().any(is_held) {
+                return None;
+            }
+            Some(start_all(data, std::mem::take(&mut sagas), now))
+        })
+        .await
+    }
+
+    async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
+        self.reading("saga", |data, _| data.saga_of(tenant, key).map(|saga| saga.row.clone())).await
+    }
+
+    async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
+        self.reading("saga_with_steps", |data, _| {
+            let saga = data.saga_of(tenant, key)?;
+            let work = saga.work.iter().filter_map(|id| Some(data.work.get(id)?.status(*id)));
+            Some(SagaWithSteps {
+                saga: saga.row.clone(),
+                records: data.records_of(tenant, key),
+                history: saga.history.clone(),
+                work: work.collect(),
+            })
+        })
+        .await
+    }
+
+    async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
+        self.reading("sagas_by_id", |data, _| {
+            ids.iter().filter_map(|id| Some(data.sagas.get(id)?.row.clone())).collect()
+        })
+        .await
+    }
+
+    async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
+        self.reading("list", |data, _| {
+            let from = filter.after.map_or(Bound::Unbounded, Bound::Excluded);
+            let rows = data.sagas.range((from, Bound::Unbounded)).map(|(_, saga)| &saga.row);
+            rows.filter(|row| passes(row, filter)).take(filter.limit).cloned().collect()
+        })
+        .await
+    }
+
+    async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
+        self.reading("count", |data, _| {
+            let mut counts: BTreeMap<Status, u64> = BTreeMap::new();
+            for saga in data.sagas.values().filter(|saga| saga.row.tenant == *tenant) {
+                *counts.entry(saga.row.status).or_default() += 1;
+            }
+            counts.into_iter().collect()
+        })
+        .await
+    }
+
+    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.reading("forgotten", |data, _| {
+            let waits_for_nothing = data
+                .sagas
+                .values()
+                .filter(|saga| !saga.row.status.is_ended() && saga.row.status != Status::Stuck && saga.work.is_empty());
+            waits_for_nothing.map(|saga| saga.row.id).take(limit).collect()
+        })
+        .await
+    }
+}
+
+fn start_all(data: &mut Data, sagas: Vec<NewSaga>, now: Timestamp) -> Result<Vec<Started>, StoreError> {
+    let is_used = |saga: &&NewSaga| {
+        let is_known = data.keys.contains_key(&(saga.tenant.clone(), saga.key.clone()));
+        !is_known
+            && (data.sagas.contains_key(&saga.id)
+                || saga.commands.iter().any(|command| data.work.contains_key(&command.id)))
+    };
+    if let Some(saga) = sagas.iter().find(is_used) {
+        let detail = format!("saga {} or one of its commands has an id that is used", saga.id.0);
+        return Err(StoreError::new(StoreErrorKind::Misuse, "start", detail));
+    }
+    let start = |saga: NewSaga| {
+        if let Some(known) = data.saga_of(&saga.tenant, &saga.key) {
+            return Started::Known(Box::new(known.row.clone()));
+        }
+        data.insert_saga(saga, now);
+        Started::New
+    };
+    Ok(sagas.into_iter().map(start).collect())
+}
+
+fn passes(row: &SagaRow, filter: &SagaFilter) -> bool {
+    row.tenant == filter.tenant
+        && filter.status.is_none_or(|status| row.status == status)
+        && filter.definition.as_ref().is_none_or(|name| *row.definition.name == **name)
+}

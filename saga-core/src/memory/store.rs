@@ -1,0 +1,153 @@
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::clock::Clock;
+use super::conn::MemoryTable;
+use super::data::Data;
+use super::hook::{CommitFate, CommitHook, CommitPoint};
+use crate::env::Environment;
+use crate::store::{StoreError, StoreErrorKind, Timestamp};
+
+/// A store in memory that obeys the whole contract. Nothing of it survives the process.
+///
+/// A clone is another handle on the same data: several runtimes may work on it at once, as replicas of a service do.
+/// Steps take a [`MemoryConn`](super::MemoryConn): a small transactional table for whatever a test writes.
+///
+/// ```
+/// use saga_core::memory::MemoryStore;
+///
+/// let store = MemoryStore::new();
+/// assert_eq!(store.read(|table| table.counter("orders")), 0);
+/// ```
+#[derive(Clone)]
+pub struct MemoryStore {
+    pub(super) shared: Arc<Shared>,
+    pub(super) hook: Option<Arc<dyn CommitHook>>,
+}
+
+/// What the handles share.
+pub(super) struct Shared {
+    data: Mutex<Data>,
+    unlocked: Notify,
+    clock: Clock,
+}
+
+impl MemoryStore {
+    /// An empty store on the machine's clock. It needs no tokio runtime.
+    pub fn new() -> Self {
+        Self::on(Clock::machine())
+    }
+
+    /// An empty store whose clock is the environment's.
+    pub fn with_environment(environment: Arc<dyn Environment>) -> Self {
+        Self::on(Clock::Environment(environment))
+    }
+
+    /// Looks at the committed rows of the business table.
+    pub fn read<T>(&self, read: impl FnOnce(&MemoryTable) -> T) -> T {
+        read(&self.shared.lock().table)
+    }
+
+    /// This handle on the data with a hook that decides what becomes of its calls. Other handles keep theirs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_commit_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    fn on(clock: Clock) -> Self {
+        let shared = Shared { data: Mutex::new(Data::default()), unlocked: Notify::new(), clock };
+        Self { shared: Arc::new(shared), hook: None }
+    }
+
+    /// Asks the hook.
+    pub(super) async fn pass(&self, point: CommitPoint) -> Result<(), StoreError> {
+        let Some(hook) = &self.hook else { return Ok(()) };
+        match hook.at(point).await {
+            CommitFate::Proceed => Ok(()),
+            CommitFate::Fail(error) => Err(error),
+            CommitFate::InDoubt => Err(unknown_commit(point)),
+        }
+    }
+
+    /// A call that reads.
+    pub(super) async fn reading<T>(
+        &self,
+        operation: &'static str,
+        read: impl FnOnce(&Data, Timestamp) -> T + Send,
+    ) -> Result<T, StoreError> {
+        self.pass(CommitPoint::Reading(operation)).await?;
+        Ok(read(&self.shared.lock(), self.shared.now()))
+    }
+
+    /// A call that writes in a commit of its own. The attempt answers nothing, and has written nothing, when it meets
+    /// a row that a transaction holds; it is made again when one has ended.
+    pub(super) async fn writing<T: Send>(
+        &self,
+        operation: &'static str,
+        attempt: impl FnMut(&mut Data, Timestamp) -> Option<Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        self.pass(CommitPoint::Committing(operation)).await?;
+        let answer = self.shared.when_unlocked(attempt).await?;
+        self.pass(CommitPoint::Committed(operation)).await?;
+        Ok(answer)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The data. What a panic left behind is as good as before: every change is made behind all checks.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A transaction has ended: whoever waits looks again.
+    pub(super) fn wake(&self) {
+        self.unlocked.notify_waiters();
+    }
+
+    /// Makes the attempt until it answers. No lock on the data is held while it waits.
+    pub(super) async fn when_unlocked<T>(&self, mut attempt: impl FnMut(&mut Data, Timestamp) -> Option<T>) -> T {
+        if let Some(answer) = attempt(&mut self.lock(), self.now()) {
+            return answer;
+        }
+        loop {
+            let mut unlocked = pin!(self.unlocked.notified());
+            // Registered before the attempt, so that a transaction that ends in between is not missed.
+            unlocked.as_mut().enable();
+            if let Some(answer) = attempt(&mut self.lock(), self.now()) {
+                return answer;
+            }
+            unlocked.await;
+        }
+    }
+}
+
+pub(super) fn unknown_commit(point: CommitPoint) -> StoreError {
+    let operation = match point {
+        CommitPoint::Reading(operation) | CommitPoint::Committing(operation) | CommitPoint::Committed(operation) => {
+            operation
+        }
+        CommitPoint::Claimed | CommitPoint::Handled(_) => "transact",
+    };
+    StoreError::new(StoreErrorKind::UnknownCommit, operation, "the answer to the commit did not arrive")
+}

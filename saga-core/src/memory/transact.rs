@@ -1,0 +1,177 @@
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use super::apply::{blocked, locks_of, miss, refuse_misuse};
+use super::conn::{MemoryConn, TxState};
+use super::data::Data;
+use super::hook::{CommitFate, CommitPoint, PendingCommit};
+use super::locks::{Lock, TxId};
+use super::store::unknown_commit;
+use crate::store::{
+    Capabilities, Changes, Claim, Durability, Miss, RetryClass, SagaRow, Status, Store, StoreError, StoreErrorKind,
+    TransactError, TransactionBody, Verdict, WorkKind,
+};
+
+/// More than this in one transaction gains nothing.
+const BATCH_MAX: usize = 64;
+
+type Body = Box<dyn TransactionBody<MemoryConn>>;
+
+#[async_trait]
+impl Store for MemoryStore {
+    type Conn = MemoryConn;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "memory",
+            shared: true,
+            persistent: false,
+            durability: Durability::None,
+            batch_max: BATCH_MAX,
+        }
+    }
+
+    /// Dropping the future rolls back and frees what was locked: the connection does it when it is dropped.
+    async fn transact(&self, claims: Vec<Claim>, mut body: Body) -> Result<(), TransactError> {
+        self.pass(CommitPoint::Reading("transact")).await?;
+        let mut conn = MemoryConn::begin(&self.shared);
+        let granted = grant(&mut self.shared.lock(), &claims, conn.tx);
+        body.granted(&granted);
+        if !granted.contains(&true) {
+            return Ok(());
+        }
+        self.pass(CommitPoint::Claimed).await?;
+        for index in (0..granted.len()).filter(|index| granted[*index]) {
+            run(&mut conn, &mut body, index).await?;
+            self.pass(CommitPoint::Handled(index)).await?;
+        }
+        let changes = self.prepare(&conn, &mut body).await?;
+        self.finish(conn, changes).await
+    }
+}
+
+impl MemoryStore {
+    /// Decides what is written, and holds every row that it touches.
+    async fn prepare(&self, conn: &MemoryConn, body: &mut Body) -> Result<Vec<Changes>, StoreError> {
+        let mut changes = body.changes();
+        loop {
+            match self.shared.when_unlocked(|data, _| hold(data, &changes, conn.tx)).await? {
+                moved if moved.is_empty() => return Ok(changes),
+                moved => changes = body.decide_again(moved),
+            }
+        }
+    }
+
+    async fn finish(&self, conn: MemoryConn, changes: Vec<Changes>) -> Result<(), TransactError> {
+        let point = CommitPoint::Committing("transact");
+        let pending = PendingCommit { conn, changes };
+        if let Some(hook) = &self.hook {
+            match hook.at(point).await {
+                CommitFate::Proceed => {}
+                CommitFate::Fail(error) => return Err(error.into()),
+                CommitFate::InDoubt => {
+                    hook.in_doubt(pending);
+                    return Err(unknown_commit(point).into());
+                }
+            }
+        }
+        pending.commit();
+        Ok(self.pass(CommitPoint::Committed("transact")).await?)
+    }
+}
+
+/// Runs one handler behind a savepoint.
+async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<(), TransactError> {
+    let savepoint = conn.savepoint();
+    let verdict = body.run(index, conn).await;
+    let blame = |kind, detail: &str| TransactError {
+        error: StoreError::new(kind, "transact", detail),
+        culprit: Some(index),
+        ended_transaction: false,
+    };
+    match conn.state {
+        TxState::Ended => {
+            let error = blame(StoreErrorKind::Misuse, "a handler ended the transaction that it was given");
+            return Err(TransactError { ended_transaction: true, ..error });
+        }
+        TxState::Doomed => return Err(conflict("a handler wrote a row that another transaction holds").into()),
+        TxState::Open => {}
+    }
+    match verdict {
+        Verdict::Keep => {}
+        Verdict::RollBack => conn.roll_back_to(savepoint),
+        Verdict::Abandon => {
+            let mut error = blame(StoreErrorKind::Other, "a handler was dropped before its end");
+            error.error = error.error.with_class(RetryClass::Transient);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Which claims are granted. Their rows are held from here on.
+fn grant(data: &mut Data, claims: &[Claim], me: TxId) -> Vec<bool> {
+    let mut granted = Vec::with_capacity(claims.len());
+    for claim in claims {
+        let lock = Lock::Work(claim.work.id);
+        let is_held = data.work.get(&claim.work.id).is_some_and(|row| row.epoch == claim.work.epoch);
+        let wanted = match claim.kind {
+            WorkKind::Do => Status::Running,
+            WorkKind::Undo => Status::Compensating,
+        };
+        let is_granted = is_held
+            && data.locks.holder(&lock, None).is_none()
+            && !data.has_record(&claim.tenant, &claim.key, &claim.step)
+            && data.sagas.get(&claim.saga).is_some_and(|saga| saga.row.status == wanted);
+        if is_granted {
+            data.locks.take(lock, me);
+        }
+        granted.push(is_granted);
+    }
+    granted
+}
+
+/// Holds all that the changes write, or answers which sagas have moved: those are held, so that they move no further.
+fn hold(data: &mut Data, changes: &[Changes], me: TxId) -> Option<Result<Vec<SagaRow>, StoreError>> {
+    if let Err(error) = refuse_misuse(data, "transact", changes) {
+        return Some(Err(error));
+    }
+    if let Some(holder) = blocked(data, changes, Some(me)) {
+        if data.locks.is_waiting(holder) {
+            return Some(Err(conflict("two transactions wait for each other")));
+        }
+        data.locks.wait(me);
+        return None;
+    }
+    data.locks.go_on(me);
+    let mut moved = Vec::new();
+    for change in changes {
+        match miss(data, change) {
+            None => {}
+            Some(Miss::Saga(saga)) => moved.push(*saga),
+            Some(other) => return Some(Err(conflict(in_words(&other)))),
+        }
+    }
+    if moved.is_empty() {
+        for lock in changes.iter().flat_map(locks_of) {
+            data.locks.take(lock, me);
+        }
+    }
+    for saga in &moved {
+        data.locks.take(Lock::Saga(saga.id), me);
+    }
+    Some(Ok(moved))
+}
+
+fn in_words(miss: &Miss) -> String {
+    match miss {
+        Miss::Work(id) => format!("work row {} is gone", id.0),
+        Miss::Record(step) => format!("there is a record of {step} already"),
+        Miss::Late { work, .. } => format!("a late success was noted on work row {}", work.0),
+        Miss::Saga(saga) => format!("saga {} has moved", saga.id.0),
+    }
+}
+
+fn conflict(detail: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, "transact", detail)
+}

@@ -1,0 +1,152 @@
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use super::clock::Moment;
+use super::data::{Data, Held, WorkRow};
+use super::locks::Lock;
+use crate::store::{ClaimRequest, Claimed, DefinitionId, Ids, Lease, StoreError, Timestamp, Work, WorkId, WorkRef};
+
+#[async_trait]
+impl Ids for MemoryStore {
+    async fn reserve_ids(&self, count: u32) -> Result<Range<i64>, StoreError> {
+        self.writing("reserve_ids", |data, _| {
+            let first = data.ids + 1;
+            data.ids += i64::from(count);
+            Some(Ok(first..data.ids + 1))
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Work for MemoryStore {
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+        self.writing("claim", |data, now| Some(Ok(claim(data, &request, now)))).await
+    }
+
+    async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        self.for_each("renew", work, |row, now| row.lease = Some(Held::new(lease, now))).await
+    }
+
+    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        self.for_each("give_back", work, |row, _| {
+            row.lease = None;
+            row.epoch += 1;
+        })
+        .await
+    }
+
+    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
+        let answers = self.for_each("begin_attempt", &[work], |row, _| row.attempts += 1).await?;
+        Ok(answers == [true])
+    }
+
+    async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
+        self.writing("note_late", |data, _| {
+            if is_locked(data, work) {
+                return None;
+            }
+            let row = data.work.get_mut(&work);
+            // Two calls of one step key have one effect outside, so the first report stands.
+            Some(Ok(row.map(|row| row.late.get_or_insert_with(|| output.to_vec())).is_some()))
+        })
+        .await
+    }
+
+    async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
+        self.reading("backlog", |data, now| {
+            let waits = |(_, id): &&(Timestamp, WorkId)| is_free(data, *id, now);
+            let rows = data.due.iter().filter(waits).count() as u64;
+            let oldest = data.due.iter().find(waits).map(|(due_at, _)| *due_at);
+            (rows, oldest.filter(|due_at| *due_at <= now).map(|due_at| now.since(due_at)))
+        })
+        .await
+    }
+
+    async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
+        self.reading("unknown_work", |data, _| {
+            let unknown =
+                data.work.values().map(|row| &row.definition).filter(|definition| !known.contains(definition));
+            let mut counts = std::collections::BTreeMap::<DefinitionId, u64>::new();
+            for definition in unknown {
+                *counts.entry(definition.clone()).or_default() += 1;
+            }
+            counts.into_iter().collect()
+        })
+        .await
+    }
+}
+
+impl MemoryStore {
+    /// Writes to the rows that still have the given epoch, once no transaction holds any of them.
+    async fn for_each(
+        &self,
+        operation: &'static str,
+        work: &[WorkRef],
+        write: impl Fn(&mut WorkRow, Timestamp) + Send + Sync,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.writing(operation, |data, now| {
+            if work.iter().any(|work| is_locked(data, work.id)) {
+                return None;
+            }
+            let one = |work: &WorkRef| data.held_work(*work).map(|row| write(row, now)).is_some();
+            Some(Ok(work.iter().map(one).collect()))
+        })
+        .await
+    }
+}
+
+fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
+    let mut claimed = Claimed::default();
+    let mut recorded = Vec::new();
+    let mut sagas = BTreeSet::new();
+    for (due_at, id) in &data.due {
+        let Some(row) = data.work.get(id) else { continue };
+        if !is_free(data, *id, now) || !request.definitions.contains(&row.definition) {
+            continue;
+        }
+        if *due_at > now || is_full(&claimed, request) {
+            claimed.next_due_in = Some(due_at.since(now));
+            break;
+        }
+        if data.has_record(&row.tenant, &row.key, &row.step) {
+            recorded.push(*id);
+            continue;
+        }
+        sagas.insert(row.saga);
+        claimed.work.push(row.claimed(*id, now));
+    }
+    for id in recorded {
+        data.delete_work(id);
+    }
+    for taken in &mut claimed.work {
+        let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
+        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        row.suspect |= row.lease.is_some();
+        row.epoch += 1;
+        row.lease = Some(Held::new(request.lease, now));
+        taken.work.epoch = row.epoch;
+        taken.suspect = row.suspect;
+    }
+    for saga in sagas.iter().filter_map(|id| data.sagas.get(id)) {
+        claimed.sagas.push((saga.row.clone(), data.records_of(&saga.row.tenant, &saga.row.key)));
+    }
+    claimed
+}
+
+fn is_full(claimed: &Claimed, request: &ClaimRequest) -> bool {
+    claimed.work.len() >= request.limit
+}
+
+fn is_free(data: &Data, id: WorkId, now: Timestamp) -> bool {
+    let lease = data.work.get(&id).and_then(|row| row.lease);
+    lease.is_none_or(|lease| !data.members.holds(lease, now)) && !is_locked(data, id)
+}
+
+fn is_locked(data: &Data, id: WorkId) -> bool {
+    data.locks.holder(&Lock::Work(id), None).is_some()
+}
