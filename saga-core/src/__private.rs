@@ -1,0 +1,12 @@
+//! What the code that the attributes generate calls. Nothing here is meant to be named by hand, and
+//! all of it may change with any version.
+
+pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
+
+pub use crate::{
+    step::{
+        Codec, Compensation, CompensationHandler, Given, Handler, Ignored, NoCompensation, Params, Run, Step,
+        StepError, StepOptions, Undo, UndoOf, codec, finish, undo_input, undo_output,
+    },
+    store::Store,
+};

@@ -1,0 +1,160 @@
+use std::time::Duration;
+
+use super::shape::{Effect, Side};
+use super::state::{Failure, FailureKind};
+use super::transition::Event;
+use crate::step::RetryPolicy;
+
+/// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
+pub const RETRY_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// With an output.
+    Done,
+    /// With a business failure.
+    Rejected {
+        /// In words.
+        message: String,
+        /// The user's own error.
+        details: Option<serde_json::Value>,
+    },
+    /// With an error, a panic or a time-out.
+    Erred {
+        /// In words.
+        message: String,
+        /// Whether the outside world certainly saw nothing of it.
+        not_sent: bool,
+    },
+    /// With an output that cannot be stored.
+    Unstorable {
+        /// In words.
+        message: String,
+    },
+    /// Before the function was called: stored data does not decode, or something it needs is missing.
+    Undecodable {
+        /// In words.
+        message: String,
+    },
+    /// It broke the rules of its transaction.
+    Broke {
+        /// In words.
+        message: String,
+    },
+}
+
+/// An attempt that ended, and all that matters for what comes next.
+#[derive(Debug, Clone)]
+pub struct Attempt<'a> {
+    /// The step's index.
+    pub step: usize,
+    /// Whether the step was undone.
+    pub undo: bool,
+    /// Where its effect lies.
+    pub effect: Effect,
+    /// Where the step stands to the pivot.
+    pub side: Side,
+    /// The policy of what was called.
+    pub policy: &'a RetryPolicy,
+    /// How many attempts were made, with this one.
+    pub attempts: u32,
+    /// Whether an earlier attempt ended without a definite answer.
+    pub maybe: bool,
+    /// For how long attempts have failed.
+    pub retrying_for: Duration,
+    /// Sixty-four random bits.
+    pub random: u64,
+}
+
+/// What comes after an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// The saga moves.
+    Settled(Event),
+    /// It is tried again.
+    Again {
+        /// After so long.
+        delay: Duration,
+        /// Whether it may have taken effect by now.
+        maybe: bool,
+        /// What the attempt said.
+        message: String,
+    },
+}
+
+/// What comes after this attempt.
+pub fn after_attempt(attempt: &Attempt<'_>, ending: Ending) -> Next {
+    if attempt.undo { after_undo(attempt, ending) } else { after_do(attempt, ending) }
+}
+
+fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
+    let step = attempt.step;
+    let unknown = |message| Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message, None) };
+    let is_maybe = attempt.maybe && attempt.effect == Effect::External;
+    Next::Settled(match ending {
+        Ending::Done => Event::Done { step },
+        // An earlier attempt may have taken effect, so this answer does not say that the step did not.
+        Ending::Rejected { message, .. } if is_maybe => {
+            unknown(format!("{message} (but an earlier attempt ended without an answer)"))
+        }
+        Ending::Rejected { message, details } => {
+            Event::Rejected { step, failure: failure(step, FailureKind::Rejected, message, details) }
+        }
+        Ending::Erred { message, not_sent } => {
+            let maybe = is_maybe || (attempt.effect == Effect::External && !not_sent);
+            match try_again(attempt, maybe, &message) {
+                Some(again) => return again,
+                None if attempt.side == Side::After || (attempt.side == Side::Pivot && maybe) => {
+                    Event::Blocked { step, reason: format!("still failing after {}: {message}", hours(attempt)) }
+                }
+                None if maybe => unknown(message),
+                None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message, None) },
+            }
+        }
+        // The effect is there, and calling again would bring the same output.
+        Ending::Unstorable { message } if attempt.effect == Effect::External => unknown(message),
+        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+            Event::Blocked { step, reason: message }
+        }
+    })
+}
+
+fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
+    let step = attempt.step;
+    Next::Settled(match ending {
+        Ending::Done => Event::Undone { step },
+        Ending::Erred { message, .. } if attempt.attempts < attempt.policy.attempts => {
+            return again(attempt, attempt.maybe, message);
+        }
+        Ending::Erred { message, .. } => {
+            Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
+        }
+        Ending::Rejected { message, .. }
+        | Ending::Unstorable { message }
+        | Ending::Undecodable { message }
+        | Ending::Broke { message } => Event::UndoBlocked { step, reason: message },
+    })
+}
+
+/// Before the pivot the policy's attempts are the limit. What can only go forward is tried until a set age: every step
+/// after the pivot, and a pivot that may have happened.
+fn try_again(attempt: &Attempt<'_>, maybe: bool, message: &str) -> Option<Next> {
+    let only_forward = attempt.side == Side::After || (attempt.side == Side::Pivot && maybe);
+    let may =
+        if only_forward { attempt.retrying_for < RETRY_AGE_MAX } else { attempt.attempts < attempt.policy.attempts };
+    may.then(|| again(attempt, maybe, message.to_owned()))
+}
+
+fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
+    let delay = attempt.policy.delay(attempt.attempts, attempt.random);
+    Next::Again { delay, maybe, message }
+}
+
+fn failure(step: usize, kind: FailureKind, message: String, details: Option<serde_json::Value>) -> Failure {
+    Failure { step, kind, message, details }
+}
+
+fn hours(attempt: &Attempt<'_>) -> String {
+    format!("{} h", attempt.retrying_for.as_secs() / 3600)
+}

@@ -1,0 +1,100 @@
+use super::shape::{Shape, UndoShape};
+use super::state::{Failure, Phase, SagaState, StepPhase};
+use super::transition::{Command, Decision, Record, Revision, block};
+use crate::store::RecordedOutcome;
+
+/// The saga turns round: nothing new of it begins.
+pub(super) fn begin_compensation(
+    shape: &Shape,
+    state: &mut SagaState,
+    failure: Option<Failure>,
+    decision: &mut Decision,
+) {
+    state.phase = Phase::Compensating;
+    state.failure = state.failure.take().or(failure);
+    go_on_undoing(shape, state, decision);
+}
+
+/// Gives out the next undo, or ends the saga. Nothing is undone while something of the saga is in flight, since what
+/// is in flight may yet take effect after everything else, and must then be undone first.
+pub(super) fn go_on_undoing(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
+    let in_flight = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
+    if state.stuck.is_some() || state.steps.iter().any(|step| in_flight(step.phase)) {
+        return;
+    }
+    let last = (0..state.steps.len())
+        .filter(|&step| shape.steps[step].undo != UndoShape::NotNeeded)
+        .filter(|&step| matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Unknown))
+        .max_by_key(|&step| state.steps[step].position);
+    let Some(step) = last else {
+        state.phase = Phase::Compensated;
+        return;
+    };
+    let undone = &mut state.steps[step];
+    undone.phase = StepPhase::Undoing;
+    undone.undo_round += 1;
+    let (round, known) = (undone.undo_round, !undone.maybe);
+    if shape.steps[step].undo == UndoShape::Missing {
+        block(state, step, true, "it took effect, and there is no compensation for it".to_owned(), decision);
+    } else {
+        decision.commands.push(Command::Undo { step, round, known });
+    }
+}
+
+pub(super) fn undone(
+    shape: &Shape,
+    state: &mut SagaState,
+    step: usize,
+    outcome: RecordedOutcome,
+    decision: &mut Decision,
+) {
+    if state.steps[step].phase != StepPhase::Undoing {
+        return;
+    }
+    let position = state.next_position();
+    let undone = &mut state.steps[step];
+    decision.record = Some(Record { step, undo_round: Some(undone.undo_round), outcome, position });
+    if undone.late && outcome == RecordedOutcome::Done {
+        // This undo had been given out before the success was known: it is due again, with the output.
+        undone.late = false;
+        undone.phase = StepPhase::Done;
+        undone.position = position;
+    } else {
+        undone.phase = if outcome == RecordedOutcome::Done { StepPhase::Undone } else { StepPhase::UndoSkipped };
+    }
+    if state.phase == Phase::Compensating {
+        go_on_undoing(shape, state, decision);
+    }
+}
+
+pub(super) fn undo_blocked(state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
+    block(state, step, true, reason, decision);
+}
+
+/// A success comes in for a step that was decided without it. The record says from now on that it was done, and
+/// where the saga compensates or has compensated, the step is undone, or undone again.
+pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    let said = &mut state.steps[step];
+    let expected = match said.phase {
+        StepPhase::Rejected => RecordedOutcome::Rejected,
+        StepPhase::Failed => RecordedOutcome::Failed,
+        StepPhase::Cancelled => RecordedOutcome::Cancelled,
+        StepPhase::Skipped => RecordedOutcome::Skipped,
+        _ if said.maybe => RecordedOutcome::Unknown,
+        // It is known to be done: the same success came twice.
+        _ => return,
+    };
+    decision.revision = Some(Revision { step, expected, outcome: RecordedOutcome::Done });
+    said.maybe = false;
+    if said.phase == StepPhase::Undoing {
+        said.late = true;
+        return;
+    }
+    let position = state.next_position();
+    state.steps[step].phase = StepPhase::Done;
+    state.steps[step].position = position;
+    if matches!(state.phase, Phase::Compensating | Phase::Compensated) {
+        state.phase = Phase::Compensating;
+        go_on_undoing(shape, state, decision);
+    }
+}

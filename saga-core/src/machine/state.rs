@@ -1,0 +1,234 @@
+use serde::{Deserialize, Serialize};
+
+use crate::store::Status;
+
+/// Where a saga stands. It is stored with the saga, so its field names are short and only ever added to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SagaState {
+    /// The direction.
+    #[serde(rename = "p")]
+    pub phase: Phase,
+    /// The steps in the order of the definition.
+    #[serde(rename = "s")]
+    pub steps: Vec<StepState>,
+    /// The last position that was given.
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub position: u32,
+    /// How many messages the saga has caused.
+    #[serde(rename = "m", default, skip_serializing_if = "is_zero_long")]
+    pub messages: u64,
+    /// Why the saga compensates.
+    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Why the saga needs a person. While it is set, the saga is stuck, and `phase` says what it goes back to.
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<Stuck>,
+    /// The reason that an operator gave for ending the saga.
+    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<String>,
+}
+
+/// The direction of a saga.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    /// It goes forward.
+    #[serde(rename = "r")]
+    Running,
+    /// It undoes what took effect.
+    #[serde(rename = "c")]
+    Compensating,
+    /// It ended with every step done.
+    #[serde(rename = "C")]
+    Completed,
+    /// It ended with everything undone.
+    #[serde(rename = "U")]
+    Compensated,
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StepState {
+    /// What became of it so far.
+    #[serde(rename = "p")]
+    pub phase: StepPhase,
+    /// Its place in the order of what took effect or may have; 0 while it has none.
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub position: u32,
+    /// How many undos of it were begun.
+    #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
+    pub undo_round: u32,
+    /// Whether it was decided without knowing whether it had happened, and no success was reported since.
+    #[serde(rename = "q", default, skip_serializing_if = "is_false")]
+    pub maybe: bool,
+    /// Whether a success was reported after its undo had begun without knowing of it.
+    #[serde(rename = "l", default, skip_serializing_if = "is_false")]
+    pub late: bool,
+}
+
+/// What became of a step so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StepPhase {
+    /// Its turn has not come.
+    #[serde(rename = "-")]
+    Ready,
+    /// Its command was given out.
+    #[serde(rename = "s")]
+    Started,
+    /// It took effect.
+    #[serde(rename = "d")]
+    Done,
+    /// A definite business failure: no effect.
+    #[serde(rename = "r")]
+    Rejected,
+    /// A transactional step out of attempts: no effect.
+    #[serde(rename = "f")]
+    Failed,
+    /// It may have taken effect.
+    #[serde(rename = "?")]
+    Unknown,
+    /// Its undo was given out.
+    #[serde(rename = "u")]
+    Undoing,
+    /// It was undone.
+    #[serde(rename = "U")]
+    Undone,
+    /// It certainly never ran.
+    #[serde(rename = "c")]
+    Cancelled,
+    /// An operator went past it.
+    #[serde(rename = "k")]
+    Skipped,
+    /// An operator left its effect as it is.
+    #[serde(rename = "K")]
+    UndoSkipped,
+}
+
+impl StepPhase {
+    /// The phase in the word of the glossary.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Started => "started",
+            Self::Done => "done",
+            Self::Rejected => "rejected",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+            Self::Undoing => "undoing",
+            Self::Undone => "undone",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+            Self::UndoSkipped => "undo skipped",
+        }
+    }
+}
+
+/// Why a saga compensates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The index of the step that failed.
+    #[serde(rename = "s")]
+    pub step: usize,
+    /// In which way.
+    #[serde(rename = "k")]
+    pub kind: FailureKind,
+    /// In words.
+    #[serde(rename = "m")]
+    pub message: String,
+    /// The user's own error, as JSON.
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Value>,
+}
+
+/// In which way a step failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureKind {
+    /// A definite business failure.
+    Rejected,
+    /// Out of attempts, and certainly without effect.
+    Failed,
+    /// It may have taken effect.
+    Unknown,
+}
+
+/// Why a saga needs a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    /// The index of the step.
+    #[serde(rename = "s")]
+    pub step: usize,
+    /// Whether it is the step's undo that cannot go on.
+    #[serde(rename = "u", default, skip_serializing_if = "is_false")]
+    pub undo: bool,
+    /// In words.
+    #[serde(rename = "m")]
+    pub reason: String,
+}
+
+impl SagaState {
+    /// A saga of so many steps that has not begun.
+    pub fn new(steps: usize) -> Self {
+        let step = StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false };
+        Self {
+            phase: Phase::Running,
+            steps: vec![step; steps],
+            position: 0,
+            messages: 0,
+            failure: None,
+            stuck: None,
+            forced: None,
+        }
+    }
+
+    /// The status that the store keeps beside the state.
+    pub fn status(&self) -> Status {
+        match self.phase {
+            _ if self.stuck.is_some() => Status::Stuck,
+            Phase::Running => Status::Running,
+            Phase::Compensating => Status::Compensating,
+            Phase::Completed => Status::Completed,
+            Phase::Compensated => Status::Compensated,
+        }
+    }
+
+    /// The state as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        // Field names and strings are valid JSON by construction, and a vector takes every write.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The state that a store kept.
+    ///
+    /// # Errors
+    /// When the bytes are not a state, or one of another number of steps.
+    pub fn decode(bytes: &[u8], steps: usize) -> Result<Self, String> {
+        let state: Self =
+            serde_json::from_slice(bytes).map_err(|error| format!("its state is not readable: {error}"))?;
+        if state.steps.len() == steps {
+            Ok(state)
+        } else {
+            Err(format!("its state has {} steps, but its definition has {steps}", state.steps.len()))
+        }
+    }
+
+    pub(super) fn next_position(&mut self) -> u32 {
+        self.position += 1;
+        self.position
+    }
+}
+
+// Serde hands the field by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero_long(value: &u64) -> bool {
+    *value == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(value: &bool) -> bool {
+    !*value
+}

@@ -1,0 +1,308 @@
+use super::compensate::{begin_compensation, go_on_undoing, late, undo_blocked, undone};
+use super::operator;
+use super::shape::{Shape, Side, UndoShape};
+use super::state::{Failure, Phase, SagaState, StepPhase, Stuck};
+use crate::store::RecordedOutcome;
+
+/// Something that happened to a saga.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A step took effect.
+    Done {
+        /// The step.
+        step: usize,
+    },
+    /// A step failed definitely, and took no effect.
+    Rejected {
+        /// The step.
+        step: usize,
+        /// Why.
+        failure: Failure,
+    },
+    /// A step is out of attempts, and took no effect.
+    Failed {
+        /// The step.
+        step: usize,
+        /// Why.
+        failure: Failure,
+    },
+    /// A step is out of attempts, or gives contradictory answers, and may have taken effect.
+    Unknown {
+        /// The step.
+        step: usize,
+        /// Why.
+        failure: Failure,
+    },
+    /// A command was given back before it began, and never begins.
+    Cancelled {
+        /// The step.
+        step: usize,
+    },
+    /// A step cannot go on without a person.
+    Blocked {
+        /// The step.
+        step: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A step was undone.
+    Undone {
+        /// The step.
+        step: usize,
+    },
+    /// An undo cannot go on without a person.
+    UndoBlocked {
+        /// The step.
+        step: usize,
+        /// Why.
+        reason: String,
+    },
+    /// An older owner reports a success after the step was decided without it.
+    Late {
+        /// The step.
+        step: usize,
+    },
+    /// An operator acts on a stuck saga.
+    Operator(Action),
+}
+
+/// What an operator can do with a stuck saga.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Try what is stuck again, with fresh attempts.
+    Retry,
+    /// Go past what is stuck. A step that is skipped counts as done without an effect; an undo that is skipped leaves the effect as it is.
+    Skip,
+    /// End the saga as it is.
+    Force {
+        /// As completed, or as compensated.
+        completed: bool,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What follows from an event.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decision {
+    /// Commands to give out.
+    pub commands: Vec<Command>,
+    /// The step record to insert.
+    pub record: Option<Record>,
+    /// The step record to revise.
+    pub revision: Option<Revision>,
+    /// The saga turned out to need a person just now.
+    pub became_stuck: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Do a step.
+    Do {
+        /// The step.
+        step: usize,
+    },
+    /// Undo a step.
+    Undo {
+        /// The step.
+        step: usize,
+        /// Which undo of it, from 1.
+        round: u32,
+        /// Whether it is known to have taken effect. If not, the compensation waits for the settle time and gets `None`.
+        known: bool,
+    },
+}
+
+/// A step record to insert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// The step.
+    pub step: usize,
+    /// Which undo of it; nothing for the step itself.
+    pub undo_round: Option<u32>,
+    /// What became of it.
+    pub outcome: RecordedOutcome,
+    /// Its place in the order of the saga's records.
+    pub position: u32,
+}
+
+/// A step record to revise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision {
+    /// The step.
+    pub step: usize,
+    /// What the record says now.
+    pub expected: RecordedOutcome,
+    /// What it will say.
+    pub outcome: RecordedOutcome,
+}
+
+/// Why an operator's action was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The saga does not need a person.
+    #[error("the saga is not stuck")]
+    NotStuck,
+}
+
+/// Begins a saga: its state, and the command of its first step.
+pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
+    let mut state = SagaState::new(shape.steps.len());
+    let mut decision = Decision::default();
+    go_on(&mut state, &mut decision);
+    (state, decision.commands)
+}
+
+/// Moves a saga. Every event is accepted in every phase: what comes late or twice changes nothing, or is a fact that
+/// counts.
+///
+/// # Errors
+/// Only an operator's action is refused; then nothing changed.
+pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
+    let mut decision = Decision::default();
+    match event {
+        Event::Done { step } => done(shape, state, step, &mut decision),
+        Event::Rejected { step, failure } if shape.side(step) == Side::After => {
+            let reason = format!("rejected after the pivot: {}", failure.message);
+            block(state, step, false, reason, &mut decision);
+        }
+        Event::Rejected { step, failure } => {
+            without_effect(shape, state, step, RecordedOutcome::Rejected, Some(failure), &mut decision);
+        }
+        Event::Failed { step, failure } => {
+            without_effect(shape, state, step, RecordedOutcome::Failed, Some(failure), &mut decision);
+        }
+        Event::Cancelled { step } => cancelled(shape, state, step, &mut decision),
+        Event::Unknown { step, failure } => unknown(shape, state, step, failure, &mut decision),
+        Event::Blocked { step, reason } => block(state, step, false, reason, &mut decision),
+        Event::Undone { step } => undone(shape, state, step, RecordedOutcome::Done, &mut decision),
+        Event::UndoBlocked { step, reason } => undo_blocked(state, step, reason, &mut decision),
+        Event::Late { step } => late(shape, state, step, &mut decision),
+        Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
+    }
+    Ok(decision)
+}
+
+/// A step took effect: its place in the order is given here, under the lock of the saga's row.
+fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    if state.steps[step].phase != StepPhase::Started {
+        return;
+    }
+    settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
+    match state.phase {
+        Phase::Running => go_on(state, decision),
+        Phase::Compensating => go_on_undoing(shape, state, decision),
+        // An operator had ended the saga while the step was on its way: as completed it is welcome, as compensated
+        // it is an effect that must not stay.
+        Phase::Completed => {}
+        Phase::Compensated => {
+            state.phase = Phase::Compensating;
+            go_on_undoing(shape, state, decision);
+        }
+    }
+}
+
+fn without_effect(
+    shape: &Shape,
+    state: &mut SagaState,
+    step: usize,
+    outcome: RecordedOutcome,
+    failure: Option<Failure>,
+    decision: &mut Decision,
+) {
+    if state.steps[step].phase != StepPhase::Started {
+        return;
+    }
+    let phase = match outcome {
+        RecordedOutcome::Rejected => StepPhase::Rejected,
+        RecordedOutcome::Failed => StepPhase::Failed,
+        _ => StepPhase::Cancelled,
+    };
+    settle(state, step, phase, outcome, decision);
+    match state.phase {
+        Phase::Running => begin_compensation(shape, state, failure, decision),
+        Phase::Compensating => go_on_undoing(shape, state, decision),
+        Phase::Completed | Phase::Compensated => {}
+    }
+}
+
+/// While the saga goes forward nobody may cancel its command, so one that comes back is given out again.
+fn cancelled(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    if state.phase == Phase::Running && state.stuck.is_none() {
+        if state.steps[step].phase == StepPhase::Started {
+            decision.commands.push(Command::Do { step });
+        }
+    } else {
+        without_effect(shape, state, step, RecordedOutcome::Cancelled, None, decision);
+    }
+}
+
+/// The record of an unknown step bars it: what an older owner still reports comes in as late. It is written only when
+/// the undo begins; as long as a person must decide, the step can be tried again.
+fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, decision: &mut Decision) {
+    if state.steps[step].phase != StepPhase::Started {
+        return;
+    }
+    let only_forward = state.phase == Phase::Running && shape.side(step) != Side::Before;
+    let undo = shape.steps[step].undo;
+    if only_forward || matches!(undo, UndoShape::NeedsOutput | UndoShape::Missing) {
+        let reason = if only_forward || undo == UndoShape::Missing {
+            format!("it may or may not have happened, and there is no way back: {}", failure.message)
+        } else {
+            format!("it may or may not have happened, and its compensation needs its output: {}", failure.message)
+        };
+        block(state, step, false, reason, decision);
+        return;
+    }
+    settle(state, step, StepPhase::Unknown, RecordedOutcome::Unknown, decision);
+    state.steps[step].maybe = true;
+    match state.phase {
+        Phase::Running => begin_compensation(shape, state, Some(failure), decision),
+        Phase::Compensating => go_on_undoing(shape, state, decision),
+        Phase::Completed => {}
+        Phase::Compensated => {
+            state.phase = Phase::Compensating;
+            go_on_undoing(shape, state, decision);
+        }
+    }
+}
+
+/// Gives out the next step, or ends the saga.
+pub(super) fn go_on(state: &mut SagaState, decision: &mut Decision) {
+    if state.stuck.is_some() {
+        return;
+    }
+    match state.steps.iter().position(|step| step.phase == StepPhase::Ready) {
+        Some(step) => {
+            state.steps[step].phase = StepPhase::Started;
+            decision.commands.push(Command::Do { step });
+        }
+        None => state.phase = Phase::Completed,
+    }
+}
+
+/// Writes down what became of a step.
+pub(super) fn settle(
+    state: &mut SagaState,
+    step: usize,
+    phase: StepPhase,
+    outcome: RecordedOutcome,
+    decision: &mut Decision,
+) {
+    let position = state.next_position();
+    state.steps[step].phase = phase;
+    state.steps[step].position = position;
+    decision.record = Some(Record { step, undo_round: None, outcome, position });
+}
+
+/// The saga needs a person. The first reason stays until that person acted.
+pub(super) fn block(state: &mut SagaState, step: usize, undo: bool, reason: String, decision: &mut Decision) {
+    let expected = if undo { StepPhase::Undoing } else { StepPhase::Started };
+    let ended = matches!(state.phase, Phase::Completed | Phase::Compensated);
+    if state.steps[step].phase != expected || state.stuck.is_some() || ended {
+        return;
+    }
+    state.stuck = Some(Stuck { step, undo, reason });
+    decision.became_stuck = true;
+}

@@ -1,0 +1,45 @@
+use crate::step::{Outputs, Step, StepError};
+
+/// A step, or a tuple of up to four, whose outputs a mapping reads.
+pub trait Earlier {
+    /// The output, or the tuple of them.
+    type Outputs;
+
+    #[doc(hidden)]
+    fn names() -> Vec<&'static str>;
+
+    #[doc(hidden)]
+    fn read(outputs: &Outputs) -> Result<Self::Outputs, StepError>;
+}
+
+impl<T: Step> Earlier for T {
+    type Outputs = T::Output;
+
+    fn names() -> Vec<&'static str> {
+        vec![T::NAME]
+    }
+
+    fn read(outputs: &Outputs) -> Result<T::Output, StepError> {
+        let Some(bytes) = outputs.get(T::NAME) else {
+            return Err(StepError::stuck(format!("the output of `{}` is not there", T::NAME)));
+        };
+        T::OUTPUT.decode(bytes).map_err(|error| StepError::stuck(format!("the output of `{}`: {error}", T::NAME)))
+    }
+}
+
+macro_rules! earlier_of_tuples {
+    ($(($($T:ident)*))*) => {$(
+        impl<$($T: Step),*> Earlier for ($($T,)*) {
+            type Outputs = ($($T::Output,)*);
+
+            fn names() -> Vec<&'static str> {
+                vec![$($T::NAME),*]
+            }
+
+            fn read(outputs: &Outputs) -> Result<Self::Outputs, StepError> {
+                Ok(($(<$T as Earlier>::read(outputs)?,)*))
+            }
+        }
+    )*};
+}
+earlier_of_tuples! { (A) (A B) (A B C) (A B C D) }

@@ -1,0 +1,83 @@
+use std::fmt;
+
+/// A saga definition that does not hold together: every problem of it, each with its remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SagaError {
+    saga: String,
+    problems: Vec<SagaProblem>,
+}
+
+/// One problem of a saga definition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SagaProblem {
+    /// The saga's name is not a legal one.
+    #[error("{0}")]
+    Name(String),
+    /// There is no step.
+    #[error("it has no step; add one with `.step::<name>()`")]
+    NoSteps,
+    /// More steps than the limit.
+    #[error("it has {count} steps; at most {max} are allowed, so make a part of it a saga of its own")]
+    TooManySteps {
+        /// How many it has.
+        count: usize,
+        /// How many are allowed.
+        max: usize,
+    },
+    /// Two steps of one name.
+    #[error("two of its steps are named `{step}`; give one of them another name with `#[saga_step(name = \"..\")]`")]
+    DuplicateStep {
+        /// The name.
+        step: &'static str,
+    },
+    /// A step needs the output of a step that does not run before it.
+    #[error(
+        "`{step}` needs the output of `{needed}`, which does not run before it; put `.step::<{needed}>()` in front"
+    )]
+    LateOutput {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A step that may have to be undone has no compensation.
+    #[error(
+        "`{step}` may have to be undone, but has no compensation; write `#[saga_step(compensate = ..)]`, or \
+         `no_compensation` if there is nothing to undo, or call `.pivot()` behind the step that cannot be undone"
+    )]
+    NoCompensation {
+        /// The step.
+        step: &'static str,
+    },
+    /// `.pivot()` before any step, or twice.
+    #[error("{0}")]
+    Pivot(&'static str),
+    /// A version of 0.
+    #[error("its version is 0; versions count from 1")]
+    Version,
+}
+
+impl SagaError {
+    pub(super) fn new(saga: &str, problems: Vec<SagaProblem>) -> Self {
+        Self { saga: saga.to_owned(), problems }
+    }
+
+    /// What is wrong.
+    pub fn problems(&self) -> &[SagaProblem] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for SagaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the saga `{}` cannot be built", self.saga)?;
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { ": " } else { "; " };
+            write!(f, "{separator}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SagaError {}

@@ -1,0 +1,14 @@
+//! Saga definitions: the steps in order, checked when they are built.
+
+mod builder;
+mod definition;
+mod earlier;
+mod erase;
+mod error;
+mod graph;
+
+pub use self::builder::{Saga, SagaBuilder, SagaName};
+pub(crate) use self::definition::{Definition, StepDefinition};
+pub use self::earlier::Earlier;
+pub(crate) use self::erase::{Mapping, StepRun, StepUndo, Unfinished};
+pub use self::error::{SagaError, SagaProblem};

@@ -1,0 +1,99 @@
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+};
+
+use super::StepContext;
+
+/// What the engine holds ready when it calls a step, from which its parameters are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Args<'a> {
+    /// The call: key, attempt, deadline, cancellation, fence, events.
+    pub ctx: &'a StepContext,
+    /// The application's values.
+    pub states: &'a States,
+    /// What earlier steps of the saga returned.
+    pub outputs: &'a Outputs,
+}
+
+/// The values of the application that steps take as [`State<T>`](super::State), one of each type.
+#[derive(Default, Clone)]
+pub struct States {
+    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+}
+
+impl States {
+    /// No values.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a value; one of the same type that was there before is returned.
+    pub fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> Option<T> {
+        let before = self.values.insert(TypeId::of::<T>(), Arc::new(value))?;
+        before.downcast_ref::<T>().cloned()
+    }
+
+    /// A clone of the value of type `T`.
+    pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+        self.values.get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
+    }
+
+    /// Whether there is a value of this type.
+    pub fn contains(&self, type_id: TypeId) -> bool {
+        self.values.contains_key(&type_id)
+    }
+}
+
+impl fmt::Debug for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("States").field("count", &self.values.len()).finish()
+    }
+}
+
+/// What the finished steps of one saga returned, in their stored form, by the name of the step.
+///
+/// A saga has few steps, so this is a list that is searched from the front; to clone it copies no output.
+#[derive(Default, Clone)]
+pub struct Outputs {
+    of_steps: Vec<(&'static str, Arc<[u8]>)>,
+}
+
+impl Outputs {
+    /// No outputs.
+    pub const fn new() -> Self {
+        Self { of_steps: Vec::new() }
+    }
+
+    /// Adds the stored output of a step; one that the step had before is replaced.
+    pub fn insert(&mut self, step: &'static str, output: Arc<[u8]>) {
+        match self.of_steps.iter_mut().find(|(name, _)| *name == step) {
+            Some((_, before)) => *before = output,
+            None => self.of_steps.push((step, output)),
+        }
+    }
+
+    /// The stored output of a step; `None` if it has not ended, or was skipped without one.
+    pub fn get(&self, step: &str) -> Option<&Arc<[u8]>> {
+        self.of_steps.iter().find(|(name, _)| *name == step).map(|(_, output)| output)
+    }
+}
+
+impl FromIterator<(&'static str, Arc<[u8]>)> for Outputs {
+    fn from_iter<I: IntoIterator<Item = (&'static str, Arc<[u8]>)>>(of_steps: I) -> Self {
+        let mut outputs = Self::new();
+        for (step, output) in of_steps {
+            outputs.insert(step, output);
+        }
+        outputs
+    }
+}
+
+/// Names the steps and keeps quiet about what they returned: payloads are never printed.
+impl fmt::Debug for Outputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.of_steps.iter().map(|(name, _)| name)).finish()
+    }
+}

@@ -1,0 +1,212 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::{CancelSignal, Emitted, Event, StepError};
+
+/// One call of a step: under which key, for which time, how long it may take.
+///
+/// # Examples
+///
+/// ```
+/// use saga_core::step::{StepContext, StepError};
+///
+/// async fn charge_card(ctx: &StepContext, cents: u64) -> Result<String, StepError> {
+///     Ok(format!("POST /charges, Idempotency-Key: {}, {cents}", ctx.key()))
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let ctx = StepContext::for_test("order-7:charge-card").with_attempt(2);
+/// assert!(charge_card(&ctx, 1200).await.unwrap().contains("order-7:charge-card"));
+/// # });
+/// ```
+pub struct StepContext {
+    parts: ContextParts,
+    emitted: Mutex<Vec<Emitted>>,
+}
+
+/// What the engine says about a call.
+pub struct ContextParts {
+    /// The outside key of this call.
+    pub key: String,
+    /// In a compensation, the outside key that the step it undoes was called with.
+    pub do_key: Option<String>,
+    /// The caller's key of the saga.
+    pub saga_key: String,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// The epoch under which the work was claimed.
+    pub fence: u64,
+    /// What is left until the call is given up. The clock behind it is the engine's.
+    pub time_left: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
+    /// Given when the call is no longer wanted.
+    pub cancel: CancelSignal,
+}
+
+impl StepContext {
+    /// The context of a call by the engine.
+    #[doc(hidden)]
+    pub fn new(parts: ContextParts) -> Self {
+        Self { parts, emitted: Mutex::default() }
+    }
+
+    /// A context to call an annotated function with in a test.
+    ///
+    /// It is the first attempt, without a deadline, under the fence 1. Of a key in the form `key:step`
+    /// the part before the step is the key of the saga.
+    pub fn for_test(key: impl Into<String>) -> Self {
+        let key = key.into();
+        let undone = key.strip_suffix(":undo").map(str::to_owned);
+        let saga_key = undone.as_deref().unwrap_or(&key);
+        let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).to_owned();
+        Self::new(ContextParts {
+            do_key: undone,
+            saga_key,
+            key,
+            attempt: 1,
+            fence: 1,
+            time_left: None,
+            cancel: CancelSignal::new(),
+        })
+    }
+
+    /// The same context for another attempt; the first is 1.
+    #[must_use]
+    pub fn with_attempt(mut self, attempt: u32) -> Self {
+        self.parts.attempt = attempt;
+        self
+    }
+
+    /// The same context with this much time left, however long the test takes.
+    #[must_use]
+    pub fn with_time_left(mut self, time_left: Duration) -> Self {
+        self.parts.time_left = Some(Arc::new(move || time_left));
+        self
+    }
+
+    /// The same context under another fence.
+    #[must_use]
+    pub fn with_fence(mut self, fence: u64) -> Self {
+        self.parts.fence = fence;
+        self
+    }
+
+    /// The same context with a signal that the test can give.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &CancelSignal) -> Self {
+        self.parts.cancel = cancel.clone();
+        self
+    }
+
+    /// The key of this call, for other services to recognise a repetition by: `key:step`, or
+    /// `namespace/tenant/key:step` where a namespace is set or the tenant is not the default one.
+    /// Of a compensation it ends in `:undo`.
+    ///
+    /// Every attempt of one step of one saga has the same key, and no other call has it.
+    pub fn key(&self) -> &str {
+        &self.parts.key
+    }
+
+    /// In a compensation, the key that the step it undoes was called with; in a step, the same as
+    /// [`key`](Self::key).
+    pub fn do_key(&self) -> &str {
+        self.parts.do_key.as_deref().unwrap_or(&self.parts.key)
+    }
+
+    /// The key that the saga was started with.
+    pub fn saga_key(&self) -> &str {
+        &self.parts.saga_key
+    }
+
+    /// Which attempt of the step this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.parts.attempt
+    }
+
+    /// How much time is left until the runtime gives this call up; `None` if it never does.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.parts.time_left.as_ref().map(|time_left| time_left())
+    }
+
+    /// A number that grows each time the step is taken over by another worker.
+    ///
+    /// A write that carries it can refuse those of an owner that was replaced. It is comparable only
+    /// between calls under one key.
+    pub fn fence(&self) -> u64 {
+        self.parts.fence
+    }
+
+    /// Whether the runtime no longer wants this call, because it shuts down or lost its claim.
+    pub fn is_cancelled(&self) -> bool {
+        self.parts.cancel.is_cancelled()
+    }
+
+    /// Waits until the runtime no longer wants this call.
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped and called again at any time, so it fits a branch of `select!`.
+    pub async fn cancelled(&self) {
+        self.parts.cancel.cancelled().await;
+    }
+
+    /// Tells whoever listens that something happened. The event leaves the service only if this call
+    /// is recorded as done, and in the same transaction.
+    ///
+    /// # Errors
+    ///
+    /// The event's own `Serialize` failed. The error is a transient one, as every error that nobody
+    /// classified.
+    pub fn emit<E: Event>(&self, event: &E) -> Result<(), StepError> {
+        let payload = serde_json::to_vec(event)?;
+        self.lock().push(Emitted { name: E::NAME, payload });
+        Ok(())
+    }
+
+    /// The events of one type that this call has emitted so far, for tests.
+    ///
+    /// # Panics
+    ///
+    /// The event's `Deserialize` cannot read what its `Serialize` wrote, which no listener could either.
+    pub fn emitted<E: Event>(&self) -> Vec<E> {
+        let emitted = self.lock();
+        let of_type = emitted.iter().filter(|emitted| emitted.name == E::NAME);
+        of_type
+            .map(|emitted| match serde_json::from_slice(&emitted.payload) {
+                Ok(event) => event,
+                Err(error) => panic!("the event `{}` cannot be read back: {error}", E::NAME),
+            })
+            .collect()
+    }
+
+    /// What this call has emitted, in order; nothing is left.
+    #[doc(hidden)]
+    pub fn take_emitted(&self) -> Vec<Emitted> {
+        std::mem::take(&mut self.lock())
+    }
+
+    /// A panic while the list was held leaves it whole: `push` is the only write.
+    fn lock(&self) -> MutexGuard<'_, Vec<Emitted>> {
+        self.emitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for StepContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepContext").field("parts", &self.parts).field("emitted", &self.lock()).finish()
+    }
+}
+
+impl fmt::Debug for ContextParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextParts")
+            .field("key", &self.key)
+            .field("attempt", &self.attempt)
+            .field("fence", &self.fence)
+            .field("time_left", &self.time_left.as_ref().map(|time_left| time_left()))
+            .field("cancelled", &self.cancel.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}

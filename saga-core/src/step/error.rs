@@ -1,0 +1,164 @@
+use std::{error::Error, fmt};
+
+use serde::Serialize;
+
+use super::Rejection;
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// Why a step did not succeed, and with it what becomes of the saga.
+///
+/// The operator `?` makes one of every [`std::error::Error`]: an error that nobody classified is
+/// transient, and the step is tried again. What is a decision of the business is said with
+/// [`reject`](Self::reject) or [`reject_with`](Self::reject_with), and starts the compensation.
+///
+/// It is no `std::error::Error` itself; only so can `?` take all of them.
+///
+/// # Examples
+///
+/// ```
+/// use saga_core::step::{StepError, StepErrorKind};
+///
+/// fn price(text: &str) -> Result<u64, StepError> {
+///     let price: u64 = text.parse()?; // tried again
+///     if price == 0 {
+///         return Err(StepError::reject("nothing to pay")); // undoes the saga
+///     }
+///     Ok(price)
+/// }
+///
+/// assert_eq!(price("x").unwrap_err().kind(), StepErrorKind::Transient);
+/// assert_eq!(price("0").unwrap_err().kind(), StepErrorKind::Rejected);
+/// ```
+pub struct StepError {
+    repr: Repr,
+}
+
+/// What an error of a step means for its saga.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StepErrorKind {
+    /// A definite business failure: it is recorded, and the saga compensates.
+    Rejected,
+    /// The step is tried again. If it acts on the outside world, it may have taken effect.
+    Transient,
+    /// The step is tried again, and the outside world certainly saw nothing of this attempt.
+    NotSent,
+    /// The runtime could not give the step what it takes, such as stored data that cannot be read. The
+    /// function was not called, and the saga waits for a person.
+    Stuck,
+}
+
+enum Repr {
+    Rejected(Rejection),
+    Transient(Source),
+    NotSent(Source),
+    Stuck(String),
+}
+
+impl StepError {
+    /// A business failure: it is recorded with this reason, and the saga compensates.
+    pub fn reject(reason: impl fmt::Display) -> Self {
+        Self { repr: Repr::Rejected(Rejection::new(reason)) }
+    }
+
+    /// A business failure that carries the user's own error, which
+    /// [`Rejection::details`] gives back.
+    ///
+    /// An error whose `Serialize` fails is recorded with its message alone.
+    pub fn reject_with(error: impl fmt::Display + Serialize) -> Self {
+        Self { repr: Repr::Rejected(Rejection::with_details(&error)) }
+    }
+
+    /// The step is tried again by its policy.
+    pub fn retry(error: impl Into<Source>) -> Self {
+        Self { repr: Repr::Transient(error.into()) }
+    }
+
+    /// The step is tried again, and this attempt certainly did nothing outside: a connection that was
+    /// refused, a request that was never sent.
+    pub fn not_sent(error: impl Into<Source>) -> Self {
+        Self { repr: Repr::NotSent(error.into()) }
+    }
+
+    /// The saga waits for a person.
+    pub(crate) fn stuck(reason: impl Into<String>) -> Self {
+        Self { repr: Repr::Stuck(reason.into()) }
+    }
+
+    /// What the error means for the saga.
+    pub fn kind(&self) -> StepErrorKind {
+        match self.repr {
+            Repr::Rejected(_) => StepErrorKind::Rejected,
+            Repr::Transient(_) => StepErrorKind::Transient,
+            Repr::NotSent(_) => StepErrorKind::NotSent,
+            Repr::Stuck(_) => StepErrorKind::Stuck,
+        }
+    }
+
+    /// The recorded reason, if this is a rejection.
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match &self.repr {
+            Repr::Rejected(rejection) => Some(rejection),
+            _ => None,
+        }
+    }
+
+    /// The recorded reason, if this is a rejection, else the error itself.
+    ///
+    /// # Errors
+    ///
+    /// The error unchanged, if it is of another kind.
+    pub fn into_rejection(self) -> Result<Rejection, Self> {
+        match self.repr {
+            Repr::Rejected(rejection) => Ok(rejection),
+            repr => Err(Self { repr }),
+        }
+    }
+
+    /// The error behind one that is tried again.
+    pub fn source(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        match &self.repr {
+            Repr::Transient(source) | Repr::NotSent(source) => Some(source.as_ref()),
+            Repr::Rejected(_) | Repr::Stuck(_) => None,
+        }
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for StepError {
+    fn from(error: E) -> Self {
+        Self::retry(error)
+    }
+}
+
+/// One line: the message, then those of the errors behind it.
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.repr {
+            Repr::Rejected(rejection) => f.write_str(rejection.message()),
+            Repr::Stuck(reason) => f.write_str(reason),
+            Repr::Transient(source) | Repr::NotSent(source) => {
+                write!(f, "{source}")?;
+                let mut behind = source.source();
+                while let Some(error) = behind {
+                    write!(f, ": {error}")?;
+                    behind = error.source();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("StepError");
+        debug.field("kind", &self.kind());
+        match &self.repr {
+            Repr::Rejected(rejection) => debug.field("rejection", rejection),
+            Repr::Transient(source) | Repr::NotSent(source) => debug.field("source", source),
+            Repr::Stuck(reason) => debug.field("reason", reason),
+        };
+        debug.finish()
+    }
+}

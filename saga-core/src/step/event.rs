@@ -1,0 +1,39 @@
+use std::fmt;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Something that happened, told to whoever listens.
+///
+/// # Examples
+///
+/// ```
+/// use saga_core::step::Event;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct OrderPaid { order_id: String }
+///
+/// impl Event for OrderPaid {
+///     const NAME: &'static str = "order-paid";
+/// }
+/// ```
+pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The name under which the event leaves the service.
+    const NAME: &'static str;
+}
+
+/// An event that a step emitted, in its stored form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Emitted {
+    /// [`Event::NAME`].
+    pub name: &'static str,
+    /// The event as JSON.
+    pub payload: Vec<u8>,
+}
+
+/// Payloads are never printed.
+impl fmt::Debug for Emitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emitted").field("name", &self.name).field("bytes", &self.payload.len()).finish()
+    }
+}

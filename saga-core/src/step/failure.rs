@@ -1,0 +1,60 @@
+use std::convert::Infallible;
+
+use super::StepError;
+
+/// An error type that says for each of its cases whether it rejects the saga or is tried again, so
+/// that a step can return it.
+///
+/// # Examples
+///
+/// ```
+/// use saga_core::step::{Failure, StepError};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
+/// enum ShopError {
+///     #[error("only {left} left")]
+///     OutOfStock { left: u32 },
+///     #[error("the warehouse is busy")]
+///     Busy,
+/// }
+///
+/// impl Failure for ShopError {
+///     fn into_step_error(self) -> StepError {
+///         match self {
+///             Self::OutOfStock { .. } => StepError::reject_with(self),
+///             Self::Busy => StepError::retry(self),
+///         }
+///     }
+/// }
+/// ```
+///
+/// In a step that returns [`StepError`] itself, `?` on such an error knows nothing of this trait and
+/// tries again. Return the error type from the step, or write `.map_err(Failure::into_step_error)?`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which of its cases reject the saga and which are tried again",
+    label = "not an error that a step can return",
+    note = "implement `saga_core::Failure` for it, or return `StepError`"
+)]
+pub trait Failure {
+    /// What this error means for the saga.
+    fn into_step_error(self) -> StepError;
+}
+
+impl Failure for StepError {
+    fn into_step_error(self) -> StepError {
+        self
+    }
+}
+
+impl Failure for Infallible {
+    fn into_step_error(self) -> StepError {
+        match self {}
+    }
+}
+
+/// What a step returned, with its error classified.
+#[doc(hidden)]
+pub fn finish<T, E: Failure>(result: Result<T, E>) -> Result<T, StepError> {
+    result.map_err(Failure::into_step_error)
+}

@@ -1,0 +1,51 @@
+//! What a step is: the traits that `#[saga_step]` and `#[saga_compensation]` implement, what a step
+//! may take as parameters, what it may return, and the errors that decide what becomes of its saga.
+//!
+//! | a parameter | gives |
+//! |---|---|
+//! | `&mut C` | the step's transaction, on a store whose connection is `C` |
+//! | [`&StepContext`](StepContext) | the key, the attempt, the time left, cancellation, the fence, `emit` |
+//! | [`State<T>`](State) | a value of the application, given to the runtime when it is built |
+//! | [`Output<step>`](Output) | what an earlier step of the saga returned |
+//! | any other type | the step's input |
+
+mod args;
+mod classify;
+mod codec;
+mod compensation;
+mod context;
+mod error;
+mod event;
+mod failure;
+mod handler;
+mod options;
+mod output;
+mod params;
+mod rejection;
+mod retry;
+mod signal;
+mod state;
+#[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
+mod step;
+mod undo;
+
+pub use self::{
+    args::{Args, Outputs, States},
+    classify::Classify,
+    codec::{Codec, CodecError, Payload, codec},
+    compensation::{Compensation, CompensationHandler, NoCompensation, Undo, UndoExternalFn, UndoTransactionFn},
+    context::{ContextParts, StepContext},
+    error::{StepError, StepErrorKind},
+    event::{Emitted, Event},
+    failure::{Failure, finish},
+    handler::{BoxFuture, ExternalFn, Handler, Run, TransactionFn},
+    options::StepOptions,
+    output::Output,
+    params::{FromStep, NeededOutput, NeededState, Needs, Params},
+    rejection::Rejection,
+    retry::RetryPolicy,
+    signal::CancelSignal,
+    state::State,
+    step::Step,
+    undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoOutputOf, UndoValue, undo_input, undo_output},
+};

@@ -1,0 +1,22 @@
+use std::{any::TypeId, any::type_name};
+
+use super::{Args, FromStep, NeededState, Needs, StepError};
+
+/// A value of the application, such as a client of a payment gateway, as a parameter of a step.
+///
+/// Every call gets a clone of the value that the runtime was built with. In a test it is made as
+/// `State(gateway)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State<T>(pub T);
+
+impl<T: Clone + Send + Sync + 'static> FromStep for State<T> {
+    fn needs(needs: &mut Needs) {
+        needs.states.push(NeededState { type_id: TypeId::of::<T>(), type_name: type_name::<T>() });
+    }
+
+    fn from_step(args: Args<'_>) -> Result<Self, StepError> {
+        args.states.get::<T>().map(State).ok_or_else(|| {
+            StepError::stuck(format!("the runtime was built without a state of type `{}`", type_name::<T>()))
+        })
+    }
+}

@@ -1,0 +1,31 @@
+use super::{Codec, Compensation, Params, StepOptions, UndoOf};
+
+/// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
+///
+/// It says what the step is; [`Handler`](super::Handler) says how it runs on a store.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a saga step",
+    label = "no function of this name carries `#[saga_step]`",
+    note = "annotate the `async fn` with `#[saga_core::saga_step]` and name it as `.step::<its_name>()`"
+)]
+pub trait Step: Sized + Send + Sync + 'static {
+    /// What the step is given: the saga's input, or what a mapping makes of it.
+    type Input: Send + 'static;
+    /// What the step returns. It is stored with the record that the step ran.
+    type Output: Send + 'static;
+    /// The tuple of [`State`](super::State) and [`Output`](super::Output) parameters, in the order of the signature.
+    type Params: Params;
+    /// What undoes the step: [`NoCompensation`](super::NoCompensation) when there is nothing.
+    type Compensation: Compensation;
+
+    /// The name under which the step is recorded: `[a-z0-9-]`, up to 40 bytes.
+    const NAME: &'static str;
+    /// What the attribute set.
+    const OPTIONS: StepOptions = StepOptions::DEFAULT;
+    /// How the input is stored.
+    const INPUT: Codec<Self::Input>;
+    /// How the output is stored.
+    const OUTPUT: Codec<Self::Output>;
+    /// How the compensation is given what the step took and returned; `None` for a step without one.
+    const UNDO: Option<UndoOf<Self>> = None;
+}
