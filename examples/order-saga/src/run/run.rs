@@ -1,0 +1,125 @@
+use std::process::ExitCode;
+
+use saga_core::Runtime;
+
+use super::{
+    Summary,
+    drive::{Drive, Driven},
+    input::Input,
+    progress::Progress,
+};
+use crate::{
+    cli::RunArgs,
+    orders::{Refusal, read_orders},
+    outside::{Book, Carrier, Dice, Gateway, Outside, Services},
+    place::{Place, check_transport},
+    saga::create_order,
+    shop,
+};
+
+/// Something needs a person.
+const STUCK: u8 = 1;
+/// As a shell says it of a program that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the orders, and prints what came of them.
+///
+/// # Errors
+///
+/// A sentence, when it could not be done. What was begun goes on with the next run.
+///
+/// # Cancel safety
+///
+/// What was begun goes on with the next run.
+pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    check_transport(&args.transport)?;
+    let place = Place::parse(&args.store.store)?;
+    let elsewhere = args.outside.as_deref().map(Outside::at).transpose()?;
+    let input = Input::read(args)?;
+
+    let store = place.open_store().await?;
+    eprintln!("the store is {}", place.shown());
+    let mut shop = place.open_shop()?;
+    shop::migrate(&mut shop)?;
+    shop::load_products(&mut shop, &input.products)?;
+    let mut intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&shop)?);
+    input.refused_products.iter().chain(&intake.refused).for_each(|refusal| eprintln!("{refusal}"));
+
+    let outside = match elsewhere {
+        Some(outside) => outside,
+        None => Outside::InProcess(Services::new(Book::open(&place.outside())?, Dice::new(args.seed))),
+    };
+    let saga = create_order();
+    let runtime = Runtime::builder(store)
+        .saga(&saga)
+        .state(Gateway(outside.clone()))
+        .state(Carrier(outside.clone()))
+        .start()
+        .await?;
+
+    let lines = intake.orders.len() + intake.repeated + intake.refused.len();
+    let mut progress = Progress::of(intake.orders.len());
+    let drive = Drive { runtime: &runtime, saga: &saga, concurrency: args.concurrency.get() };
+    let driven = drive.run(std::mem::take(&mut intake.orders), &mut progress, interrupted()).await;
+    runtime.shutdown().await;
+    let elapsed = progress.finish();
+    let driven = driven?;
+
+    for (line, sentence) in &driven.refused {
+        eprintln!("{}", Refusal { file: input.orders.to_string(), line: *line, sentence: sentence.clone() });
+    }
+    let mut summary = Summary {
+        orders: lines,
+        started: driven.started,
+        already_known: driven.already_known + intake.repeated,
+        refused: driven.refused.len() + intake.refused.len(),
+        completed: driven.completed,
+        compensated: driven.compensated(),
+        compensated_by_reason: driven.compensated_by_reason.clone(),
+        stuck: driven.stuck.len(),
+        ..Summary::default()
+    };
+    summary.count(&shop::Tally::of(&shop)?, &outside.tally().await?);
+    summary.time(elapsed, driven.started);
+    if args.json {
+        println!("{}", serde_json::to_string(&summary)?);
+    } else {
+        print!("{summary}");
+    }
+    Ok(exit(&driven))
+}
+
+/// Ready when the program is interrupted. A second interruption ends it at once.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without a handler an interruption ends the program at once, which loses nothing either.
+        std::future::pending::<()>().await;
+    }
+    tokio::spawn(async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(INTERRUPTED.into());
+        }
+    });
+}
+
+fn exit(driven: &Driven) -> ExitCode {
+    driven.stuck.iter().for_each(|stuck| eprintln!("{stuck}"));
+    if driven.interrupted {
+        eprintln!("nothing is lost; go on with: {}", same_command());
+        ExitCode::from(INTERRUPTED)
+    } else if driven.stuck.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("look at one of them with: order-saga show KEY");
+        ExitCode::from(STUCK)
+    }
+}
+
+/// The command that this program was started with, fit for a shell.
+fn same_command() -> String {
+    let plain = |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
+    let quoted = std::env::args().skip(1).map(|argument| {
+        if !argument.is_empty() && plain(&argument) { argument } else { format!("'{}'", argument.replace('\'', r"'\''")) }
+    });
+    std::iter::once("order-saga".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+}
