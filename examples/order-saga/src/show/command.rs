@@ -13,6 +13,7 @@ use super::{
 use crate::{
     cli::{ListArgs, ShowArgs},
     place::Place,
+    print::print,
 };
 
 /// How many sagas are read at a time.
@@ -33,7 +34,7 @@ pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let Some(saga) = store.saga_with_steps(&Tenant::default(), &Key::new(&args.key)?).await? else {
         bail!("there is no order {} in {}", args.key, place.shown());
     };
-    print!("{}", Shown(&saga));
+    print(Shown(&saga))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -54,7 +55,8 @@ pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
         for saga in &sagas {
             let last = saga.ended_at.unwrap_or(saga.advanced_at);
             let (key, status) = (saga.key.as_str(), saga.status.as_str());
-            println!("{key:<24} {status:<12} {} UTC {:>11}", moment(saga.started_at), after(saga.started_at, last));
+            let times = format!("{} UTC {:>11}", moment(saga.started_at), after(saga.started_at, last));
+            print(format_args!("{key:<24} {status:<12} {times}\n"))?;
         }
         filter.after = sagas.last().map(|saga| saga.id);
         if sagas.len() < PAGE {

@@ -3,8 +3,8 @@ use std::process::ExitCode;
 use saga_core::store::{SagaFilter, Sagas, Status};
 use saga_sqlite::SqliteStore;
 
-use super::{Audit, Books, audit};
-use crate::{cli::VerifyArgs, place::Place};
+use super::{Audit, Books, Finding, audit};
+use crate::{cli::VerifyArgs, place::Place, print::print};
 
 /// Something is wrong.
 const WRONG: u8 = 1;
@@ -25,11 +25,16 @@ pub async fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let mut audit = audit(&Books::read(&shop, &outside)?);
     ask_the_engine(&store, &mut audit).await?;
     if args.json {
-        println!("{}", serde_json::to_string(&audit)?);
+        print(serde_json::to_string(&audit)? + "\n")?;
     } else {
-        audit.findings.iter().for_each(|finding| println!("{}: {}", finding.subject, finding.wrong));
+        for Finding { subject, wrong } in &audit.findings {
+            print(format_args!("{subject}: {wrong}\n"))?;
+        }
         let Audit { products, orders, confirmed, cancelled, findings } = &audit;
-        println!("{orders} orders ({confirmed} confirmed, {cancelled} cancelled) and {products} products: {} findings", findings.len());
+        let findings = findings.len();
+        print(format_args!(
+            "{orders} orders ({confirmed} confirmed, {cancelled} cancelled), {products} products: {findings} findings\n"
+        ))?;
     }
     Ok(if audit.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
 }
