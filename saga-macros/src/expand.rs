@@ -46,7 +46,11 @@ pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]
 pub(crate) fn value_type(krate: &Krate, returned: &Returned) -> Type {
     match returned {
         Returned::Result { value, .. } => (**value).clone(),
-        Returned::Alias(ty) => Type::Verbatim(quote!(<#ty as #krate::__private::StepReturn>::Value)),
+        Returned::Alias(ty) => Type::Verbatim({
+            let place = ty.span();
+            let alias = krate.private("StepReturn", place);
+            quote_spanned!(place=> <#ty as #alias>::Value)
+        }),
         Returned::Other(_) => Type::Verbatim(quote!(())),
     }
 }
@@ -161,18 +165,16 @@ fn undo_handler(model: &Model, options: &Options, generics: &Generics<'_>) -> To
 
 /// Reads the parameters and calls the function. A future that is not `Send` is reported at its name.
 fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
-    let call = call(model, generics);
-    let finished = checks::finish(krate, &model.returned, &call);
-    let params = quote!(#krate::__private::Params);
-    let owner = match model.kind {
-        Kind::Step => quote!(#krate::__private::Step),
-        Kind::Compensation => quote!(#krate::__private::Compensation),
+    let place = model.ident().span();
+    let finished = checks::finish(krate, &model.returned, &call(model, generics));
+    let pin = krate.private("Box", place);
+    let read = match model.kind {
+        Kind::Step => krate.private("read_step", place),
+        Kind::Compensation => krate.private("read_compensation", place),
     };
-    let unread = model.in_role(Role::Read).next().is_none();
-    let reading = (!unread).then(|| quote!(let __params = <<Self as #owner>::Params as #params>::read(__args)?;));
-    quote_spanned! {model.ident().span()=>
-        #krate::__private::Box::pin(async move { #reading #finished })
-    }
+    let reads = model.in_role(Role::Read).next().is_some();
+    let reading = reads.then(|| quote_spanned!(place=> let __params = #read::<Self>(__args)?;));
+    quote_spanned!(place=> #pin::pin(async move { #reading #finished }))
 }
 
 fn call(model: &Model, generics: &Generics<'_>) -> TokenStream {
@@ -192,10 +194,9 @@ fn call(model: &Model, generics: &Generics<'_>) -> TokenStream {
     quote!(#function(#(#arguments),*).await)
 }
 
-/// The tuple of what is read for the function.
 fn reads(model: &Model) -> TokenStream {
-    let types = model.in_role(Role::Read).map(|parameter| &parameter.ty);
-    quote!((#(#types,)*))
+    let types: Vec<&Type> = model.in_role(Role::Read).map(|parameter| &parameter.ty).collect();
+    checks::reads(&types)
 }
 
 fn settings(krate: &Krate, options: &Options) -> TokenStream {

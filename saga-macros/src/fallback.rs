@@ -2,12 +2,12 @@
 //! places where it is used do not complain as well.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 
 use crate::{
     args::Options,
     expand,
-    generics::Generics,
+    generics::{self, Generics},
     model::{Kind, Model},
     validate,
 };
@@ -18,7 +18,8 @@ pub(crate) fn fallback(model: &Model, options: &Options) -> TokenStream {
         return TokenStream::new();
     }
     let generics = Generics::new(model, options);
-    let usable = model.input().is_some() && model.signature.generics.params.is_empty();
+    let named = model.values().all(|value| !generics::any_ident(&value.ty.to_token_stream(), &|word| word == "impl"));
+    let usable = named && model.input().is_some() && model.signature.generics.params.is_empty();
     let parts = match model.kind {
         _ if !usable => TokenStream::new(),
         Kind::Step => step(model, options),
@@ -32,13 +33,14 @@ fn step(model: &Model, options: &Options) -> TokenStream {
     let this = model.ident();
     let input = model.input();
     let output = expand::value_type(krate, &model.returned);
+    let name = validate::name_of_step(model, options);
     quote! {
         impl #krate::__private::Step for #this {
             type Input = #input;
             type Output = #output;
             type Params = ();
             type Compensation = #krate::__private::NoCompensation;
-            const NAME: &'static str = "";
+            const NAME: &'static str = #name;
             const INPUT: #krate::__private::Codec<Self::Input> = #krate::__private::no_codec();
             const OUTPUT: #krate::__private::Codec<Self::Output> = #krate::__private::no_codec();
         }

@@ -1,6 +1,8 @@
 //! The attributes `#[saga_step]` and `#[saga_compensation]` of `saga-core`, which re-exports them.
 
 mod args;
+#[cfg(test)]
+mod cases;
 mod checks;
 mod duration;
 mod errors;

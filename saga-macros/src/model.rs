@@ -6,7 +6,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::{
     Attribute, FnArg, GenericArgument, Path, PathArguments, ReturnType, Signature, Type, TypePath, TypeReference,
-    Visibility,
+    Visibility, parse_quote,
 };
 
 use crate::function::Function;
@@ -145,7 +145,8 @@ impl Parameter {
             },
             FnArg::Typed(typed) => {
                 let (ty, role) = classify(&typed.ty);
-                Self { written: typed.ty.to_token_stream(), ty: ty.clone(), role }
+                let ty = if role == Role::ValueByReference { owned(ty) } else { ty.clone() };
+                Self { written: typed.ty.to_token_stream(), ty, role }
             }
         }
     }
@@ -170,6 +171,18 @@ impl Returned {
             }
             _ => Self::Alias(Box::new(ty.clone())),
         }
+    }
+}
+
+/// What a type that is only ever borrowed is as a value.
+fn owned(ty: &Type) -> Type {
+    match ty {
+        Type::Slice(slice) => {
+            let element = &slice.elem;
+            parse_quote!(Vec<#element>)
+        }
+        Type::Path(_) if name_of(ty).is_some_and(|name| name == "str") => parse_quote!(String),
+        sized => sized.clone(),
     }
 }
 

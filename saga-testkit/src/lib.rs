@@ -1,1 +1,4 @@
-//! To be written.
+//! Conformance suites, a seeded simulation and crash exploration for sagas, stores and transports.
+
+pub mod checker;
+pub mod sim;

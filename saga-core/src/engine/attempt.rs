@@ -113,7 +113,9 @@ impl<S: Store> Shared<S> {
 
     fn check_effects(&self, output: Option<Vec<u8>>, ctx: &StepContext, found: &mut Findings) -> Result<(), String> {
         found.output = output
-            .map(|output| self.check_length(output).map_err(|problem| format!("its output cannot be stored: {problem}")))
+            .map(|output| {
+                self.check_length(output).map_err(|problem| format!("its output cannot be stored: {problem}"))
+            })
             .transpose()?;
         found.emitted = ctx.take_emitted();
         let (count, max) = (found.emitted.len(), self.settings.messages_max);

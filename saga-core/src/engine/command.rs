@@ -130,7 +130,8 @@ impl<S: Store> Command<S> {
         place: Option<OwnedSemaphorePermit>,
     ) -> Result<Self, String> {
         let name = claimed.step.step();
-        let step = saga.definition.shape.position(name).ok_or_else(|| format!("its definition has no step `{name}`"))?;
+        let step =
+            saga.definition.shape.position(name).ok_or_else(|| format!("its definition has no step `{name}`"))?;
         let order = match claimed.kind {
             WorkKind::Do => machine::Command::Do { step },
             WorkKind::Undo => machine::Command::Undo {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
-use crate::machine::{self, Action, Decision, Event, Next, Refused};
+use crate::machine::{self, Decision, Event, Next, Refused};
 use crate::step::{Emitted, Rejection};
 use crate::store::{
     Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MessageId, NewMessage, NewRecord, NewWork,
@@ -40,10 +40,11 @@ pub(super) struct Prepared<S: Store> {
     pub(super) changes: Changes,
     /// The next command, leased to this process.
     pub(super) successor: Option<Command<S>>,
-    /// Whether a command was inserted that nobody has yet.
-    pub(super) left_free: bool,
-    /// The saga ended, or needs a person.
-    pub(super) outcome: Option<(SagaId, Outcome)>,
+    /// After how long a command falls due that nobody has yet.
+    pub(super) left_free: Option<Duration>,
+    /// The saga moved; it has this outcome now, if it has one.
+    pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
+    pub(super) has_messages: bool,
 }
 
 impl<S: Store> Shared<S> {
@@ -82,30 +83,26 @@ impl<S: Store> Shared<S> {
     ) -> Result<Prepared<S>, Refused> {
         let expected = saga.version;
         let error = reason_of(&event);
-        let operator = operator_entry(saga, &event);
         let definition = std::sync::Arc::clone(&saga.definition);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
         let mut changes = Changes::default();
-        changes.history.extend(operator);
         note_record(saga, &decision, findings, error, &mut changes);
         note_revision(saga, &decision, findings, &mut changes);
         self.emit(saga, &decision, &findings.emitted, &mut changes);
         self.map_inputs(saga, &mut decision);
-        let mut prepared = Prepared { changes, successor: None, left_free: false, outcome: None };
+        let mut prepared = Prepared { changes, ..Prepared::nothing() };
         for order in std::mem::take(&mut decision.commands) {
             self.give_out(saga, order, findings, hand_on, &mut prepared);
         }
         if decision.became_stuck {
+            keep_input(saga);
             prepared.changes.history.extend(stuck_entry(saga));
         }
-        prepared.changes.saga = Some(Advance {
-            id: saga.id,
-            expected,
-            status: saga.state.status(),
-            state: saga.state.encode(),
-        });
+        prepared.changes.saga =
+            Some(Advance { id: saga.id, expected, status: saga.state.status(), state: saga.state.encode() });
         saga.version = expected + 1;
-        prepared.outcome = outcome_of(&definition.shape, &saga.state).map(|outcome| (saga.id, outcome));
+        prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
+        prepared.has_messages = !prepared.changes.messages.is_empty();
         if let Some(successor) = &mut prepared.successor {
             successor.saga = saga.clone();
         }
@@ -181,7 +178,7 @@ impl<S: Store> Shared<S> {
             lease,
         });
         if lease.is_none() {
-            prepared.left_free = true;
+            prepared.left_free = Some(due_in);
             return;
         }
         prepared.successor = Some(Command {
@@ -221,7 +218,7 @@ impl<S: Store> Shared<S> {
 
 impl<S: Store> Prepared<S> {
     fn nothing() -> Self {
-        Self { changes: Changes::default(), successor: None, left_free: false, outcome: None }
+        Self { changes: Changes::default(), successor: None, left_free: None, outcome: None, has_messages: false }
     }
 }
 
@@ -249,7 +246,7 @@ fn postpone<S: Store>(
         maybe,
         error: Some(message.to_owned()),
     });
-    prepared.left_free = true;
+    prepared.left_free = Some(due_in);
     prepared
 }
 
@@ -334,6 +331,15 @@ fn reason_of(event: &Event) -> Option<Rejection> {
     }
 }
 
+/// The command is gone while a person decides, and what its mapping gave is never computed again.
+fn keep_input<S: Store>(saga: &mut InFlight<S>) {
+    let Some(stuck) = saga.state.stuck.as_ref().filter(|stuck| !stuck.undo) else { return };
+    let input = saga.mapped_input_of(stuck.step).and_then(|input| String::from_utf8(input.to_vec()).ok());
+    if let Some(stuck) = &mut saga.state.stuck {
+        stuck.input = input;
+    }
+}
+
 fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> {
     let stuck = saga.state.stuck.as_ref()?;
     let order = if stuck.undo {
@@ -349,23 +355,5 @@ fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> {
         kind: HistoryKind::Stuck,
         attempt: 0,
         detail: stuck.reason.clone(),
-    })
-}
-
-fn operator_entry<S: Store>(saga: &InFlight<S>, event: &Event) -> Option<HistoryEntry> {
-    let Event::Operator(action) = event else { return None };
-    let what = match action {
-        Action::Retry => "retry",
-        Action::Skip => "skip",
-        Action::Force { completed: true, .. } => "force as completed",
-        Action::Force { completed: false, .. } => "force as compensated",
-    };
-    let stuck = saga.state.stuck.as_ref();
-    Some(HistoryEntry {
-        saga: saga.id,
-        step: stuck.map(|stuck| step_id(&saga.definition, machine::Command::Do { step: stuck.step })),
-        kind: HistoryKind::Operator,
-        attempt: 0,
-        detail: what.to_owned(),
     })
 }

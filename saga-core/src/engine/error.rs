@@ -46,7 +46,9 @@ pub enum StartError {
     #[error("the input cannot be stored: {0}")]
     Input(String),
     /// The input is longer than the setting allows.
-    #[error("the input has {bytes} bytes; `payload_bytes_max` allows {max}, so store it elsewhere and pass a reference")]
+    #[error(
+        "the input has {bytes} bytes; `payload_bytes_max` allows {max}, so store it elsewhere and pass a reference"
+    )]
     TooLarge {
         /// Its length.
         bytes: usize,

@@ -1,21 +1,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 use super::command::Command;
+use super::due::Due;
 use super::ids::IdBlocks;
 use super::limits::BatchLimits;
 use super::queue::Queue;
 use super::recorder::Recorder;
 use super::settings::Settings;
+use super::start::Starts;
+use super::statistics::Counters;
 use super::tasks::Tasks;
 use super::waiters::Waiters;
 use crate::env::Environment;
 use crate::saga::Definition;
-use crate::step::States;
+use crate::step::{CancelSignal, States};
 use crate::store::{DefinitionId, MemberId, Store};
 use crate::transport::Transport;
 
@@ -41,12 +44,15 @@ pub(super) struct Shared<S: Store> {
     pub(super) recorder: Recorder,
     pub(super) waiters: Waiters,
     pub(super) tasks: Tasks,
-    /// There may be work in the store that nobody has.
-    pub(super) work_free: Notify,
+    /// When there is work in the store that nobody has.
+    pub(super) work_due: Due,
+    pub(super) starts: Starts,
+    pub(super) statistics: Counters,
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
     member: AtomicI64,
-    stopping: AtomicBool,
+    stopping: CancelSignal,
+    stopped: CancelSignal,
 }
 
 /// What a runtime is made of.
@@ -74,10 +80,13 @@ impl<S: Store> Shared<S> {
             recorder: Recorder::new(),
             waiters: Waiters::new(),
             tasks: Tasks::new(),
-            work_free: Notify::new(),
+            work_due: Due::new(),
+            starts: Starts::new(),
+            statistics: Counters::default(),
             outbox_filled: Notify::new(),
             member: AtomicI64::new(parts.member.0),
-            stopping: AtomicBool::new(false),
+            stopping: CancelSignal::new(),
+            stopped: CancelSignal::new(),
             store: parts.store,
             transport: parts.transport,
             env: parts.env,
@@ -102,13 +111,22 @@ impl<S: Store> Shared<S> {
         self.member.store(member.0, Ordering::Release);
     }
 
+    /// Whether it takes no new work.
     pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        self.stopping.is_cancelled()
     }
 
-    /// Takes no new work from now on; answers whether it was this call that decided so.
-    pub(super) fn begin_stopping(&self) -> bool {
-        !self.stopping.swap(true, Ordering::AcqRel)
+    /// Whether nothing of it runs on.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.stopped.is_cancelled()
+    }
+
+    pub(super) fn stopping_signal(&self) -> &CancelSignal {
+        &self.stopping
+    }
+
+    pub(super) fn stopped_signal(&self) -> &CancelSignal {
+        &self.stopped
     }
 
     pub(super) fn random_uuid(&self) -> Uuid {

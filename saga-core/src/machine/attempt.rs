@@ -126,9 +126,9 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
             Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
         }
         Ending::Rejected(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
-        Ending::Unstorable { message }
-        | Ending::Undecodable { message }
-        | Ending::Broke { message } => Event::UndoBlocked { step, reason: message },
+        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+            Event::UndoBlocked { step, reason: message }
+        }
     })
 }
 

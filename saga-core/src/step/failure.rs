@@ -69,8 +69,24 @@ pub fn finish<T, E: Failure>(result: Result<T, E>) -> Result<T, StepError> {
 pub trait StepReturn {
     /// What the step gives when it succeeds.
     type Value;
+    /// What it gives when it does not.
+    type Error;
+
+    /// The `Result` that the alias stands for.
+    fn into_result(self) -> Result<Self::Value, Self::Error>;
 }
 
 impl<T, E> StepReturn for Result<T, E> {
     type Value = T;
+    type Error = E;
+
+    fn into_result(self) -> Self {
+        self
+    }
+}
+
+/// What a step returned through an alias, with its error classified.
+#[doc(hidden)]
+pub fn finish_alias<R: StepReturn<Error: Failure>>(returned: R) -> Result<R::Value, StepError> {
+    finish(returned.into_result())
 }

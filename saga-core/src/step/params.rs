@@ -1,6 +1,6 @@
 use std::any::TypeId;
 
-use super::{Args, StepError};
+use super::{Args, Compensation, Step, StepError};
 
 mod sealed {
     pub trait Sealed {}
@@ -74,6 +74,18 @@ pub struct NeededOutput {
     pub step: &'static str,
     /// Of the step's type: two steps of one name are not the same step.
     pub type_id: TypeId,
+}
+
+/// Reads the parameters of a step.
+#[doc(hidden)]
+pub fn read_step<T: Step>(args: Args<'_>) -> Result<T::Params, StepError> {
+    T::Params::read(args)
+}
+
+/// Reads the parameters of a compensation.
+#[doc(hidden)]
+pub fn read_compensation<C: Compensation>(args: Args<'_>) -> Result<C::Params, StepError> {
+    C::Params::read(args)
 }
 
 macro_rules! params_of_tuples {

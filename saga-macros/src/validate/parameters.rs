@@ -46,9 +46,8 @@ fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
             errors.at(Rule::ReadByReference, &parameter.written, message);
         }
         Role::ValueByReference => {
-            let owned = owned_form(&parameter.ty).unwrap_or(text);
             let message = format!(
-                "a {kind} takes its input by value: it was read from the store for this call\nhelp: write `{owned}`"
+                "a {kind} takes its input by value: it was read from the store for this call\nhelp: write `{text}`"
             );
             errors.at(Rule::InputByReference, &parameter.written, message);
         }
@@ -156,15 +155,6 @@ fn reads_not_too_much(model: &Model, errors: &mut Errors) {
             model.kind
         );
         errors.at(Rule::TooManyReads, &parameter.written, message);
-    }
-}
-
-/// What a borrowed type without a size is as a value.
-fn owned_form(ty: &Type) -> Option<String> {
-    match ty {
-        Type::Slice(slice) => Some(format!("Vec<{}>", text_of(&slice.elem))),
-        Type::Path(_) if name_of(ty).is_some_and(|name| name == "str") => Some("String".to_owned()),
-        _ => None,
     }
 }
 

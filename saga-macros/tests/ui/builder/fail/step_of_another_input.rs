@@ -1,0 +1,13 @@
+// rule: step-input
+use saga_core::{Saga, StepError, saga::SagaBuilder, saga_step, store::Store};
+
+#[saga_step]
+async fn charge_card(_cents: u64) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn saga<S: Store>() -> SagaBuilder<S, String> {
+    Saga::named("order").input::<String>().step::<charge_card>()
+}
+
+fn main() {}

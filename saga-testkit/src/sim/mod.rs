@@ -1,0 +1,6 @@
+//! The seeded simulation of the whole engine.
+
+pub mod executor;
+mod random;
+
+pub use self::random::Random;

@@ -1,0 +1,83 @@
+//! A `mod.rs` is documentation, a list of modules and re-exports, so that it reads as a table of contents.
+
+use super::finding::Finding;
+use super::source::Source;
+use super::tokens::{Token, closing, end_of_item};
+
+pub(crate) fn only_lists(source: &Source) -> Vec<Finding> {
+    if source.name() != "mod.rs" {
+        return Vec::new();
+    }
+    let tokens = &source.tokens;
+    let mut findings = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        at = behind_attributes(tokens, at);
+        let Some(first) = tokens.get(at) else { break };
+        let end = end_of_item(tokens, at);
+        let item = &tokens[at..end.min(tokens.len())];
+        if let Some(complaint) = complaint(item) {
+            findings.push(Finding::error(&source.path, first.line, complaint));
+        }
+        at = item_end_of_use(tokens, at, end);
+    }
+    findings
+}
+
+/// What is wrong with an item, if anything is.
+fn complaint(item: &[Token]) -> Option<String> {
+    let mut words = item.iter().map(|token| token.text.as_str()).skip_while(|word| *word == "pub");
+    let mut first = words.next()?;
+    if first == "(" {
+        // The scope of `pub(crate)`.
+        let rest: Vec<&str> = words.by_ref().skip_while(|word| *word != ")").take(2).collect();
+        first = rest.get(1).copied()?;
+    }
+    match first {
+        "mod" if item.iter().any(|token| token.text == "{") => {
+            Some("a module with a body in a mod.rs; give it a file of its own".to_owned())
+        }
+        "use" | "mod" => None,
+        other => Some(format!(
+            "a mod.rs holds documentation, `mod` and `use` only, and this is `{other}`; move it to a file of its own"
+        )),
+    }
+}
+
+fn behind_attributes(tokens: &[Token], mut at: usize) -> usize {
+    while tokens.get(at).is_some_and(|token| token.text == "#") {
+        let open = if tokens.get(at + 1).is_some_and(|token| token.text == "!") { at + 2 } else { at + 1 };
+        at = closing(tokens, open) + 1;
+    }
+    at
+}
+
+/// The braces of `use a::{b, c};` are no body: its end is the semicolon behind them.
+fn item_end_of_use(tokens: &[Token], begin: usize, end: usize) -> usize {
+    let is_use = tokens[begin..end.min(tokens.len())].iter().any(|token| token.text == "use");
+    if is_use && tokens.get(end).is_some_and(|token| token.text == ";") { end + 1 } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_lists;
+    use crate::tidy::source::snippet;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        only_lists(&snippet(path, text)).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn lists_pass() {
+        let good =
+            "//! Docs.\n\n#[cfg(test)]\nmod tests;\nmod a;\npub mod b;\npub(crate) use a::{A, B};\npub use b::C;\n";
+        assert_eq!(lines("x/mod.rs", good), []);
+    }
+
+    #[test]
+    fn items_are_found() {
+        assert_eq!(lines("x/mod.rs", "mod a;\nfn f() {}\npub use a::{B};\npub(crate) struct C;\n"), [2, 4]);
+        assert_eq!(lines("x/mod.rs", "mod a {\n  pub struct B;\n}\n"), [1]);
+        assert_eq!(lines("x/other.rs", "fn f() {}\n"), []);
+    }
+}
