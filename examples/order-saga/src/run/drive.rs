@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, vec};
 
-use saga_core::{Outcome, Runtime, RuntimeError, Saga, StartError};
+use saga_core::{Outcome, Runtime, Saga, StartError, engine::RuntimeError};
 use saga_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 

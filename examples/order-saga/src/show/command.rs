@@ -1,10 +1,8 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use saga_core::{
-    key::{Key, Tenant},
-    store::{SagaFilter, Sagas},
-};
+use saga_core::{engine::Inspector, store::SagaFilter};
+use saga_sqlite::SqliteStore;
 
 use super::{
     saga::Shown,
@@ -14,6 +12,7 @@ use crate::{
     cli::{ListArgs, ShowArgs},
     place::Place,
     print::print,
+    saga::create_order,
 };
 
 /// How many sagas are read at a time.
@@ -30,8 +29,7 @@ const PAGE: usize = 1_000;
 /// It may be dropped at any time; it only reads.
 pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let place = Place::parse(&args.store.store)?;
-    let store = place.look_at_store().await?;
-    let Some(saga) = store.saga_with_steps(&Tenant::default(), &Key::new(&args.key)?).await? else {
+    let Some(saga) = inspector(&place).await?.status(&args.key).await? else {
         bail!("there is no order {} in {}", args.key, place.shown());
     };
     print(Shown(&saga))?;
@@ -48,10 +46,10 @@ pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
 ///
 /// It may be dropped at any time; it only reads.
 pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let store = Place::parse(&args.store.store)?.look_at_store().await?;
+    let inspector = inspector(&Place::parse(&args.store.store)?).await?;
     let mut filter = SagaFilter { status: args.status.map(Into::into), limit: PAGE, ..SagaFilter::default() };
     loop {
-        let sagas = store.list(&filter).await?;
+        let sagas = inspector.list(filter.clone()).await?;
         for saga in &sagas {
             let last = saga.ended_at.unwrap_or(saga.advanced_at);
             let (key, status) = (saga.key.as_str(), saga.status.as_str());
@@ -63,4 +61,9 @@ pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+/// What can be asked about the sagas of a store, while a program works on it or not.
+async fn inspector(place: &Place) -> anyhow::Result<Inspector<SqliteStore>> {
+    Ok(Inspector::new(place.look_at_store().await?).saga(&create_order()))
 }
