@@ -13,6 +13,7 @@ use crate::{
     orders::{Refusal, read_orders},
     outside::{Book, Carrier, Dice, Gateway, Outside, Services},
     place::{Place, check_transport},
+    print::print,
     saga::create_order,
     shop,
 };
@@ -82,9 +83,9 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     summary.count(&shop::Tally::of(&shop)?, &outside.tally().await?);
     summary.time(elapsed, driven.started);
     if args.json {
-        println!("{}", serde_json::to_string(&summary)?);
+        print(serde_json::to_string(&summary)? + "\n")?;
     } else {
-        print!("{summary}");
+        print(&summary)?;
     }
     Ok(exit(&driven))
 }
