@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use support::{OutsideProcess, REAL, REAL_ORDERS, Random, Ran, Shop, number};
+use support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Random, Shop, number};
 use tokio::time::Instant;
 
 const RUNS: u64 = 50;
@@ -28,7 +28,10 @@ fn killed_at_any_moment_and_run_again_every_order_ends() {
     let runs: Vec<Killed> = (0..RUNS).map(|run| kill_once(run, &mut random)).collect();
 
     let in_time = runs.iter().filter(|run| run.in_time).count();
-    println!("{in_time} of {RUNS} were killed while they ran, after {:?} orders", runs.iter().map(|run| run.at).collect::<Vec<_>>());
+    println!(
+        "{in_time} of {RUNS} were killed while they ran, after {:?} orders",
+        runs.iter().map(|run| run.at).collect::<Vec<_>>()
+    );
     assert!(in_time as u64 >= RUNS * 4 / 5, "too few were killed while they ran");
 
     let mut waits: Vec<_> = runs.iter().filter(|run| run.in_time).map(|run| run.at_work_after).collect();

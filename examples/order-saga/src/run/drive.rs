@@ -28,10 +28,17 @@ pub(super) struct Driven {
 }
 
 enum One {
-    Refused { line: usize, sentence: String },
+    Refused {
+        line: usize,
+        sentence: String,
+    },
     NotStarted,
     /// Without an outcome where the runtime was shut down before the saga ended.
-    Started { key: String, already_known: bool, outcome: Option<Outcome> },
+    Started {
+        key: String,
+        already_known: bool,
+        outcome: Option<Outcome>,
+    },
 }
 
 impl Drive<'_> {

@@ -42,7 +42,10 @@ impl Progress {
             self.said = Instant::now();
             let rate = self.ended as f64 / self.began.elapsed().as_secs_f64();
             let total = self.total;
-            eprintln!("{} of {total} orders, {rate:.0}/s: {completed} completed, {compensated} compensated", self.ended);
+            eprintln!(
+                "{} of {total} orders, {rate:.0}/s: {completed} completed, {compensated} compensated",
+                self.ended
+            );
         }
     }
 

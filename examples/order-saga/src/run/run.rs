@@ -117,9 +117,14 @@ fn exit(driven: &Driven) -> ExitCode {
 
 /// The command that this program was started with, fit for a shell.
 fn same_command() -> String {
-    let plain = |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
+    let plain =
+        |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
     let quoted = std::env::args().skip(1).map(|argument| {
-        if !argument.is_empty() && plain(&argument) { argument } else { format!("'{}'", argument.replace('\'', r"'\''")) }
+        if !argument.is_empty() && plain(&argument) {
+            argument
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
     });
     std::iter::once("order-saga".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }

@@ -29,7 +29,10 @@ pub async fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     } else {
         audit.findings.iter().for_each(|finding| println!("{}: {}", finding.subject, finding.wrong));
         let Audit { products, orders, confirmed, cancelled, findings } = &audit;
-        println!("{orders} orders ({confirmed} confirmed, {cancelled} cancelled) and {products} products: {} findings", findings.len());
+        println!(
+            "{orders} orders ({confirmed} confirmed, {cancelled} cancelled) and {products} products: {} findings",
+            findings.len()
+        );
     }
     Ok(if audit.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
 }

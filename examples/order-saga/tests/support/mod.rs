@@ -90,7 +90,8 @@ impl Shop {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
             let conn = Connection::open_with_flags(self.path(file), flags).expect("the file is there");
             for table in tables {
-                let mut rows = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).expect("the table is there");
+                let mut rows =
+                    conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).expect("the table is there");
                 let columns = rows.column_count();
                 let mut rows = rows.query([]).expect("rows");
                 while let Some(row) = rows.next().expect("a row") {
