@@ -34,17 +34,10 @@ pub async fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
             print(format_args!("{subject}: {wrong}\n"))?;
         }
         let Audit { products, orders, confirmed, cancelled, findings } = &audit;
-<<<<<<< HEAD
-        println!(
-            "{orders} orders ({confirmed} confirmed, {cancelled} cancelled) and {products} products: {} findings",
-            findings.len()
-        );
-=======
         let findings = findings.len();
         print(format_args!(
             "{orders} orders ({confirmed} confirmed, {cancelled} cancelled), {products} products: {findings} findings\n"
         ))?;
->>>>>>> order
     }
     Ok(if audit.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
 }
