@@ -109,7 +109,9 @@ impl<S: Store> Shared<S> {
         if culprit.is_some() {
             waiting.push((commands, 0));
         } else if commands.len() > 1 {
-            commands.iter().for_each(|command| self.limits.halve(command.step().name));
+            for command in &commands {
+                self.limits.halve(command.step().name);
+            }
             waiting.extend(in_halves(commands).map(|half| (half, 0)));
         } else {
             self.env.sleep(pause_after(failures)).await;
