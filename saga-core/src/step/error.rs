@@ -181,7 +181,7 @@ mod tests {
         let error = step().unwrap_err();
         assert_eq!(error.kind(), StepErrorKind::Transient);
         assert_eq!(error.to_string(), "the warehouse does not answer: invalid digit found in string");
-        assert!(error.source().is_some_and(|source| source.is::<Warehouse>()));
+        assert!(matches!(error.source(), Some(source) if source.is::<Warehouse>()));
     }
 
     #[test]
