@@ -1,14 +1,20 @@
 //! The seeded simulation of the whole engine.
 
+mod blows;
 mod calls;
+mod client;
 mod definitions;
 pub mod executor;
 mod fault;
+mod finals;
 mod hook;
+mod operate;
 pub mod outside;
 mod random;
 mod rates;
 mod recorder;
+mod replica;
+mod run;
 mod scenario;
 mod steps;
 mod transport;
@@ -17,4 +23,5 @@ mod world;
 pub use self::fault::{Fault, Hits};
 pub use self::random::Random;
 pub use self::rates::Rates;
+pub use self::run::{Report, run};
 pub use self::scenario::{Blow, SAGAS_MIN, SagaScript, Scenario};
