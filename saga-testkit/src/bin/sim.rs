@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use saga_testkit::sim::{Fault, Report, SAGAS_MIN, run};
+use saga_testkit::sim::{Fault, Report, SAGAS_MIN, run, run_logged};
 
 /// From so many schedules on, a fault that was never hit fails the run.
 const EVERY_FAULT_FROM: u64 = 5_000;
@@ -62,13 +62,17 @@ impl Arguments {
 
 /// Runs one schedule and prints its ledger.
 fn one(seed: u64) -> ExitCode {
-    let report = run(seed);
+    let (report, log) = run_logged(seed);
     println!("{:#?}", report.scenario);
     for (saga, plan) in report.ledger.sagas.iter().enumerate() {
         println!("saga #{saga}: {}/{} {:?}", plan.tenant, plan.key, plan.variants.first().map(|one| &one.definition));
     }
-    for entry in &report.ledger.entries {
-        println!("{:>12.3} ms  p{:<3} {:?}", entry.at as f64 / 1e3, entry.process, entry.what);
+    let entries = report.ledger.entries.iter();
+    let entries = entries.map(|entry| (entry.at, format!("p{:<3} {:?}", entry.process, entry.what)));
+    let mut lines: Vec<(u64, String)> = entries.chain(log.into_iter().map(|(at, line)| (at, format!("     {line}")))).collect();
+    lines.sort_by_key(|line| line.0);
+    for (at, line) in lines {
+        println!("{:>12.3} ms  {line}", at as f64 / 1e3);
     }
     for (saga, end) in report.ledger.finals.iter().enumerate() {
         println!("saga #{saga}: {:?}, variant {:?}", end.standing, end.variant);

@@ -2,7 +2,7 @@
 
 use saga_core::Key;
 use saga_core::memory::MemoryStore;
-use saga_core::store::{Outbox, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord};
+use saga_core::store::{HistoryKind, Outbox, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord};
 
 use super::Scenario;
 use super::client::tenant_of;
@@ -76,11 +76,11 @@ fn final_of(stored: &SagaWithSteps) -> Final {
             Status::Running | Status::Compensating => Standing::Unfinished,
         },
         variant: input.map(|input| input.variant),
-        records: stored.records.iter().filter_map(record_of).collect(),
+        records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),
     }
 }
 
-fn record_of(record: &StepRecord) -> Option<RecordSeen> {
+fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> {
     // The place of a step stands behind its name.
     let step = record.step.step().rsplit_once('-')?.1.parse().ok()?;
     let output: Option<SimOutput> = record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());
@@ -94,6 +94,9 @@ fn record_of(record: &StepRecord) -> Option<RecordSeen> {
             RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => Recorded::NotDone,
         },
         call: output.map(|output| output.call),
+        is_late: stored.history.iter().any(|(_, entry)| {
+            entry.kind == HistoryKind::Late && entry.step.as_ref() == Some(&record.step)
+        }),
         position: record.position,
     })
 }

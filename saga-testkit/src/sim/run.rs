@@ -9,6 +9,7 @@ use super::client::Client;
 use super::definitions::{SimDefinition, definitions};
 use super::executor::{Executor, Finish, Limits};
 use super::finals::{finals, is_quiet, plans};
+use super::log::Log;
 use super::operate::operate;
 use super::recorder::Recorder;
 use super::replica::Replica;
@@ -47,16 +48,34 @@ pub struct Report {
 /// # Panics
 /// When a definition of the simulation itself cannot be built.
 pub fn run(seed: u64) -> Report {
+    run_with(seed, None)
+}
+
+/// Runs the schedule of that seed, and keeps what the engine says in its tracing events: the time in microseconds, and
+/// the text.
+///
+/// # Panics
+/// When a definition of the simulation itself cannot be built.
+pub fn run_logged(seed: u64) -> (Report, Vec<(u64, String)>) {
+    let log = Log::default();
+    let report = tracing::subscriber::with_default(log.clone(), || run_with(seed, Some(&log)));
+    (report, log.take())
+}
+
+fn run_with(seed: u64, log: Option<&Log>) -> Report {
     static DEFINITIONS: OnceLock<Arc<[SimDefinition]>> = OnceLock::new();
     let definitions = DEFINITIONS.get_or_init(|| match definitions() {
         Ok(definitions) => definitions.into(),
         Err(error) => panic!("{error}"),
     });
-    run_scenario(Scenario::draw(seed, definitions.len()), definitions)
+    run_scenario(Scenario::draw(seed, definitions.len()), definitions, log)
 }
 
-fn run_scenario(scenario: Scenario, definitions: &Arc<[SimDefinition]>) -> Report {
+fn run_scenario(scenario: Scenario, definitions: &Arc<[SimDefinition]>, log: Option<&Log>) -> Report {
     let mut executor = Executor::new(scenario.seed, scenario.poll_max);
+    if let Some(log) = log {
+        log.set_clock(executor.control());
+    }
     let store = MemoryStore::with_environment(Arc::new(executor.world()));
     let recorder = Recorder::new(executor.control(), store.clone());
     let world = Arc::new(World::new(executor.world(), executor.control(), recorder, scenario.clone()));
