@@ -1,4 +1,5 @@
 //! The whole path on the memory store.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
 use std::sync::{Arc, Mutex};
 
@@ -91,8 +92,7 @@ async fn a_saga_completes_or_is_undone() {
     let store = MemoryStore::new();
     let gateway = Gateway::default();
     let saga = create_order();
-    let runtime =
-        Runtime::builder(store.clone()).saga(&saga).state(gateway.clone()).start().await.expect("it starts");
+    let runtime = Runtime::builder(store.clone()).saga(&saga).state(gateway.clone()).start().await.expect("it starts");
 
     let done = runtime.start(&saga, "a", order(3, "good")).await.unwrap();
     assert!(matches!(done.outcome().await.unwrap(), Outcome::Completed { .. }));

@@ -66,7 +66,7 @@ pub(crate) fn finish(krate: &Krate, returned: &Returned, call: &TokenStream) -> 
 
 /// The tuple of what is read for the function.
 pub(crate) fn reads(types: &[&Type]) -> TokenStream {
-    let place = types.first().map_or_else(Span::call_site, |ty| ty.span());
+    let place = types.first().map_or_else(Span::call_site, Spanned::span);
     let types = quote!(#(#types,)*);
     quote_spanned!(place=> (#types))
 }

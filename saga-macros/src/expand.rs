@@ -37,7 +37,7 @@ pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]
         #visibility #declaration
 
         #(#conditions)*
-        #[allow(deprecated)]
+        #[allow(deprecated, unused_qualifications)]
         const _: () = { #(#parts)* };
     }
 }

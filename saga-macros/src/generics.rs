@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
-use syn::{Token, Type, TypeParam, TypeParamBound, WherePredicate, punctuated::Punctuated};
+use syn::{PredicateType, Token, Type, TypeParam, TypeParamBound, WherePredicate, punctuated::Punctuated};
 
 use crate::{
     args::Options,
@@ -59,7 +59,7 @@ impl<'m> Generics<'m> {
         if self.of_type.is_empty() {
             return quote!(struct #ident {});
         }
-        let parameters = self.of_type.iter().map(|parameter| declared(parameter));
+        let parameters = self.of_type.iter().map(|parameter| self.declared(parameter));
         let arguments = self.of_type.iter().map(|parameter| &parameter.ident);
         quote!(struct #ident<#(#parameters),*> { __types: ::core::marker::PhantomData<(#(fn() -> #arguments,)*)> })
     }
@@ -73,7 +73,7 @@ impl<'m> Generics<'m> {
 
     /// The parameters and the bounds of an `impl` that has nothing to do with a store.
     pub(crate) fn without_store(&self) -> (TokenStream, TokenStream) {
-        let parameters = self.of_type.iter().map(|parameter| declared(parameter));
+        let parameters = self.of_type.iter().map(|parameter| self.declared(parameter));
         let known = |predicate: &TokenStream| {
             let others = self.model.signature.generics.type_params().filter(|other| !self.is_of_type(&other.ident));
             others.into_iter().all(|other| !mentions(predicate, &other.ident))
@@ -85,7 +85,8 @@ impl<'m> Generics<'m> {
     /// The store, and the parameters and the bounds of an `impl` for it.
     pub(crate) fn with_store(&self, krate: &Krate) -> (TokenStream, TokenStream, TokenStream) {
         let store = quote!(#krate::__private::Store);
-        let mut parameters: Vec<TokenStream> = self.model.signature.generics.type_params().map(declared).collect();
+        let mut parameters: Vec<TokenStream> =
+            self.model.signature.generics.type_params().map(|parameter| self.declared(parameter)).collect();
         let mut bounds = self.predicates();
         bounds.extend(self.lasting());
         let fresh = format_ident!("__S", span = Span::mixed_site());
@@ -118,15 +119,35 @@ impl<'m> Generics<'m> {
         self.of_type.iter().any(|parameter| parameter.ident == *ident)
     }
 
-    /// The bounds of the function, one by one.
+    /// The bounds of the function, one by one, without `?Sized`, which stands where a parameter is declared.
     fn predicates(&self) -> Vec<TokenStream> {
         let generics = &self.model.signature.generics;
         let inline = generics.type_params().flat_map(|parameter| {
             let ident = &parameter.ident;
-            sized_bounds(&parameter.bounds).map(move |bound| quote!(#ident: #bound))
+            demanded(&parameter.bounds).map(move |bound| quote!(#ident: #bound))
         });
         let written = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-        inline.chain(written.map(WherePredicate::to_token_stream)).collect()
+        let written = written.flat_map(|predicate| match predicate {
+            WherePredicate::Type(PredicateType { lifetimes, bounded_ty, bounds, .. }) => {
+                demanded(bounds).map(|bound| quote!(#lifetimes #bounded_ty: #bound)).collect()
+            }
+            other => vec![other.to_token_stream()],
+        });
+        inline.chain(written).collect()
+    }
+
+    /// A parameter as it is declared; its bounds stand in the `where`, but for `?Sized`.
+    fn declared(&self, parameter: &TypeParam) -> TokenStream {
+        let ident = &parameter.ident;
+        let clause = self.model.signature.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+        let elsewhere = clause.filter_map(|predicate| match predicate {
+            WherePredicate::Type(predicate) if only_ident(&predicate.bounded_ty) == Some(ident) => {
+                Some(&predicate.bounds)
+            }
+            _ => None,
+        });
+        let relaxed = parameter.bounds.iter().chain(elsewhere.flatten()).filter(|bound| is_relaxed(bound));
+        quote!(#ident: #(#relaxed)+*)
     }
 
     /// A step outlives every call, and so do the types that it is made with.
@@ -188,14 +209,8 @@ fn only_ident(ty: &Type) -> Option<&Ident> {
     }
 }
 
-/// A parameter as it is declared; its bounds stand in the `where`, but for `?Sized`.
-fn declared(parameter: &TypeParam) -> TokenStream {
-    let ident = &parameter.ident;
-    let relaxed = parameter.bounds.iter().filter(|bound| is_relaxed(bound));
-    quote!(#ident: #(#relaxed)+*)
-}
-
-fn sized_bounds(bounds: &Punctuated<TypeParamBound, Token![+]>) -> impl Iterator<Item = &TypeParamBound> {
+/// The bounds that ask for something.
+fn demanded(bounds: &Punctuated<TypeParamBound, Token![+]>) -> impl Iterator<Item = &TypeParamBound> {
     bounds.iter().filter(|bound| !is_relaxed(bound))
 }
 

@@ -1,4 +1,8 @@
 //! The attributes `#[saga_step]` and `#[saga_compensation]` of `saga-core`, which re-exports them.
+//!
+//! An attribute goes through four stages: read the options and the function (`args`, `function`), reduce them to a
+//! `model`, `validate` it, and `expand` it, or emit a `fallback` that keeps its uses from complaining as well. The function
+//! itself is always emitted unchanged.
 
 mod args;
 #[cfg(test)]
@@ -25,13 +29,13 @@ use crate::{
     model::{Kind, Model},
 };
 
-/// Makes an `async fn` a step of sagas.
+#[doc = include_str!("../docs/saga_step.md")]
 #[proc_macro_attribute]
 pub fn saga_step(options: TokenStream, item: TokenStream) -> TokenStream {
     attribute(Kind::Step, options.into(), item.into()).into()
 }
 
-/// Makes an `async fn` what undoes a step.
+#[doc = include_str!("../docs/saga_compensation.md")]
 #[proc_macro_attribute]
 pub fn saga_compensation(options: TokenStream, item: TokenStream) -> TokenStream {
     attribute(Kind::Compensation, options.into(), item.into()).into()

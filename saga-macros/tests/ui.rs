@@ -4,6 +4,8 @@
 //! differently; there each case must still fail to compile. `SAGA_UI_ONLY=part_of_a_name` runs the cases whose path has
 //! this part; `TRYBUILD=overwrite` writes the messages anew, to be reviewed as code.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
+
 use std::{
     env, fs,
     path::{Path, PathBuf},

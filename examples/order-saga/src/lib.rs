@@ -8,6 +8,7 @@ pub mod cli;
 pub mod orders;
 pub mod outside;
 pub mod place;
+mod print;
 pub mod run;
 pub mod saga;
 pub mod shop;

@@ -14,6 +14,7 @@ use crate::{
 /// # Panics
 ///
 /// Never: a test builds it.
+#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
 pub fn create_order() -> Saga<SqliteStore, Order> {
     Saga::named("create-order")
         .input::<Order>()
@@ -24,4 +25,17 @@ pub fn create_order() -> Saga<SqliteStore, Order> {
         .step::<confirm_order>()
         .build()
         .expect("create-order is a valid saga")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_valid_and_can_be_drawn() {
+        let drawn = create_order().to_mermaid();
+        for step in ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"] {
+            assert!(drawn.contains(step), "no {step} in\n{drawn}");
+        }
+    }
 }

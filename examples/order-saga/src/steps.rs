@@ -29,7 +29,10 @@ pub async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepEr
 #[saga_compensation]
 pub async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
     let reason = ctx.saga_key();
-    tx.execute("UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1", params![order.order_id, reason])?;
+    tx.execute(
+        "UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1",
+        params![order.order_id, reason],
+    )?;
     Ok(())
 }
 
@@ -74,7 +77,11 @@ pub async fn release_stock(tx: &mut Connection, order: Order, reservation: Reser
 
 /// Charges the customer's card.
 #[saga_step(compensate = refund_card, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
-pub async fn charge_card(ctx: &StepContext, order: Order, State(gateway): State<Gateway>) -> Result<Payment, StepError> {
+pub async fn charge_card(
+    ctx: &StepContext,
+    order: Order,
+    State(gateway): State<Gateway>,
+) -> Result<Payment, StepError> {
     let charge = Charge { order_id: order.order_id, amount_cents: order.total_cents };
     gateway.charge(ctx.key(), &charge).await
 }
@@ -98,12 +105,13 @@ pub async fn refund_card(
 
 /// Has the carrier come for the parcel.
 #[saga_step(compensate = cancel_shipment, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
-pub async fn book_shipment(ctx: &StepContext, order: Order, State(carrier): State<Carrier>) -> Result<Shipment, StepError> {
-    let request = ShipmentRequest {
-        order_id: order.order_id,
-        country: order.ship_to.country,
-        quoted_cents: order.freight_cents,
-    };
+pub async fn book_shipment(
+    ctx: &StepContext,
+    order: Order,
+    State(carrier): State<Carrier>,
+) -> Result<Shipment, StepError> {
+    let request =
+        ShipmentRequest { order_id: order.order_id, country: order.ship_to.country, quoted_cents: order.freight_cents };
     carrier.book(ctx.key(), &request).await
 }
 

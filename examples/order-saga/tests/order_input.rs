@@ -1,4 +1,5 @@
 //! Bad input of every kind: each line is refused by file and line, and what cannot be used is said in one sentence.
+#![allow(clippy::expect_used, reason = "a test ends where something fails that is not under test")]
 
 mod support;
 

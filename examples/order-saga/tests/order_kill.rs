@@ -1,4 +1,5 @@
 //! Killed at any moment and run again, the program goes on until every order has ended, and the books agree.
+#![allow(clippy::expect_used, reason = "a test ends where something fails that is not under test")]
 
 mod support;
 
@@ -7,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use support::{OutsideProcess, REAL, REAL_ORDERS, Random, Ran, Shop, number};
+use support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Random, Shop, number};
 use tokio::time::Instant;
 
 const RUNS: u64 = 50;
@@ -28,7 +29,10 @@ fn killed_at_any_moment_and_run_again_every_order_ends() {
     let runs: Vec<Killed> = (0..RUNS).map(|run| kill_once(run, &mut random)).collect();
 
     let in_time = runs.iter().filter(|run| run.in_time).count();
-    println!("{in_time} of {RUNS} were killed while they ran, after {:?} orders", runs.iter().map(|run| run.at).collect::<Vec<_>>());
+    println!(
+        "{in_time} of {RUNS} were killed while they ran, after {:?} orders",
+        runs.iter().map(|run| run.at).collect::<Vec<_>>()
+    );
     assert!(in_time as u64 >= RUNS * 4 / 5, "too few were killed while they ran");
 
     let mut waits: Vec<_> = runs.iter().filter(|run| run.in_time).map(|run| run.at_work_after).collect();
@@ -45,7 +49,7 @@ fn kill_once(run: u64, random: &mut Random) -> Killed {
 
     // Every fifth is killed while it starts up, the others at a random point of their work.
     let mut child = shop.command(&args).spawn().expect("the program starts");
-    if run % 5 == 0 {
+    if run.is_multiple_of(5) {
         std::thread::sleep(Duration::from_millis(random.below(80)));
     } else {
         let moment = random.below(REAL_ORDERS * 9 / 10);

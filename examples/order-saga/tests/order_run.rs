@@ -1,4 +1,5 @@
 //! The whole program on the real orders: everything ends, everything is undone that must be, and nothing happens twice.
+#![allow(clippy::expect_used, reason = "a test ends where something fails that is not under test")]
 
 mod support;
 

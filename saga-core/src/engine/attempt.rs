@@ -15,7 +15,7 @@ use crate::env::timeout;
 use crate::key::{StepId, outside_key};
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
-use crate::step::{Args, ContextParts, StepContext, StepError, StepErrorKind};
+use crate::step::{Args, ContextParts, FailedStep, StepContext, StepError, StepErrorKind};
 use crate::store::{Store, Verdict};
 
 type Output = Result<Option<Vec<u8>>, Unfinished>;
@@ -143,9 +143,17 @@ impl<S: Store> Shared<S> {
             attempt: command.attempt_number(),
             fence: command.work.epoch,
             time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
-            cancel: self.stopping_signal().clone(),
+            cancel: self.stopping.clone(),
+            failure: failure_of(command),
         })
     }
+}
+
+/// Why the saga compensates, for a compensation.
+fn failure_of<S: Store>(command: &Command<S>) -> Option<FailedStep> {
+    let failure = command.saga.state.failure.as_ref().filter(|_| command.is_undo())?;
+    let step = command.saga.step(failure.step).name.to_owned();
+    Some(FailedStep { step, message: failure.reason.message().to_owned() })
 }
 
 /// Polls a future, and catches a panic in it.

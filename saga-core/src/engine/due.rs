@@ -41,7 +41,7 @@ impl Due {
             tokio::select! {
                 biased;
                 () = self.earlier.notified() => {}
-                () = env.sleep(at - now) => {}
+                () = env.sleep(at.saturating_sub(now)) => {}
             }
         }
     }

@@ -14,6 +14,7 @@ pub(super) struct Recorder {
 }
 
 type Recorded = Result<Applied, RecordError>;
+type Group<R> = Vec<Request<Changes, R>>;
 
 /// A commit of several changes that failed. The error is everybody's.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -69,7 +70,7 @@ impl<S: Store> Shared<S> {
 }
 
 /// A slice with two changes of one saga is refused by every store, since the second rests on the first.
-fn one_of_each_saga<R>(group: Vec<Request<Changes, R>>) -> (Vec<Request<Changes, R>>, Vec<Request<Changes, R>>) {
+fn one_of_each_saga<R>(group: Group<R>) -> (Group<R>, Group<R>) {
     let mut sagas: BTreeSet<SagaId> = BTreeSet::new();
     group.into_iter().partition(|request| request.call.saga.as_ref().is_none_or(|saga| sagas.insert(saga.id)))
 }

@@ -115,7 +115,7 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn attach(&self, key: impl AsRef<str>) -> Result<Running<S>, RuntimeError> {
-        self.outside_step()?;
+        outside_step()?;
         let key = Key::new(key)?;
         let row = self.shared.store.saga(&self.tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
@@ -132,7 +132,7 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn saga(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
-        self.outside_step()?;
+        outside_step()?;
         self.inspector().status(key).await
     }
 
@@ -144,7 +144,7 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
-        self.outside_step()?;
+        outside_step()?;
         self.inspector().list(filter).await
     }
 
@@ -156,7 +156,7 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
-        self.outside_step()?;
+        outside_step()?;
         self.inspector().count().await
     }
 
@@ -191,10 +191,10 @@ impl<S: Store> Runtime<S> {
     pub async fn shutdown(&self) {
         self.shared.drain().await;
     }
+}
 
-    fn outside_step(&self) -> Result<(), RuntimeError> {
-        if is_inside_step() { Err(RuntimeError::InsideStep) } else { Ok(()) }
-    }
+fn outside_step() -> Result<(), RuntimeError> {
+    if is_inside_step() { Err(RuntimeError::InsideStep) } else { Ok(()) }
 }
 
 /// A saga that was started inside the caller's transaction.

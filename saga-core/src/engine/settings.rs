@@ -39,7 +39,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             namespace: None,
-            lease_ttl: Duration::from_secs(60),
+            lease_ttl: Duration::from_mins(1),
             member_ttl: Duration::from_secs(10),
             poll_interval: Duration::from_millis(100),
             places: 1_024,

@@ -6,7 +6,7 @@ use super::transition::Event;
 use crate::step::{Rejection, RetryPolicy};
 
 /// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
-pub const RETRY_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+pub const RETRY_AGE_MAX: Duration = Duration::from_hours(24);
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]

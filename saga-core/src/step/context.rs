@@ -43,6 +43,29 @@ pub struct ContextParts {
     pub time_left: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
     /// Given when the call is no longer wanted.
     pub cancel: CancelSignal,
+    /// Why the saga compensates, in a compensation.
+    pub failure: Option<FailedStep>,
+}
+
+/// The step that made a saga compensate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedStep {
+    /// The step's name.
+    pub step: String,
+    /// What it said.
+    pub message: String,
+}
+
+impl FailedStep {
+    /// The step's name.
+    pub fn step(&self) -> &str {
+        &self.step
+    }
+
+    /// What it said.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
 }
 
 impl StepContext {
@@ -69,6 +92,7 @@ impl StepContext {
             fence: 1,
             time_left: None,
             cancel: CancelSignal::new(),
+            failure: None,
         })
     }
 
@@ -136,6 +160,18 @@ impl StepContext {
     /// between calls under one key.
     pub fn fence(&self) -> u64 {
         self.parts.fence
+    }
+
+    /// Why the saga compensates: which step failed and what it said. In a step there is nothing.
+    pub fn failure(&self) -> Option<&FailedStep> {
+        self.parts.failure.as_ref()
+    }
+
+    /// The same context with the failure that a compensation is told of.
+    #[must_use]
+    pub fn with_failure(mut self, step: impl Into<String>, message: impl Into<String>) -> Self {
+        self.parts.failure = Some(FailedStep { step: step.into(), message: message.into() });
+        self
     }
 
     /// Whether the runtime no longer wants this call, because it shuts down or lost its claim.

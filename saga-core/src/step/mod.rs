@@ -34,7 +34,7 @@ pub use self::{
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensation, CompensationHandler, NoCompensation, Undo, UndoExternalFn, UndoTransactionFn},
-    context::{ContextParts, StepContext},
+    context::{ContextParts, FailedStep, StepContext},
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
     failure::{Failure, StepReturn, finish, finish_alias},

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use saga_core::key::Key;
+use saga_core::Key;
 
 use super::{Order, money::line_total_cents};
 

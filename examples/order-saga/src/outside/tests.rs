@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Book, Dice, Reply, Services, Tally};
+use super::{Book, Charge, Dice, Gateway, Outside, Reply, Services, Tally};
 
 /// Services whose dice suit the test: it looks for a key on which they fall as needed.
 struct House {
@@ -27,7 +27,7 @@ impl House {
     }
 
     fn key_where(holds: impl Fn(&str) -> bool) -> String {
-        (0..).map(|n| format!("order-{n}:step")).find(|key| holds(key)).expect("there is no end of keys")
+        (0..100_000).map(|n| format!("order-{n}:step")).find(|key| holds(key)).expect("there are keys enough")
     }
 
     async fn charge(&self, key: &str, cents: i64) -> Reply {
@@ -75,12 +75,14 @@ async fn a_refund_gives_back_what_was_charged_and_no_more() {
     let charge_key = house.key(false, 1);
     let charged = house.charge(&charge_key, 700).await;
     let payment_id = charged.body["payment_id"].as_i64();
-    let refund_key = house
-        .key_where(|key| key != charge_key && (1..=2).all(|nth| house.dice.weather(key, nth) == super::Weather::Fair));
+    let refund_key = House::key_where(|key| {
+        key != charge_key && (1..=2).all(|nth| house.dice.weather(key, nth) == super::Weather::Fair)
+    });
     assert_eq!(house.refund(&refund_key, &charge_key, payment_id).await.body, json!({ "refunded_cents": 700 }));
     assert_eq!(house.refund(&refund_key, &charge_key, payment_id).await.body, json!({ "refunded_cents": 700 }));
-    let other_key = house
-        .key_where(|key| key != charge_key && key != refund_key && house.dice.weather(key, 1) == super::Weather::Fair);
+    let other_key = House::key_where(|key| {
+        key != charge_key && key != refund_key && house.dice.weather(key, 1) == super::Weather::Fair
+    });
     assert_eq!(house.refund(&other_key, &charge_key, payment_id).await.body, json!({ "refunded_cents": 0 }));
     assert_eq!(house.refund(&House::key_where(|key| key > "order-9"), &charge_key, Some(99)).await.status, 404);
     assert_eq!(house.tally().refunded, 1);
@@ -156,4 +158,29 @@ async fn what_makes_no_sense_is_refused() {
     let key = house.key(false, 3);
     assert_eq!(house.post("/nowhere", &key, json!({})).await.status, 404);
     assert_eq!(house.post("/charges", &key, json!({ "order_id": 7 })).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_took_certainly_did_nothing() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let gateway = Gateway(Outside::at(&format!("http://{address}")).expect("an address"));
+    let charge = Charge { order_id: "A-1".to_owned(), amount_cents: 700 };
+    let error = gateway.charge("A-1:charge-card", &charge).await.expect_err("nobody is there");
+    assert_eq!(error.kind(), saga_core::StepErrorKind::NotSent, "{error}");
+}
+
+#[tokio::test]
+async fn answers_are_sorted_into_done_no_and_unknown() {
+    let house = House::new();
+    let gateway = Gateway(Outside::InProcess(house.services.clone()));
+    let charge = Charge { order_id: "A-1".to_owned(), amount_cents: 700 };
+    let kind = async |key: &str| gateway.charge(key, &charge).await.map_err(|error| error.kind());
+    assert!(kind(&house.key(false, 1)).await.is_ok());
+    assert_eq!(kind(&house.key(true, 1)).await, Err(saga_core::StepErrorKind::Rejected));
+    for weather in [super::Weather::BreaksBefore, super::Weather::BreaksAfter] {
+        let key = House::key_where(|key| house.dice.weather(key, 1) == weather);
+        assert_eq!(kind(&key).await, Err(saga_core::StepErrorKind::Transient));
+    }
 }

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, vec};
 
-use saga_core::{Outcome, Runtime, RuntimeError, Saga, StartError};
+use saga_core::{Outcome, Runtime, Saga, StartError, engine::RuntimeError};
 use saga_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 
@@ -28,10 +28,17 @@ pub(super) struct Driven {
 }
 
 enum One {
-    Refused { line: usize, sentence: String },
+    Refused {
+        line: usize,
+        sentence: String,
+    },
     NotStarted,
     /// Without an outcome where the runtime was shut down before the saga ended.
-    Started { key: String, already_known: bool, outcome: Option<Outcome> },
+    Started {
+        key: String,
+        already_known: bool,
+        outcome: Option<Outcome>,
+    },
 }
 
 impl Drive<'_> {
@@ -110,7 +117,7 @@ impl Driven {
                 let head = reason.message().split(':').next().unwrap_or_default().to_owned();
                 *self.compensated_by_reason.entry(head).or_default() += 1;
             }
-            Some(Outcome::Stuck { step, reason }) => self.stuck.push(format!("{key} is stuck at {step}: {reason}")),
+            Some(Outcome::Stuck { step, reason, .. }) => self.stuck.push(format!("{key} is stuck at {step}: {reason}")),
             Some(other) => self.stuck.push(format!("{key}: {other}")),
         }
         progress.ended(self.completed, self.compensated());

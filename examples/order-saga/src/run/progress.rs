@@ -40,9 +40,12 @@ impl Progress {
             bar.inc(1);
         } else if self.said.elapsed() >= LINE_INTERVAL {
             self.said = Instant::now();
-            let rate = self.ended as f64 / self.began.elapsed().as_secs_f64();
+            let rate = per_second(self.ended, self.began.elapsed());
             let total = self.total;
-            eprintln!("{} of {total} orders, {rate:.0}/s: {completed} completed, {compensated} compensated", self.ended);
+            eprintln!(
+                "{} of {total} orders, {rate:.0}/s: {completed} completed, {compensated} compensated",
+                self.ended
+            );
         }
     }
 
@@ -60,4 +63,11 @@ impl Progress {
         }
         self.began.elapsed()
     }
+}
+
+/// How many that is by the second.
+#[expect(clippy::cast_precision_loss, reason = "a rate is read by its first digits")]
+pub(super) fn per_second(count: usize, time: Duration) -> f64 {
+    // A run of no time at all has no rate.
+    count as f64 / time.as_secs_f64().max(0.001)
 }

@@ -2,6 +2,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::Serialize;
 
+use super::progress::per_second;
 use crate::{outside, shop};
 
 /// What came of a run, as it is printed.
@@ -56,9 +57,7 @@ impl Summary {
 
     pub(super) fn time(&mut self, elapsed: Duration, ended: usize) {
         self.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        // A run of no time at all has no rate.
-        let seconds = elapsed.as_secs_f64().max(0.001);
-        self.sagas_per_second = (ended as f64 / seconds * 10.0).round() / 10.0;
+        self.sagas_per_second = (per_second(ended, elapsed) * 10.0).round() / 10.0;
     }
 }
 

@@ -1,10 +1,8 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use saga_core::{
-    key::{Key, Tenant},
-    store::{SagaFilter, Sagas},
-};
+use saga_core::{engine::Inspector, store::SagaFilter};
+use saga_sqlite::SqliteStore;
 
 use super::{
     saga::Shown,
@@ -13,6 +11,8 @@ use super::{
 use crate::{
     cli::{ListArgs, ShowArgs},
     place::Place,
+    print::print,
+    saga::create_order,
 };
 
 /// How many sagas are read at a time.
@@ -29,11 +29,10 @@ const PAGE: usize = 1_000;
 /// It may be dropped at any time; it only reads.
 pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let place = Place::parse(&args.store.store)?;
-    let store = place.look_at_store().await?;
-    let Some(saga) = store.saga_with_steps(&Tenant::default(), &Key::new(&args.key)?).await? else {
+    let Some(saga) = inspector(&place).await?.status(&args.key).await? else {
         bail!("there is no order {} in {}", args.key, place.shown());
     };
-    print!("{}", Shown(&saga));
+    print(Shown(&saga))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -47,18 +46,24 @@ pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
 ///
 /// It may be dropped at any time; it only reads.
 pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let store = Place::parse(&args.store.store)?.look_at_store().await?;
+    let inspector = inspector(&Place::parse(&args.store.store)?).await?;
     let mut filter = SagaFilter { status: args.status.map(Into::into), limit: PAGE, ..SagaFilter::default() };
     loop {
-        let sagas = store.list(&filter).await?;
+        let sagas = inspector.list(filter.clone()).await?;
         for saga in &sagas {
             let last = saga.ended_at.unwrap_or(saga.advanced_at);
             let (key, status) = (saga.key.as_str(), saga.status.as_str());
-            println!("{key:<24} {status:<12} {} UTC {:>11}", moment(saga.started_at), after(saga.started_at, last));
+            let times = format!("{} UTC {:>11}", moment(saga.started_at), after(saga.started_at, last));
+            print(format_args!("{key:<24} {status:<12} {times}\n"))?;
         }
         filter.after = sagas.last().map(|saga| saga.id);
         if sagas.len() < PAGE {
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+/// What can be asked about the sagas of a store, while a program works on it or not.
+async fn inspector(place: &Place) -> anyhow::Result<Inspector<SqliteStore>> {
+    Ok(Inspector::new(place.look_at_store().await?).saga(&create_order()))
 }

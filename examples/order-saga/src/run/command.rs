@@ -13,6 +13,7 @@ use crate::{
     orders::{Refusal, read_orders},
     outside::{Book, Carrier, Dice, Gateway, Outside, Services},
     place::{Place, check_transport},
+    print::print,
     saga::create_order,
     shop,
 };
@@ -82,9 +83,9 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     summary.count(&shop::Tally::of(&shop)?, &outside.tally().await?);
     summary.time(elapsed, driven.started);
     if args.json {
-        println!("{}", serde_json::to_string(&summary)?);
+        print(serde_json::to_string(&summary)? + "\n")?;
     } else {
-        print!("{summary}");
+        print(&summary)?;
     }
     Ok(exit(&driven))
 }
@@ -117,9 +118,14 @@ fn exit(driven: &Driven) -> ExitCode {
 
 /// The command that this program was started with, fit for a shell.
 fn same_command() -> String {
-    let plain = |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
+    let plain =
+        |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
     let quoted = std::env::args().skip(1).map(|argument| {
-        if !argument.is_empty() && plain(&argument) { argument } else { format!("'{}'", argument.replace('\'', r"'\''")) }
+        if !argument.is_empty() && plain(&argument) {
+            argument
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
     });
     std::iter::once("order-saga".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
