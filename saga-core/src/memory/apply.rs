@@ -19,6 +19,10 @@ pub(super) fn refuse_misuse(data: &Data, operation: &'static str, changes: &[Cha
                 return misuse(format!("there is no saga {}", advance.id.0));
             }
         }
+        // A change that misses is repeated by a caller who did not learn that it was applied: its rows are there then.
+        if miss(data, change).is_some() {
+            continue;
+        }
         if let Some(command) = change.commands.iter().find(|command| data.work.contains_key(&command.id)) {
             return misuse(format!("there is a work row {} already", command.id.0));
         }
