@@ -19,7 +19,7 @@ pub(crate) fn only_lists(source: &Source) -> Vec<Finding> {
         at = behind_attributes(tokens, item_end_of_use(tokens, at, end));
     }
     let count = strangers.len();
-    let more = if count > 1 { format!("; so are {} more items", count - 1) } else { String::new() };
+    let more = if count > 1 { format!("; {} more items do too", count - 1) } else { String::new() };
     let first = strangers.into_iter().next();
     first.map(|(line, complaint)| Finding::error(&source.path, line, complaint + &more)).into_iter().collect()
 }
