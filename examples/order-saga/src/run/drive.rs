@@ -118,7 +118,6 @@ impl Driven {
                 *self.compensated_by_reason.entry(head).or_default() += 1;
             }
             Some(Outcome::Stuck { step, reason, .. }) => self.stuck.push(format!("{key} is stuck at {step}: {reason}")),
-            Some(other) => self.stuck.push(format!("{key}: {other}")),
         }
         progress.ended(self.completed, self.compensated());
     }
