@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Sql(rusqlite::Error),
     /// The call was refused before it wrote anything.
     Refused(StoreError),
+    /// The call was refused when half of it was written.
+    Half(StoreError),
 }
 
 impl From<rusqlite::Error> for Failure {
@@ -24,15 +26,6 @@ impl From<rusqlite::Error> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
-    }
-}
-
-impl Failure {
-    pub(crate) fn into_error(self, operation: &'static str) -> StoreError {
-        match self {
-            Self::Sql(error) => store_error(operation, error),
-            Self::Refused(error) => error,
-        }
     }
 }
 
@@ -54,7 +47,11 @@ pub(crate) struct GroupError {
 impl GroupError {
     /// Nothing of the group is kept.
     pub(crate) fn definite(error: rusqlite::Error) -> Self {
-        let (kind, class) = classify(&error);
+        let (kind, class) = match error.sqlite_error_code() {
+            // A deferred constraint of the user's tables.
+            Some(ErrorCode::ConstraintViolation) => (StoreErrorKind::Other, RetryClass::Permanent),
+            _ => classify(&error),
+        };
         Self { kind, class, detail: error.to_string(), source: Some(Arc::new(error)) }
     }
 
@@ -137,6 +134,8 @@ fn classify_code(code: ErrorCode) -> (StoreErrorKind, RetryClass) {
         ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::OperationInterrupted => {
             (StoreErrorKind::Unavailable, RetryClass::Transient)
         }
+        // Of the store's own statements: an id that is used, for example.
+        ErrorCode::ConstraintViolation => (StoreErrorKind::Misuse, RetryClass::Permanent),
         // Somebody may make room while the program runs, so it is worth another try.
         ErrorCode::DiskFull => (StoreErrorKind::NotWritable, RetryClass::Transient),
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {

@@ -70,6 +70,7 @@ where
         let (answer, flow) = match ran {
             Ok(Ok(answer)) => (Ok(answer), Flow::GoOn),
             Ok(Err(Failure::Refused(error))) => (Err(error), Flow::GoOn),
+            Ok(Err(Failure::Half(error))) => (Err(error), Flow::Broken),
             Ok(Err(Failure::Sql(error))) => (Err(store_error(self.operation, error)), Flow::Broken),
             Err(panic) => (Err(panicked(self.operation, &*panic)), Flow::Spoilt),
         };

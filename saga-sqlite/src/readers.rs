@@ -10,13 +10,13 @@ use saga_core::store::StoreError;
 use crate::connection;
 use crate::queue::Queue;
 use crate::store::Shared;
+use crate::threads::{self, Role};
 use crate::writer::no_thread;
 
 /// Something to be read. It sends its answer itself.
 pub(crate) type ReadJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// The threads that read.
-#[derive(Debug)]
 pub(crate) struct Readers {
     queue: Arc<Queue<ReadJob>>,
     threads: Vec<JoinHandle<()>>,
@@ -26,11 +26,13 @@ impl Readers {
     pub(crate) fn spawn(shared: &Arc<Shared>) -> Result<Self, StoreError> {
         let mut readers = Self { queue: Arc::clone(&shared.reads), threads: Vec::new() };
         for number in 0..shared.options.readers {
-            let conn = connection::open_reader(&shared.options)?;
-            let queue = Arc::clone(&shared.reads);
-            let name = format!("saga-sqlite-read-{number}");
-            let thread = std::thread::Builder::new().name(name).spawn(move || serve(&queue, conn));
-            readers.threads.push(thread.map_err(no_thread)?);
+            match spawn_one(shared, number) {
+                Ok(thread) => readers.threads.push(thread),
+                Err(error) => {
+                    readers.end();
+                    return Err(error);
+                }
+            }
         }
         Ok(readers)
     }
@@ -43,9 +45,22 @@ impl Readers {
             _ = thread.join();
         }
     }
+
+    /// Lets the threads finish what waits, and does not wait for them.
+    pub(crate) fn let_go(self) {
+        self.queue.close();
+    }
+}
+
+fn spawn_one(shared: &Shared, number: usize) -> Result<JoinHandle<()>, StoreError> {
+    let conn = connection::open_reader(&shared.options)?;
+    let queue = Arc::clone(&shared.reads);
+    let name = format!("saga-sqlite-read-{number}");
+    std::thread::Builder::new().name(name).spawn(move || serve(&queue, conn)).map_err(no_thread)
 }
 
 fn serve(queue: &Queue<ReadJob>, mut conn: Connection) {
+    threads::be(Role::Reader);
     while let Some(job) = queue.wait() {
         if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
             tracing::error!("a read panicked on its thread");

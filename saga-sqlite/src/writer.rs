@@ -19,15 +19,7 @@ use crate::readers::Readers;
 use crate::recovery;
 use crate::session::Session;
 use crate::store::Shared;
-
-thread_local! {
-    static IS_WRITER: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// Whether the caller runs on the writer thread, where waiting for the writer would last for ever.
-pub(crate) fn is_writer() -> bool {
-    IS_WRITER.get()
-}
+use crate::threads::{self, Role};
 
 /// Opens the file on a thread of its own, which goes on as its writer.
 pub(crate) fn spawn(
@@ -38,7 +30,7 @@ pub(crate) fn spawn(
 }
 
 fn run(options: SqliteOptions, opened: oneshot::Sender<Result<Arc<Shared>, StoreError>>) {
-    IS_WRITER.set(true);
+    threads::be(Role::Writer);
     let writer = match Writer::open(options, || opened.is_closed()) {
         Ok(writer) => writer,
         Err(error) => {
