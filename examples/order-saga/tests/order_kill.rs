@@ -62,7 +62,8 @@ fn kill_once(run: u64, seed: u64) -> Killed {
     // Every fifth is killed while it starts up, the others at a random point of their work.
     let mut child = shop.command(&args).spawn().expect("the program starts");
     if run.is_multiple_of(5) {
-        std::thread::sleep(Duration::from_millis(random.below(80)));
+        let (began, moment) = (Instant::now(), Duration::from_millis(random.below(80)));
+        wait_until(&mut child, || began.elapsed() >= moment);
     } else {
         let moment = random.below(REAL_ORDERS * 9 / 10);
         wait_until(&mut child, || shop.ended() > moment);
