@@ -143,7 +143,7 @@ impl<S: Store> Shared<S> {
             attempt: command.attempt_number(),
             fence: command.work.epoch,
             time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
-            cancel: self.stopping_signal().clone(),
+            cancel: self.stopping.clone(),
             failure: failure_of(command),
         })
     }

@@ -25,7 +25,7 @@ impl<S: Store> Shared<S> {
             let Some(commands) = self.calls.next(take_one).await else { return };
             let under_way = self.tasks.enter();
             let shared = Arc::clone(&self);
-            self.env.spawn(Box::pin(async move {
+            self.spawn(Box::pin(async move {
                 for command in commands {
                     shared.run_call(command).await;
                 }

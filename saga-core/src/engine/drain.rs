@@ -3,21 +3,13 @@
 use std::sync::Arc;
 
 use super::shared::Shared;
+use crate::env::BoxFuture;
 use crate::store::Store;
 
 impl<S: Store> Shared<S> {
     /// Runs the tasks of the runtime until it stops.
     pub(super) fn spawn_all(self: &Arc<Self>) {
-        let spawn = |task: crate::env::BoxFuture<'static, ()>| {
-            let stopped = self.stopped_signal().clone();
-            self.env.spawn(Box::pin(async move {
-                tokio::select! {
-                    biased;
-                    () = stopped.cancelled() => {}
-                    () = task => {}
-                }
-            }));
-        };
+        let spawn = |task| self.spawn(task);
         for _ in 0..self.settings.transactions {
             spawn(Box::pin(Arc::clone(self).serve_transactions()));
         }
@@ -37,9 +29,21 @@ impl<S: Store> Shared<S> {
         }));
     }
 
+    /// Runs a task on its own, until the runtime stops.
+    pub(super) fn spawn(&self, task: BoxFuture<'static, ()>) {
+        let stopped = self.stopped.clone();
+        self.env.spawn(Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = stopped.cancelled() => {}
+                () = task => {}
+            }
+        }));
+    }
+
     /// Takes nothing new, waits for what is under way, and gives the rest back.
     pub(super) async fn drain(self: &Arc<Self>) {
-        self.stopping_signal().cancel();
+        self.stopping.cancel();
         // The poller may wait for work or for a place; it looks whether it should stop when it is woken.
         self.announce_work(std::time::Duration::ZERO);
         let mut left = self.transactions.close();
@@ -63,7 +67,7 @@ impl<S: Store> Shared<S> {
 
     /// Ends every task at its next await.
     pub(super) fn stop(&self) {
-        self.stopping_signal().cancel();
-        self.stopped_signal().cancel();
+        self.stopping.cancel();
+        self.stopped.cancel();
     }
 }

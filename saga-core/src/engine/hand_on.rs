@@ -53,7 +53,7 @@ impl<S: Store> Shared<S> {
     fn return_refused(self: &Arc<Self>, refused: Option<Command<S>>) {
         let Some(command) = refused else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
-        self.env.spawn(Box::pin(async move {
+        self.spawn(Box::pin(async move {
             shared.give_back(&[command.work]).await;
             drop(under_way);
         }));

@@ -27,6 +27,7 @@ impl<S: Store> Shared<S> {
             self.work_due.wait(&*self.env).await;
             let Some(owner) = self.member() else { return };
             let places = self.take_places().await;
+            let _under_way = self.tasks.enter();
             if self.is_stopping() {
                 return;
             }

@@ -66,7 +66,7 @@ impl<S: Store> Running<S> {
         tokio::select! {
             biased;
             outcome = self.slot.outcome(is_enough) => Ok(outcome),
-            () = self.shared.stopped_signal().cancelled() => Err(RuntimeError::Ended),
+            () = self.shared.stopped.cancelled() => Err(RuntimeError::Ended),
         }
     }
 }

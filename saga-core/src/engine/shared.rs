@@ -51,8 +51,10 @@ pub(super) struct Shared<S: Store> {
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
     member: AtomicI64,
-    stopping: CancelSignal,
-    stopped: CancelSignal,
+    /// Nothing new is taken.
+    pub(super) stopping: CancelSignal,
+    /// Nothing runs on.
+    pub(super) stopped: CancelSignal,
 }
 
 /// What a runtime is made of.
@@ -119,14 +121,6 @@ impl<S: Store> Shared<S> {
     /// Whether nothing of it runs on.
     pub(super) fn has_stopped(&self) -> bool {
         self.stopped.is_cancelled()
-    }
-
-    pub(super) fn stopping_signal(&self) -> &CancelSignal {
-        &self.stopping
-    }
-
-    pub(super) fn stopped_signal(&self) -> &CancelSignal {
-        &self.stopped
     }
 
     pub(super) fn random_uuid(&self) -> Uuid {

@@ -12,6 +12,7 @@ use super::grouped::{Grouped, Request};
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
 use super::shared::Shared;
+use super::tasks::UnderWay;
 use super::waiters::Slot;
 use crate::key::{Key, Tenant};
 use crate::machine::{self, SagaState};
@@ -37,6 +38,7 @@ struct StartCall {
     saga: NewSaga,
     place: Option<OwnedSemaphorePermit>,
     lease_until: Duration,
+    under_way: UnderWay,
 }
 
 impl Starts {
@@ -65,6 +67,7 @@ impl<S: Store> Shared<S> {
         if is_inside_step() {
             return Err(StartError::InsideStep);
         }
+        let under_way = self.tasks.enter();
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input)?;
         let mut ids = self.ids.take(&*self.store, 2).await?;
@@ -80,7 +83,7 @@ impl<S: Store> Shared<S> {
         let slot = self.waiters.slot(id);
         let (wanted, hash, key) = (saga.input.clone(), saga.input_hash.clone(), saga.key.clone());
         let lease_until = self.env.now() + self.settings.lease_ttl;
-        let started = self.starts.calls.call(StartCall { saga, place, lease_until }).await;
+        let started = self.starts.calls.call(StartCall { saga, place, lease_until, under_way }).await;
         match started.ok_or(StartError::ShuttingDown)? {
             Ok(Started::New) => Ok(StartedSaga { id, slot, known: None }),
             Ok(Started::Known(row)) => {
@@ -174,6 +177,7 @@ impl<S: Store> Shared<S> {
 
     /// The start is committed: its first command goes straight to the workers.
     fn begin(self: &Arc<Self>, call: StartCall) {
+        let _until_it_is_queued = call.under_way;
         let Some(definition) = self.definitions.get(&call.saga.definition) else { return };
         let Some(place) = call.place else { return self.announce_work(Duration::ZERO) };
         let Ok(state) = SagaState::decode(&call.saga.state, definition.steps.len()) else { return };

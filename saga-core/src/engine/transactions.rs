@@ -9,7 +9,7 @@ use super::batch::{Batch, Member};
 use super::command::Command;
 use super::shared::Shared;
 use crate::machine::Ending;
-use crate::store::{RetryClass, Store, TransactError, WorkRef};
+use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 
 /// How often one command alone may meet the locks of others before that counts as a failed attempt.
 const CONFLICTS_MAX: u32 = 8;
@@ -108,7 +108,7 @@ impl<S: Store> Shared<S> {
         }
         if culprit.is_some() {
             waiting.push((commands, 0));
-        } else if commands.len() > 1 {
+        } else if commands.len() > 1 && is_of_one(error) {
             for command in &commands {
                 self.limits.halve(command.step().name);
             }
@@ -155,7 +155,7 @@ impl<S: Store> Shared<S> {
         }
         let longest = short.iter().map(Command::time_limit).max().unwrap_or_default();
         let ttl = self.settings.lease_ttl.max(longest + self.settings.poll_interval);
-        let lease = crate::store::Lease { owner: self.member_id(), ttl };
+        let lease = Lease { owner: self.member_id(), ttl };
         match self.store.renew(&refs(&short), lease).await {
             Ok(renewed) => {
                 let still_ours = short.into_iter().zip(renewed).filter(|(_, renewed)| *renewed);
@@ -177,16 +177,23 @@ pub(super) fn refs<S: Store>(commands: &[Command<S>]) -> Vec<WorkRef> {
     commands.iter().map(|command| command.work).collect()
 }
 
+/// Whether one of a batch may have made it fail, so that the others do better without it.
+fn is_of_one(error: &TransactError) -> bool {
+    matches!(error.error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Other | StoreErrorKind::Misuse)
+}
+
 fn in_halves<S: Store>(mut commands: Vec<Command<S>>) -> impl Iterator<Item = Vec<Command<S>>> {
     let second = commands.split_off(commands.len() / 2);
     [commands, second].into_iter()
 }
 
-/// Whether a command that failed alone has only itself to blame.
+/// Whether a command that failed alone has only itself to blame. A store that is full or cannot be reached is nobody's
+/// fault: it is waited for.
 fn is_own_fault(error: &TransactError, failures: u32) -> bool {
-    match error.error.class() {
-        RetryClass::Permanent => true,
-        _ => error.error.kind() == crate::store::StoreErrorKind::Conflict && failures >= CONFLICTS_MAX,
+    match error.error.kind() {
+        StoreErrorKind::Other | StoreErrorKind::Misuse => true,
+        StoreErrorKind::Conflict => failures >= CONFLICTS_MAX,
+        _ => false,
     }
 }
 
