@@ -36,6 +36,8 @@
 //! that one history again.
 
 mod check;
+#[doc(hidden)]
+pub mod faulty;
 mod fixture;
 mod harness;
 mod memory;
