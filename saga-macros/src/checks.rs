@@ -24,6 +24,7 @@ pub(crate) const IDS: &[&str] = &[
     "step",
     "step-connection",
     "step-input",
+    "step-mapping",
     "type-parameter-bounds",
     "unannotated-compensation",
     "unannotated-step",

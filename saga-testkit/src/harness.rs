@@ -140,3 +140,13 @@ pub trait TransportHarness: Send + Sync + 'static {
         Timing::default().patience
     }
 }
+
+/// A backend that is not there, such as one without a database address. Its checks are listed and skipped, unless
+/// `SAGA_TEST_REQUIRED` names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    /// The backend's name.
+    pub backend: String,
+    /// What is missing, and how to get it.
+    pub reason: String,
+}
