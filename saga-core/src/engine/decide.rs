@@ -208,7 +208,7 @@ impl<S: Store> Shared<S> {
                 tenant: saga.tenant.clone(),
                 aggregate_type: saga.definition.id.name.to_string(),
                 aggregate_id: saga.key.to_string(),
-                event_type: event.name.to_owned(),
+                event_type: event.name.clone().into_owned(),
                 payload: event.payload.clone(),
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
