@@ -6,7 +6,8 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 pub use crate::{
     step::{
         Codec, Compensation, CompensationHandler, Given, Handler, Ignored, NoCompensation, Params, Run, Step,
-        StepError, StepOptions, Undo, UndoOf, codec, finish, undo_input, undo_output,
+        StepError, StepOptions, StepReturn, Undo, UndoOf, codec, finish, finish_alias, no_codec, read_compensation,
+        read_step, undo_input, undo_output,
     },
     store::Store,
 };

@@ -5,6 +5,7 @@ extern crate self as saga_core;
 
 #[doc(hidden)]
 pub mod __private;
+pub mod engine;
 pub mod env;
 pub mod key;
 pub mod machine;
@@ -14,8 +15,13 @@ pub mod step;
 pub mod store;
 pub mod transport;
 
+pub use engine::{Operator, Outcome, Running, Runtime, Settings, StartError};
+pub use key::{Key, Tenant};
 pub use saga::Saga;
 pub use step::{
     CancelSignal, Classify, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext, StepError,
     StepErrorKind, StepOptions,
 };
+
+#[cfg(feature = "macros")]
+pub use saga_macros::{saga_compensation, saga_step};

@@ -1,1 +1,56 @@
-//! To be written.
+//! The SQLite store of the saga runtime: one file, one writer thread, group commit.
+//!
+//! - **One process works on a file.** It holds a lock on `<file>.lock` for its life. A second one waits for it, and says
+//!   so, or opens the file [read only](SqliteStore::read_only). What a dead process had leased is free at once.
+//! - **One thread writes.** It takes what waits, runs it in one transaction, commits, and answers everybody: with many
+//!   sagas in flight, one flush of the disk carries many steps. Its statements are cached, and nothing hops between threads.
+//! - **Durable by default**: the file is in WAL mode with `synchronous=FULL`, see [`Synchronous`].
+//! - **Your tables may live in the same file**: steps take a `&mut rusqlite::Connection`, and
+//!   [`SqliteStore::write`] and [`SqliteStore::read`] are for the rest of the application. The runtime's own tables begin
+//!   with `saga_`.
+//!
+//! # What a step may do with its connection
+//! A transactional step runs on the writer thread, inside the tokio runtime of whoever started the engine, in a
+//! transaction that it shares with others, behind a savepoint of its own.
+//! - It reads and writes as it likes. A nested transaction is a savepoint: `conn.savepoint()`.
+//! - It does not end the transaction: `COMMIT` and `ROLLBACK` are refused, and what was tried is reported.
+//! - It changes nothing of the connection: no `ATTACH`, no `PRAGMA` that sets something, no hooks, no time-outs.
+//! - It does not wait for anything slow: nothing else is written meanwhile. A statement is interrupted at the step's time
+//!   limit, and a future that is still pending then is dropped; code that blocks the thread cannot be stopped.
+//! - It spawns no task that should see its writes: `tokio::spawn` outlives the transaction, and has no connection.
+//! - It may run several times and commits once, so it touches nothing but its connection.
+//! - Times that SQLite tells (`unixepoch()`) are those of the statement.
+
+mod application;
+mod changes;
+mod clock;
+mod connection;
+mod definitions;
+mod error;
+mod group;
+mod guard;
+mod ids;
+mod job;
+mod lock;
+mod members;
+mod options;
+mod outbox;
+mod queue;
+mod readers;
+mod records;
+mod recovery;
+mod rows;
+mod sagas;
+mod schema;
+mod session;
+mod start_in;
+mod statistics;
+mod store;
+mod threads;
+mod transaction;
+mod work;
+mod writer;
+
+pub use self::options::{SqliteOptions, Synchronous};
+pub use self::statistics::Statistics;
+pub use self::store::SqliteStore;

@@ -36,6 +36,7 @@
 //! that one history again.
 
 mod check;
+pub mod checker;
 #[doc(hidden)]
 pub mod faulty;
 mod fixture;
@@ -45,6 +46,7 @@ mod model;
 mod registry;
 mod report;
 mod run;
+pub mod sim;
 mod store;
 mod transport;
 

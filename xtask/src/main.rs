@@ -1,3 +1,61 @@
-//! To be written.
+//! The tasks of this workspace, run as `cargo xtask <task>`.
 
-fn main() {}
+mod phases;
+mod tasks;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The tasks of this workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Installs what is missing and runs every test, then 20,000 simulated schedules.
+    Test {
+        /// Passed to `cargo test --workspace`, for example a test's name; the simulation is then left out.
+        #[arg(last = true)]
+        filter: Vec<String>,
+    },
+    /// Formatting, clippy and rustdoc with warnings denied, and tidy.
+    Check,
+    /// The rules of the house that a program can check.
+    Tidy,
+    /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, or --seed X to replay one.
+    #[command(disable_help_flag = true)]
+    Sim {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Benchmarks with their floors in the same run: `bench sqlite [--json] [--require]`.
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Test { filter } => tasks::test(&filter),
+        Task::Check => tasks::check(),
+        Task::Tidy => tasks::tidy(),
+        Task::Sim { arguments } => tasks::sim(&arguments),
+        Task::Bench { arguments } => tasks::bench(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -6,7 +6,7 @@
 mod timeout;
 mod tokio;
 
-pub(crate) use self::timeout::{Elapsed, timeout};
+pub(crate) use self::timeout::timeout;
 pub use self::tokio::TokioEnvironment;
 
 use std::future::Future;

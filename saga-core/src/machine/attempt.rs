@@ -3,10 +3,10 @@ use std::time::Duration;
 use super::shape::{Effect, Side};
 use super::state::{Failure, FailureKind};
 use super::transition::Event;
-use crate::step::RetryPolicy;
+use crate::step::{Rejection, RetryPolicy};
 
 /// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
-pub const RETRY_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+pub const RETRY_AGE_MAX: Duration = Duration::from_hours(24);
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,12 +14,7 @@ pub enum Ending {
     /// With an output.
     Done,
     /// With a business failure.
-    Rejected {
-        /// In words.
-        message: String,
-        /// The user's own error.
-        details: Option<serde_json::Value>,
-    },
+    Rejected(Rejection),
     /// With an error, a panic or a time-out.
     Erred {
         /// In words.
@@ -90,16 +85,16 @@ pub fn after_attempt(attempt: &Attempt<'_>, ending: Ending) -> Next {
 
 fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
     let step = attempt.step;
-    let unknown = |message| Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message, None) };
+    let unknown = |message| Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) };
     let is_maybe = attempt.maybe && attempt.effect == Effect::External;
     Next::Settled(match ending {
         Ending::Done => Event::Done { step },
         // An earlier attempt may have taken effect, so this answer does not say that the step did not.
-        Ending::Rejected { message, .. } if is_maybe => {
-            unknown(format!("{message} (but an earlier attempt ended without an answer)"))
+        Ending::Rejected(reason) if is_maybe => {
+            unknown(format!("{reason} (but an earlier attempt ended without an answer)"))
         }
-        Ending::Rejected { message, details } => {
-            Event::Rejected { step, failure: failure(step, FailureKind::Rejected, message, details) }
+        Ending::Rejected(reason) => {
+            Event::Rejected { step, failure: Failure { step, kind: FailureKind::Rejected, reason } }
         }
         Ending::Erred { message, not_sent } => {
             let maybe = is_maybe || (attempt.effect == Effect::External && !not_sent);
@@ -109,7 +104,7 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
                     Event::Blocked { step, reason: format!("still failing after {}: {message}", hours(attempt)) }
                 }
                 None if maybe => unknown(message),
-                None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message, None) },
+                None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
             }
         }
         // The effect is there, and calling again would bring the same output.
@@ -130,10 +125,10 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
         Ending::Erred { message, .. } => {
             Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
         }
-        Ending::Rejected { message, .. }
-        | Ending::Unstorable { message }
-        | Ending::Undecodable { message }
-        | Ending::Broke { message } => Event::UndoBlocked { step, reason: message },
+        Ending::Rejected(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
+        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+            Event::UndoBlocked { step, reason: message }
+        }
     })
 }
 
@@ -151,8 +146,8 @@ fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
     Next::Again { delay, maybe, message }
 }
 
-fn failure(step: usize, kind: FailureKind, message: String, details: Option<serde_json::Value>) -> Failure {
-    Failure { step, kind, message, details }
+fn failure(step: usize, kind: FailureKind, message: String) -> Failure {
+    Failure { step, kind, reason: Rejection::new(message) }
 }
 
 fn hours(attempt: &Attempt<'_>) -> String {

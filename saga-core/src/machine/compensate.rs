@@ -1,6 +1,6 @@
 use super::shape::{Shape, UndoShape};
 use super::state::{Failure, Phase, SagaState, StepPhase};
-use super::transition::{Command, Decision, Record, Revision, block};
+use super::transition::{Command, Decision, Record, Revision, block, done};
 use crate::store::RecordedOutcome;
 
 /// The saga turns round: nothing new of it begins.
@@ -81,6 +81,7 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
         StepPhase::Cancelled => RecordedOutcome::Cancelled,
         StepPhase::Skipped => RecordedOutcome::Skipped,
         _ if said.maybe => RecordedOutcome::Unknown,
+        StepPhase::Started => return late_for_stuck(shape, state, step, decision),
         // It is known to be done: the same success came twice.
         _ => return,
     };
@@ -96,5 +97,13 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
     if matches!(state.phase, Phase::Compensating | Phase::Compensated) {
         state.phase = Phase::Compensating;
         go_on_undoing(shape, state, decision);
+    }
+}
+
+/// The step had not been decided, because a person was to decide it: the success decides it.
+fn late_for_stuck(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    if state.stuck.as_ref().is_some_and(|stuck| stuck.step == step && !stuck.undo) {
+        state.stuck = None;
+        done(shape, state, step, decision);
     }
 }

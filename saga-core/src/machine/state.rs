@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::step::Rejection;
 use crate::store::Status;
 
 /// Where a saga stands. It is stored with the saga, so its field names are short and only ever added to.
@@ -131,12 +132,9 @@ pub struct Failure {
     /// In which way.
     #[serde(rename = "k")]
     pub kind: FailureKind,
-    /// In words.
-    #[serde(rename = "m")]
-    pub message: String,
-    /// The user's own error, as JSON.
-    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<serde_json::Value>,
+    /// Why, with the user's own error where there is one.
+    #[serde(rename = "r")]
+    pub reason: Rejection,
 }
 
 /// In which way a step failed.
@@ -163,6 +161,9 @@ pub struct Stuck {
     /// In words.
     #[serde(rename = "m")]
     pub reason: String,
+    /// The input that a mapping gave to the step, so that it is not computed again when the step is.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
 }
 
 impl SagaState {

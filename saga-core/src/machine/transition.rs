@@ -164,7 +164,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     match event {
         Event::Done { step } => done(shape, state, step, &mut decision),
         Event::Rejected { step, failure } if shape.side(step) == Side::After => {
-            let reason = format!("rejected after the pivot: {}", failure.message);
+            let reason = format!("rejected after the pivot: {}", failure.reason);
             block(state, step, false, reason, &mut decision);
         }
         Event::Rejected { step, failure } => {
@@ -185,9 +185,12 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
 }
 
 /// A step took effect: its place in the order is given here, under the lock of the saga's row.
-fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    if state.steps[step].phase != StepPhase::Started {
-        return;
+pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    match state.steps[step].phase {
+        StepPhase::Started => {}
+        StepPhase::Done => return,
+        // It was decided without this success.
+        _ => return late(shape, state, step, decision),
     }
     settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
     match state.phase {
@@ -248,9 +251,9 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
     let undo = shape.steps[step].undo;
     if only_forward || matches!(undo, UndoShape::NeedsOutput | UndoShape::Missing) {
         let reason = if only_forward || undo == UndoShape::Missing {
-            format!("it may or may not have happened, and there is no way back: {}", failure.message)
+            format!("it may or may not have happened, and there is no way back: {}", failure.reason)
         } else {
-            format!("it may or may not have happened, and its compensation needs its output: {}", failure.message)
+            format!("it may or may not have happened, and its compensation needs its output: {}", failure.reason)
         };
         block(state, step, false, reason, decision);
         return;
@@ -303,6 +306,6 @@ pub(super) fn block(state: &mut SagaState, step: usize, undo: bool, reason: Stri
     if state.steps[step].phase != expected || state.stuck.is_some() || ended {
         return;
     }
-    state.stuck = Some(Stuck { step, undo, reason });
+    state.stuck = Some(Stuck { step, undo, reason, input: None });
     decision.became_stuck = true;
 }

@@ -9,7 +9,7 @@ use crate::step::{Compensation, Handler, Needs, Params, Payload, Step};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
-pub const STEPS_MAX: usize = 1_000;
+const STEPS_MAX: usize = 1_000;
 
 /// A saga definition: the steps in order, from an input `I`, on a store `S`. Cheap to clone.
 ///

@@ -47,10 +47,10 @@ impl<S: Store> StepRun<S> {
     pub(crate) fn of<T: Handler<S>>() -> Self {
         match T::handler() {
             Run::Transaction(function) => Self::Transaction(Box::new(move |conn, args, input| {
-                Box::pin(async move { encode::<T>(function(conn, args, input_of::<T>(input)?).await?) })
+                Box::pin(async move { encode::<T>(&function(conn, args, input_of::<T>(input)?).await?) })
             })),
             Run::External(function) => Self::External(Box::new(move |args, input| {
-                Box::pin(async move { encode::<T>(function(args, input_of::<T>(input)?).await?) })
+                Box::pin(async move { encode::<T>(&function(args, input_of::<T>(input)?).await?) })
             })),
         }
     }
@@ -120,8 +120,8 @@ impl From<StepError> for Unfinished {
     }
 }
 
-fn encode<T: Step>(output: T::Output) -> Encoded {
-    T::OUTPUT.encode(&output).map_err(|error| Unfinished::Unstorable(format!("its output cannot be stored: {error}")))
+fn encode<T: Step>(output: &T::Output) -> Encoded {
+    T::OUTPUT.encode(output).map_err(|error| Unfinished::Unstorable(format!("its output cannot be stored: {error}")))
 }
 
 fn input_of<T: Step>(bytes: &[u8]) -> Result<T::Input, StepError> {

@@ -10,5 +10,5 @@ mod graph;
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
-pub(crate) use self::erase::{Mapping, StepRun, StepUndo, Unfinished};
+pub(crate) use self::erase::{Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};

@@ -24,9 +24,9 @@ pub trait Compensation: Sized + Send + Sync + 'static {
 
 /// A compensation that can run on the store `S`.
 #[diagnostic::on_unimplemented(
-    message = "the compensation `{Self}` does not run on `{S}`",
-    label = "this compensation has no handler for the saga's store",
-    note = "a function with `#[saga_compensation]` runs on the stores whose connection its `&mut` parameter names, and on every store if it takes none"
+    message = "`{Self}` is no compensation that this saga can run",
+    label = "no compensation for the saga's store",
+    note = "a compensation is the name of a function with `#[saga_compensation]`; it runs on the stores whose connection its `&mut` parameter names, and on every store if it takes none"
 )]
 pub trait CompensationHandler<S: Store>: Compensation {
     /// How the compensation runs.

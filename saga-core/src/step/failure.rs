@@ -58,3 +58,35 @@ impl Failure for Infallible {
 pub fn finish<T, E: Failure>(result: Result<T, E>) -> Result<T, StepError> {
     result.map_err(Failure::into_step_error)
 }
+
+/// The return type of a step, where it is an alias that only the compiler can see through.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a step returns `Result<T, StepError>`, and `{Self}` is none",
+    label = "not an alias of `Result`",
+    note = "a type whose name ends in `Result` is taken for an alias of it"
+)]
+pub trait StepReturn {
+    /// What the step gives when it succeeds.
+    type Value;
+    /// What it gives when it does not.
+    type Error;
+
+    /// The `Result` that the alias stands for.
+    fn into_result(self) -> Result<Self::Value, Self::Error>;
+}
+
+impl<T, E> StepReturn for Result<T, E> {
+    type Value = T;
+    type Error = E;
+
+    fn into_result(self) -> Self {
+        self
+    }
+}
+
+/// What a step returned through an alias, with its error classified.
+#[doc(hidden)]
+pub fn finish_alias<R: StepReturn<Error: Failure>>(returned: R) -> Result<R::Value, StepError> {
+    finish(returned.into_result())
+}

@@ -12,9 +12,9 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A step that takes `&mut C` runs on every store whose connection is `C`; one that takes no
 /// connection runs on every store. Its compensation has to run on the same store.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no step that runs on `{S}`",
-    label = "this step, or its compensation, has no handler for the saga's store",
-    note = "a function with `#[saga_step]` runs on the stores whose connection its `&mut` parameter names, and on every store if it takes none"
+    message = "`{Self}` is no step that this saga can run",
+    label = "no step for the saga's store",
+    note = "a step is the name of a function with `#[saga_step]`; it runs on the stores whose connection its `&mut` parameter names, and on every store if it takes none"
 )]
 pub trait Handler<S: Store>: Step<Compensation: CompensationHandler<S>> {
     /// How the step runs.

@@ -6,7 +6,7 @@ use super::{Codec, Compensation, Params, StepOptions, UndoOf};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a saga step",
     label = "no function of this name carries `#[saga_step]`",
-    note = "annotate the `async fn` with `#[saga_core::saga_step]` and name it as `.step::<its_name>()`"
+    note = "a step is the name of an `async fn` with `#[saga_core::saga_step]`: `.step::<charge_card>()`, `Output<charge_card>`"
 )]
 pub trait Step: Sized + Send + Sync + 'static {
     /// What the step is given: the saga's input, or what a mapping makes of it.

@@ -69,7 +69,6 @@ pub struct Given<X>(pub X);
 #[derive(Debug)]
 pub struct Ignored;
 
-#[diagnostic::do_not_recommend]
 impl<O, X: UndoOutput<O>> UndoValue<O> for Given<X> {
     const WHEN_UNKNOWN: bool = X::WHEN_UNKNOWN;
 

@@ -1,0 +1,17 @@
+//! The order saga: an order is placed, its stock reserved, the card charged, the shipment booked, the order confirmed,
+//! and whatever was done is undone when a later step fails.
+//!
+//! Read [`steps`] first, then [`saga`]; the rest is what any program has: reading, tables, other people's services,
+//! a command line and an audit.
+
+pub mod cli;
+pub mod orders;
+pub mod outside;
+pub mod place;
+mod print;
+pub mod run;
+pub mod saga;
+pub mod shop;
+pub mod show;
+pub mod steps;
+pub mod verify;

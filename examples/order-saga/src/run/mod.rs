@@ -1,0 +1,10 @@
+//! Running the orders: reading them, starting a saga for each, waiting for the end, and saying what came of it.
+
+mod command;
+mod drive;
+mod input;
+mod progress;
+mod summary;
+
+pub use command::run;
+pub use summary::Summary;

@@ -1,0 +1,7 @@
+//! The shop's own tables, in the same file as the saga store: what the business knows, and all that `verify` reads of it.
+
+mod tables;
+mod tally;
+
+pub use tables::{TablesError, catalogue, load_products, migrate};
+pub use tally::Tally;

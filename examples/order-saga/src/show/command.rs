@@ -1,0 +1,69 @@
+use std::process::ExitCode;
+
+use anyhow::bail;
+use saga_core::{engine::Inspector, store::SagaFilter};
+use saga_sqlite::SqliteStore;
+
+use super::{
+    saga::Shown,
+    time::{after, moment},
+};
+use crate::{
+    cli::{ListArgs, ShowArgs},
+    place::Place,
+    print::print,
+    saga::create_order,
+};
+
+/// How many sagas are read at a time.
+const PAGE: usize = 1_000;
+
+/// Prints what happened to one saga.
+///
+/// # Errors
+///
+/// A sentence, when there is no such saga or the store cannot be read.
+///
+/// # Cancel safety
+///
+/// It may be dropped at any time; it only reads.
+pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
+    let place = Place::parse(&args.store.store)?;
+    let Some(saga) = inspector(&place).await?.status(&args.key).await? else {
+        bail!("there is no order {} in {}", args.key, place.shown());
+    };
+    print(Shown(&saga))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the sagas, one a line.
+///
+/// # Errors
+///
+/// A sentence, when the store cannot be read.
+///
+/// # Cancel safety
+///
+/// It may be dropped at any time; it only reads.
+pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let inspector = inspector(&Place::parse(&args.store.store)?).await?;
+    let mut filter = SagaFilter { status: args.status.map(Into::into), limit: PAGE, ..SagaFilter::default() };
+    loop {
+        let sagas = inspector.list(filter.clone()).await?;
+        for saga in &sagas {
+            let last = saga.ended_at.unwrap_or(saga.advanced_at);
+            let (key, status) = (saga.key.as_str(), saga.status.as_str());
+            let times = format!("{} UTC {:>11}", moment(saga.started_at), after(saga.started_at, last));
+            print(format_args!("{key:<24} {status:<12} {times}\n"))?;
+        }
+        filter.after = sagas.last().map(|saga| saga.id);
+        if sagas.len() < PAGE {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// What can be asked about the sagas of a store, while a program works on it or not.
+async fn inspector(place: &Place) -> anyhow::Result<Inspector<SqliteStore>> {
+    Ok(Inspector::new(place.look_at_store().await?).saga(&create_order()))
+}

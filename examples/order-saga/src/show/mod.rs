@@ -1,0 +1,7 @@
+//! Looking at sagas: what happened to one, step by step, and which there are.
+
+mod command;
+mod saga;
+mod time;
+
+pub use command::{list, show};

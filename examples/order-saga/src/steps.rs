@@ -1,0 +1,149 @@
+//! The five steps of an order and what undoes them.
+//!
+//! They are ordinary functions: a test calls `reserve_stock(&mut conn, order)` and needs no runtime.
+#![allow(clippy::unused_async, reason = "a step is an async function, also where its database knows no waiting")]
+
+use rusqlite::{Connection, params};
+use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    orders::Order,
+    outside::{Cancellation, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
+};
+
+/// The shop pays for freight up to this much of what it quoted, in percent.
+const FREIGHT_PERCENT_MAX: i128 = 150;
+
+/// Writes the order down.
+#[saga_step(compensate = cancel_order)]
+pub async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepError> {
+    tx.execute(
+        "INSERT INTO orders (order_id, customer, total_cents, freight_cents, status) VALUES (?1, ?2, ?3, ?4, 'placed')",
+        params![order.order_id, order.customer, order.total_cents, order.freight_cents],
+    )?;
+    Ok(())
+}
+
+/// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
+#[saga_compensation]
+pub async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
+    let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
+    tx.execute(
+        "UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1",
+        params![order.order_id, reason],
+    )?;
+    Ok(())
+}
+
+/// What was taken off the shelves for an order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Each product and how many pieces of it.
+    pub taken: Vec<(String, i64)>,
+}
+
+/// Takes what was ordered off the shelves, all of it or nothing.
+#[saga_step(compensate = release_stock)]
+pub async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservation, StepError> {
+    let mut taken = Vec::new();
+    for (item, number) in order.items.into_iter().zip(0_i64..) {
+        let found = tx.execute(
+            "UPDATE products SET in_stock = in_stock - ?2 WHERE sku = ?1 AND in_stock >= ?2",
+            params![item.sku, item.quantity],
+        )?;
+        if found == 0 {
+            // What was taken for the items before this one is rolled back with the rejection.
+            return Err(StepError::reject(format!("out of stock: {}", item.sku)));
+        }
+        tx.execute(
+            "INSERT INTO reservations (order_id, item, sku, quantity, status) VALUES (?1, ?2, ?3, ?4, 'open')",
+            params![order.order_id, number, item.sku, item.quantity],
+        )?;
+        taken.push((item.sku, item.quantity));
+    }
+    Ok(Reservation { taken })
+}
+
+/// Undoes `reserve_stock`: puts back what it took.
+#[saga_compensation]
+pub async fn release_stock(tx: &mut Connection, order: Order, reservation: Reservation) -> Result<(), StepError> {
+    for (sku, quantity) in reservation.taken {
+        tx.execute("UPDATE products SET in_stock = in_stock + ?2 WHERE sku = ?1", params![sku, quantity])?;
+    }
+    tx.execute("UPDATE reservations SET status = 'released' WHERE order_id = ?1", [order.order_id])?;
+    Ok(())
+}
+
+/// Charges the customer's card.
+#[saga_step(compensate = refund_card, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+pub async fn charge_card(
+    ctx: &StepContext,
+    order: Order,
+    State(gateway): State<Gateway>,
+) -> Result<Payment, StepError> {
+    let charge = Charge { order_id: order.order_id, amount_cents: order.total_cents };
+    gateway.charge(ctx.key(), &charge).await
+}
+
+/// Undoes `charge_card`. The charge may or may not have gone through, so it is undone by the key it was asked for
+/// with: what was charged is given back, and what was not never will be.
+#[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
+pub async fn refund_card(
+    ctx: &StepContext,
+    order: Order,
+    payment: Option<Payment>,
+    State(gateway): State<Gateway>,
+) -> Result<(), StepError> {
+    let refund = Refund {
+        order_id: order.order_id,
+        charge_key: ctx.do_key().to_owned(),
+        payment_id: payment.map(|payment| payment.payment_id),
+    };
+    gateway.refund(ctx.key(), &refund).await
+}
+
+/// Has the carrier come for the parcel.
+#[saga_step(compensate = cancel_shipment, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+pub async fn book_shipment(
+    ctx: &StepContext,
+    order: Order,
+    State(carrier): State<Carrier>,
+) -> Result<Shipment, StepError> {
+    let request =
+        ShipmentRequest { order_id: order.order_id, country: order.ship_to.country, quoted_cents: order.freight_cents };
+    carrier.book(ctx.key(), &request).await
+}
+
+/// Undoes `book_shipment`, whether or not it went through.
+#[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
+pub async fn cancel_shipment(
+    ctx: &StepContext,
+    order: Order,
+    _shipment: Option<Shipment>,
+    State(carrier): State<Carrier>,
+) -> Result<(), StepError> {
+    let cancellation = Cancellation { order_id: order.order_id, shipment_key: ctx.do_key().to_owned() };
+    carrier.cancel(ctx.key(), &cancellation).await
+}
+
+/// Sells what was reserved, unless the carrier asks for far more than the customer was told.
+#[saga_step]
+pub async fn confirm_order(
+    tx: &mut Connection,
+    order: Order,
+    Output(shipment): Output<book_shipment>,
+) -> Result<(), StepError> {
+    if i128::from(shipment.price_cents) * 100 > i128::from(order.freight_cents) * FREIGHT_PERCENT_MAX {
+        return Err(StepError::reject(format!(
+            "freight too dear: {} cents instead of {}",
+            shipment.price_cents, order.freight_cents
+        )));
+    }
+    tx.execute("UPDATE reservations SET status = 'sold' WHERE order_id = ?1", [&order.order_id])?;
+    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = ?1", [&order.order_id])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The whole program on the real orders: everything ends, everything is undone that must be, and nothing happens twice.
+#![allow(clippy::expect_used, reason = "a test ends where something fails that is not under test")]
+
+mod support;
+
+use serde_json::Value;
+use support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, number};
+
+/// Every order has ended, the books agree, and every kind of undo really ran.
+#[track_caller]
+fn all_ended(shop: &Shop, ran: &Ran) -> Value {
+    assert_eq!(ran.code, 0, "{ran}");
+    let said = ran.json();
+    assert_eq!(number(&said, "orders"), REAL_ORDERS);
+    assert_eq!(number(&said, "started") + number(&said, "already_known"), REAL_ORDERS);
+    assert_eq!((number(&said, "refused"), number(&said, "stuck")), (0, 0));
+    assert_eq!(number(&said, "completed") + number(&said, "compensated"), REAL_ORDERS);
+    for (step, least) in [("place-order", 400), ("reserve-stock", 5), ("charge-card", 3), ("book-shipment", 3)] {
+        let undos = number(&said["undos_by_step"], step);
+        assert!(undos >= least, "only {undos} undos of {step}: {said}");
+    }
+    let audit = shop.verify();
+    assert_eq!(number(&audit, "orders"), REAL_ORDERS);
+    assert_eq!(audit["confirmed"], said["completed"]);
+    assert_eq!(audit["cancelled"], said["compensated"]);
+    said
+}
+
+#[test]
+fn the_real_orders_all_end_and_the_books_agree() {
+    let shop = Shop::new();
+    let ran = shop.run(&REAL);
+    let said = all_ended(&shop, &ran);
+    assert_eq!(number(&said, "started"), REAL_ORDERS);
+    assert!(number(&said, "completed") >= 40, "{said}");
+    assert!(number(&said, "retries") > 0 && number(&said, "duplicates_refused") > 0, "{said}");
+    let by_step = said["undos_by_step"].as_object().expect("a map").values();
+    assert_eq!(number(&said, "undos"), by_step.filter_map(Value::as_u64).sum::<u64>());
+    assert!(ran.err.contains(&shop.path("order-saga.db").display().to_string()), "it says where the store is: {ran}");
+}
+
+#[test]
+fn run_again_nothing_happens_twice() {
+    let shop = Shop::new();
+    let first = all_ended(&shop, &shop.run(&REAL));
+    let before = shop.everything();
+    let second = all_ended(&shop, &shop.run(&REAL));
+    assert_eq!((number(&second, "started"), number(&second, "already_known")), (0, REAL_ORDERS));
+    assert_eq!(shop.everything(), before, "the tables and the books outside have changed");
+    for field in ["completed", "compensated", "compensated_by_reason", "steps", "undos", "undos_by_step", "retries"] {
+        assert_eq!(second[field], first[field], "{field}");
+    }
+}
+
+/// What must be equal between two runs of which each took one order at a time.
+fn decided(said: &Value) -> Vec<&Value> {
+    ["completed", "compensated", "compensated_by_reason", "steps", "undos_by_step"].map(|field| &said[field]).to_vec()
+}
+
+#[test]
+fn one_order_at_a_time_always_ends_the_same_even_when_killed() {
+    let one_at_a_time = [&REAL[..], &["--concurrency", "1"]].concat();
+    let (quiet, killed) = (Shop::new(), Shop::new());
+    let first = all_ended(&quiet, &quiet.run(&one_at_a_time));
+
+    let outside = OutsideProcess::start(&killed, &[]);
+    let args = [&one_at_a_time[..], &["--outside", &outside.url]].concat();
+    let mut child = killed.command(&args).spawn().expect("the program starts");
+    while killed.ended() < REAL_ORDERS / 8 {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended too early");
+    }
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    let second = all_ended(&killed, &killed.run(&args));
+    assert!(number(&second, "already_known") > 0, "{second}");
+    assert_eq!(decided(&first), decided(&second));
+}
+
+#[test]
+fn another_seed_gives_another_run() {
+    let shop = Shop::new();
+    let other = shop.run(&["--json", "--seed", "2", "--concurrency", "1"]);
+    let first = Shop::new().run(&["--json", "--seed", "1", "--concurrency", "1"]);
+    assert_eq!((other.code, first.code), (0, 0), "{other}\n{first}");
+    assert_ne!(decided(&other.json()), decided(&first.json()));
+    shop.verify();
+}
+
+#[test]
+fn the_sample_runs_from_anywhere_with_no_argument_at_all() {
+    let shop = Shop::new();
+    let ran = shop.run(&[]);
+    assert_eq!(ran.code, 0, "{ran}");
+    for row in ["orders", "completed", "compensated", "out of stock", "card declined", "stuck", "retries", "sagas/s"] {
+        assert!(ran.out.contains(row), "no row {row:?} in\n{ran}");
+    }
+    let audit = shop.verify();
+    assert!(number(&audit, "confirmed") > 0 && number(&audit, "cancelled") > 0, "{audit}");
+    for (step, undos) in shop.run(&["--json"]).json()["undos_by_step"].as_object().expect("a map") {
+        assert!(undos.as_u64() > Some(0), "the sample shows no undo of {step}");
+    }
+}
+
+#[test]
+fn orders_come_from_standard_input_as_well() {
+    let shop = Shop::new();
+    let orders = std::fs::read_to_string(support::ORDERS).expect("the real orders");
+    let some: String = orders.lines().take(20).flat_map(|line| [line, "\n"]).collect();
+    let ran = shop.run_with_input(&["--json", "--orders", "-", "--products", support::PRODUCTS], some.as_bytes());
+    assert_eq!((ran.code, number(&ran.json(), "started")), (0, 20), "{ran}");
+    shop.verify();
+}
+
+#[test]
+fn the_services_outside_may_be_a_process_of_their_own() {
+    let shop = Shop::new();
+    let outside = OutsideProcess::start(&shop, &[]);
+    let ran = shop.run(&[&REAL[..], &["--outside", &outside.url]].concat());
+    all_ended(&shop, &ran);
+}
+
+#[test]
+fn services_outside_that_die_and_come_back_are_asked_again() {
+    let shop = Shop::new();
+    let outside = OutsideProcess::start(&shop, &[]);
+    let (url, address) = (outside.url.clone(), outside.address().to_owned());
+    let child = shop.command(&[&REAL[..], &["--outside", &url]].concat()).spawn().expect("the program starts");
+    while shop.ended() < REAL_ORDERS / 4 {
+        std::thread::yield_now();
+    }
+    drop(outside);
+    let outside = OutsideProcess::start_at(&shop, &address, &[]);
+    let ran = Ran::of(child.wait_with_output().expect("it ends"));
+    all_ended(&shop, &ran);
+    drop(outside);
+}
+
+#[test]
+fn what_an_earlier_run_left_is_brought_to_its_end_whatever_is_run_next() {
+    let shop = Shop::new();
+    let outside = OutsideProcess::start(&shop, &[]);
+    let with_outside = ["--outside", &outside.url];
+    let mut child = shop.command(&[&REAL[..], &with_outside].concat()).spawn().expect("the program starts");
+    while shop.ended() < REAL_ORDERS / 4 {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended too early");
+    }
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+
+    shop.write("none.jsonl", "");
+    let ran = shop.run(&[&["run", "--json", "--orders", "none.jsonl"], &with_outside[..]].concat());
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.err.contains("going on with "), "{ran}");
+    assert_eq!(number(&ran.json(), "orders"), 0, "{ran}");
+    let audit = shop.verify();
+    assert!(number(&audit, "orders") < REAL_ORDERS, "{audit}");
+}

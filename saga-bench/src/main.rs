@@ -1,0 +1,41 @@
+//! The benchmarks of the saga runtime, each beside its floors in the same run.
+//!
+//! `cargo xtask bench sqlite` builds this in release and runs it.
+
+mod clock;
+mod disk;
+mod figures;
+mod sqlite;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Benchmarks, each with its floors in the same run.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Sagas on a SQLite file at synchronous=FULL, beside bare rusqlite doing the same writes.
+    Sqlite(sqlite::Options),
+}
+
+fn main() -> ExitCode {
+    let Benchmark::Sqlite(options) = Arguments::parse().benchmark;
+    match sqlite::run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("error: a target was not reached");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The contenders, round after round on new files, and what came out.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+
+use super::file::create;
+use super::{floor, saga};
+use crate::disk;
+use crate::figures::{Figures, Target};
+
+/// A contender that commits every step is this much slower, so it gets so many fewer sagas.
+const SLOW_SHARE: u32 = 10;
+
+/// Of bare rusqlite with one commit a step.
+const TIMES_ONE_BY_ONE: f64 = 6.0;
+
+/// Of bare rusqlite with fifty steps a commit.
+const TIMES_GROUPED: f64 = 1.0 / 3.0;
+
+const GROUP: u32 = 50;
+
+/// How the benchmark is run.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Sagas of three steps a round.
+    #[arg(long, default_value_t = 10_000)]
+    sagas: u32,
+    /// Rounds, in each of which every contender runs once.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
+    rounds: u32,
+    /// Where the files are written: a folder on a disk. By default the build folder.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// One JSON object a figure instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Ends with an error if a target is not reached.
+    #[arg(long)]
+    require: bool,
+}
+
+/// Runs all contenders. It answers false if a target was required and not reached.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    let folder = disk::folder(options.folder.as_deref())?;
+    if !options.json {
+        print_header(options, folder.path())?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut one_by_one = Figures::of("bare rusqlite, one step a commit");
+    let mut grouped = Figures::of("bare rusqlite, 50 steps a commit");
+    let mut sagas = Figures::of("sagas, 64 in flight");
+    for round in 0..options.rounds {
+        let file = |name: &str| folder.path().join(format!("{name}-{round}.db"));
+        for name in ["one", "grouped", "sagas"] {
+            runtime.block_on(create(&file(name)))?;
+        }
+        let few = (options.sagas / SLOW_SHARE).max(1);
+        one_by_one.steps_per_second.push(floor::run(&file("one"), few, 1)?);
+        grouped.steps_per_second.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
+        sagas.steps_per_second.push(runtime.block_on(saga::run(&file("sagas"), options.sagas))?);
+    }
+    let targets = [
+        Target { name: "sagas to one step a commit", wanted: TIMES_ONE_BY_ONE, measured: sagas.ratio_to(&one_by_one) },
+        Target { name: "sagas to 50 steps a commit", wanted: TIMES_GROUPED, measured: sagas.ratio_to(&grouped) },
+    ];
+    print_figures(options, &[&one_by_one, &grouped, &sagas], &targets);
+    Ok(!options.require || targets.iter().all(Target::is_reached))
+}
+
+fn print_header(options: &Options, folder: &Path) -> Result<()> {
+    let kind = disk::file_system(folder).unwrap_or_else(|| "unknown file system".to_owned());
+    let flush = disk::flush_time(folder)?;
+    println!("SQLite, synchronous=FULL, WAL, on {kind}; one flush of 8 kB takes {:.2} ms", flush.as_secs_f64() * 1e3);
+    println!(
+        "{} sagas of 3 steps a round, {} rounds, interleaved; the median, [the least to the most]\n",
+        options.sagas, options.rounds
+    );
+    Ok(())
+}
+
+fn print_figures(options: &Options, figures: &[&Figures], targets: &[Target]) {
+    let (figure_lines, target_lines): (Vec<String>, Vec<String>) = if options.json {
+        let figures = figures.iter().map(|figures| figures.json().to_string());
+        (figures.collect(), targets.iter().map(|target| target.json().to_string()).collect())
+    } else {
+        println!("{:<44} {:>12}", "", "steps/s");
+        let figures = figures.iter().map(|figures| figures.row());
+        (figures.collect(), targets.iter().map(Target::row).collect())
+    };
+    for line in figure_lines.iter().chain(&target_lines) {
+        println!("{line}");
+    }
+}

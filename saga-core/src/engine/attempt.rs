@@ -1,0 +1,216 @@
+//! One call of a step function or a compensation.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::command::Command;
+use super::decide::Findings;
+use super::guard::inside_step;
+use super::shared::Shared;
+use crate::env::timeout;
+use crate::key::{StepId, outside_key};
+use crate::machine::{Attempt, Ending, Next, after_attempt};
+use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
+use crate::step::{Args, ContextParts, FailedStep, StepContext, StepError, StepErrorKind};
+use crate::store::{Store, Verdict};
+
+type Output = Result<Option<Vec<u8>>, Unfinished>;
+
+/// An attempt that was made.
+#[derive(Debug)]
+pub(super) struct Attempted {
+    pub(super) ending: Ending,
+    pub(super) findings: Findings,
+}
+
+impl<S: Store> Shared<S> {
+    /// Runs a handler on the connection of a transaction.
+    pub(super) async fn attempt_in(&self, command: &Command<S>, conn: &mut S::Conn) -> (Attempted, Verdict) {
+        let ctx = self.context(command);
+        let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
+        let index = command.step_index();
+        let step = command.step();
+        let input = command.saga.input_of(index);
+        let handler = async {
+            match (&step.run, &step.undo) {
+                (_, Some((StepUndo::Transaction(undo), _))) if command.is_undo() => {
+                    let output = command.saga.outputs.get(step.name).map(|output| &**output);
+                    undo(conn, args, input, output).await.map(|()| None).map_err(Unfinished::Failed)
+                }
+                (StepRun::Transaction(run), _) if !command.is_undo() => run(conn, args, input).await.map(Some),
+                _ => Err(no_handler()),
+            }
+        };
+        self.finish_attempt(command, &ctx, inside_step(handler)).await
+    }
+
+    /// Runs a handler that calls the outside world.
+    pub(super) async fn attempt_outside(&self, command: &Command<S>) -> Attempted {
+        let ctx = self.context(command);
+        let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
+        let step = command.step();
+        let input = command.saga.input_of(command.step_index());
+        let handler = async {
+            match (&step.run, &step.undo) {
+                (_, Some((StepUndo::External(undo), _))) if command.is_undo() => {
+                    let output = command.saga.outputs.get(step.name).map(|output| &**output);
+                    undo(args, input, output).await.map(|()| None).map_err(Unfinished::Failed)
+                }
+                (StepRun::External(run), _) if !command.is_undo() => run(args, input).await.map(Some),
+                _ => Err(no_handler()),
+            }
+        };
+        self.finish_attempt(command, &ctx, handler).await.0
+    }
+
+    /// What comes after an attempt of this command.
+    pub(super) fn after(&self, command: &Command<S>, attempted: &Attempted) -> Next {
+        let step = command.step_index();
+        let attempt = Attempt {
+            step,
+            undo: command.is_undo(),
+            effect: command.effect(),
+            side: command.saga.definition.shape.side(step),
+            policy: &command.options().retry,
+            attempts: attempted.findings.attempts,
+            maybe: command.maybe,
+            retrying_for: command.retrying_for,
+            random: self.env.random(),
+        };
+        after_attempt(&attempt, attempted.ending.clone())
+    }
+
+    async fn finish_attempt(
+        &self,
+        command: &Command<S>,
+        ctx: &StepContext,
+        handler: impl Future<Output = Output>,
+    ) -> (Attempted, Verdict) {
+        let limit = command.options().timeout;
+        let began = self.env.now();
+        let ended = timeout(&*self.env, limit, caught(handler)).await;
+        let mut findings = Findings {
+            attempts: command.attempt_number(),
+            took: self.env.now().saturating_sub(began),
+            ..Findings::default()
+        };
+        let (ending, verdict) = match ended {
+            Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
+            Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), Verdict::RollBack),
+            Ok(Ok(Err(unfinished))) => (ending_of(unfinished), Verdict::RollBack),
+            Ok(Ok(Ok(output))) => match self.check_effects(output, ctx, &mut findings) {
+                Ok(()) => (Ending::Done, Verdict::Keep),
+                Err(message) => (Ending::Unstorable { message }, Verdict::RollBack),
+            },
+        };
+        trace(command, &ending, findings.attempts);
+        (Attempted { ending, findings }, verdict)
+    }
+
+    fn check_effects(&self, output: Option<Vec<u8>>, ctx: &StepContext, found: &mut Findings) -> Result<(), String> {
+        found.output = output
+            .map(|output| {
+                self.check_length(output).map_err(|problem| format!("its output cannot be stored: {problem}"))
+            })
+            .transpose()?;
+        found.emitted = ctx.take_emitted();
+        let (count, max) = (found.emitted.len(), self.settings.messages_max);
+        if count > max {
+            return Err(format!("it emitted {count} messages; `messages_max` allows {max}"));
+        }
+        for event in &found.emitted {
+            let (bytes, max) = (event.payload.len(), self.settings.payload_bytes_max);
+            if bytes > max {
+                return Err(format!("its event `{}` has {bytes} bytes; `payload_bytes_max` allows {max}", event.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn context(&self, command: &Command<S>) -> StepContext {
+        let saga = &command.saga;
+        let outside = |step: &StepId| outside_key(self.settings.namespace.as_ref(), &saga.tenant, &saga.key, step);
+        let until = self.env.now() + command.options().timeout;
+        let env = Arc::clone(&self.env);
+        StepContext::new(ContextParts {
+            key: outside(&command.step_id()),
+            do_key: command.is_undo().then(|| outside(&StepId::doing(command.step().name))),
+            saga_key: saga.key.to_string(),
+            attempt: command.attempt_number(),
+            fence: command.work.epoch,
+            time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
+            cancel: self.stopping.clone(),
+            failure: failure_of(command),
+        })
+    }
+}
+
+/// Why the saga compensates, for a compensation.
+fn failure_of<S: Store>(command: &Command<S>) -> Option<FailedStep> {
+    let failure = command.saga.state.failure.as_ref().filter(|_| command.is_undo())?;
+    let step = command.saga.step(failure.step).name.to_owned();
+    Some(FailedStep { step, message: failure.reason.message().to_owned() })
+}
+
+/// Polls a future, and catches a panic in it.
+async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic_message(&*panic).to_owned())),
+    })
+    .await
+}
+
+fn ending_of(unfinished: Unfinished) -> Ending {
+    let error = match unfinished {
+        Unfinished::Unstorable(message) => return Ending::Unstorable { message },
+        Unfinished::Failed(error) => error,
+    };
+    match error.kind() {
+        StepErrorKind::Transient => erred(error.to_string()),
+        StepErrorKind::NotSent => Ending::Erred { message: error.to_string(), not_sent: true },
+        StepErrorKind::Stuck => Ending::Undecodable { message: error.to_string() },
+        StepErrorKind::Rejected => match error.into_rejection() {
+            Ok(reason) => Ending::Rejected(reason),
+            Err(error) => erred(error.to_string()),
+        },
+    }
+}
+
+pub(super) fn erred(message: impl Into<String>) -> Ending {
+    Ending::Erred { message: message.into(), not_sent: false }
+}
+
+fn no_handler() -> Unfinished {
+    Unfinished::Failed(StepError::stuck("the registered definition has no function for it"))
+}
+
+fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u32) {
+    let (key, step, member) = (&command.saga.key, command.step_id(), command.saga.tenant.as_str());
+    match ending {
+        Ending::Done => tracing::debug!(tenant = member, %key, %step, attempt, "done"),
+        Ending::Rejected(reason) => tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected"),
+        Ending::Erred { message, .. } => {
+            tracing::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
+        }
+        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+            tracing::warn!(tenant = member, %key, %step, attempt, error = message, "cannot go on");
+        }
+    }
+}
+
+impl<S: Store> Command<S> {
+    /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
+    pub(super) fn attempt_number(&self) -> u32 {
+        if self.suspect { self.attempts.max(1) } else { self.attempts + 1 }
+    }
+
+    pub(super) fn time_limit(&self) -> Duration {
+        self.options().timeout
+    }
+}

@@ -1,0 +1,149 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::BuildError;
+use super::runtime::Runtime;
+use super::settings::Settings;
+use super::shared::{Parts, Shared};
+use crate::env::{Environment, TokioEnvironment};
+use crate::memory::MemoryTransport;
+use crate::saga::{Definition, Saga};
+use crate::step::States;
+use crate::store::{DefinitionId, Durability, Store};
+use crate::transport::Transport;
+
+/// A runtime that is being put together.
+pub struct RuntimeBuilder<S: Store> {
+    store: Arc<S>,
+    transport: Option<Arc<dyn Transport>>,
+    env: Option<Arc<dyn Environment>>,
+    settings: Settings,
+    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    states: States,
+    problems: Vec<String>,
+}
+
+impl<S: Store> RuntimeBuilder<S> {
+    pub(super) fn new(store: Arc<S>) -> Self {
+        Self {
+            store,
+            transport: None,
+            env: None,
+            settings: Settings::default(),
+            definitions: BTreeMap::new(),
+            states: States::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Registers a definition. Several versions of one saga may be registered side by side.
+    #[must_use]
+    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+        let definition = saga.definition();
+        if let Some(other) = self.definitions.insert(definition.id.clone(), Arc::clone(definition))
+            && other.digest != definition.digest
+        {
+            self.problems.push(format!(
+                "{} is registered twice with different steps; give one of them another version",
+                definition.id
+            ));
+        }
+        self
+    }
+
+    /// Gives the steps a value that they take as `State<T>`.
+    #[must_use]
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        if self.states.insert(value).is_some() {
+            let name = std::any::type_name::<T>();
+            self.problems
+                .push(format!("two states of type `{name}` were given; wrap one of them in a type of its own"));
+        }
+        self
+    }
+
+    /// Sets what carries events to others; in process where it is not set.
+    #[must_use]
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// Changes the limits and times.
+    #[must_use]
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Sets where time, tasks and randomness come from; the tokio runtime of the caller where it is not set.
+    #[must_use]
+    pub fn environment(mut self, env: Arc<dyn Environment>) -> Self {
+        self.env = Some(env);
+        self
+    }
+
+    /// Starts the runtime: it goes on with what is unfinished, and takes new sagas.
+    ///
+    /// # Errors
+    /// Every problem of the settings, the definitions and the states at once; or the store's error.
+    ///
+    /// # Cancel safety
+    /// When dropped, nothing runs. The store may remember a member that never did anything.
+    pub async fn start(mut self) -> Result<Runtime<S>, BuildError> {
+        let capabilities = self.store.capabilities();
+        self.problems.extend(self.settings.problems(&capabilities));
+        self.check_states();
+        if !self.problems.is_empty() {
+            return Err(BuildError::Invalid(self.problems));
+        }
+        match &capabilities.durability {
+            Durability::Full => {}
+            Durability::Process(setting) => {
+                tracing::warn!(store = capabilities.name, setting, "a commit survives the process, not the machine");
+            }
+            Durability::None => tracing::warn!(store = capabilities.name, "nothing survives this process"),
+        }
+        let env = match self.env {
+            Some(env) => env,
+            None => Arc::new(TokioEnvironment::current()?),
+        };
+        let incarnation = self.store.join(self.settings.member_ttl).await?;
+        let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
+        let shared = Arc::new(Shared::new(Parts {
+            store: self.store,
+            transport,
+            env,
+            settings: self.settings,
+            definitions: self.definitions,
+            states: self.states,
+            member: incarnation.member,
+        }));
+        Ok(Runtime::run(shared))
+    }
+
+    fn check_states(&mut self) {
+        for definition in self.definitions.values() {
+            for step in &definition.steps {
+                let missing = step.needs.states.iter().filter(|needed| !self.states.contains(needed.type_id));
+                self.problems.extend(missing.map(|needed| {
+                    format!(
+                        "the step `{}` of {} takes `State<{}>`, which was not given; add `.state(..)` with a value of \
+                         that type",
+                        step.name, definition.id, needed.type_name
+                    )
+                }));
+            }
+        }
+    }
+}
+
+impl<S: Store> fmt::Debug for RuntimeBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("settings", &self.settings)
+            .field("definitions", &self.definitions.keys())
+            .finish_non_exhaustive()
+    }
+}

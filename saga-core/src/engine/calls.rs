@@ -1,0 +1,211 @@
+//! Workers for the steps that call the outside world, and the recording of what came of them.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::attempt::{Attempted, erred};
+use super::command::{Command, InFlight};
+use super::decide::{Findings, HandOn};
+use super::shared::Shared;
+use super::transactions::{pause_after, refs};
+use crate::machine::{Ending, Event, Next};
+use crate::store::{Applied, Changes, Miss, RetryClass, Store, WorkRef};
+
+impl<S: Store> Shared<S> {
+    /// Makes calls until the queue is closed.
+    pub(super) async fn serve_calls(self: Arc<Self>) {
+        let lines = Arc::new(Semaphore::new(self.settings.calls));
+        while let Ok(line) = Arc::clone(&lines).acquire_owned().await {
+            let take_one = |lane: &mut std::collections::VecDeque<_>, taken: &mut Vec<_>| {
+                if taken.is_empty() {
+                    taken.extend(lane.pop_front());
+                }
+            };
+            let Some(commands) = self.calls.next(take_one).await else { return };
+            let under_way = self.tasks.enter();
+            let shared = Arc::clone(&self);
+            self.spawn(Box::pin(async move {
+                for command in commands {
+                    shared.run_call(command).await;
+                }
+                drop((line, under_way));
+            }));
+        }
+    }
+
+    /// Makes one call and records what came of it.
+    pub(super) async fn run_call(self: &Arc<Self>, command: Command<S>) {
+        let Some(command) = self.hold(vec![command]).await.pop() else { return };
+        let Some(next_id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
+        let attempted = match &command.late {
+            // An older owner has the answer already.
+            Some(output) => late_success(&command, output.clone()),
+            None => self.attempt_outside(&command).await,
+        };
+        let next = self.after(&command, &attempted);
+        self.statistics.count(&command, &attempted.ending);
+        self.settle(command, attempted, next, next_id).await;
+    }
+
+    /// Records what came of an attempt. It is recorded again as often as that takes; the call is not made again.
+    pub(super) async fn settle(
+        self: &Arc<Self>,
+        mut command: Command<S>,
+        mut attempted: Attempted,
+        mut next: Next,
+        next_id: i64,
+    ) {
+        let hand_on = HandOn { id: next_id, has_place: command.place.is_some() };
+        let mut in_doubt = Vec::new();
+        let mut failures = 0;
+        loop {
+            let mut prepared = self.prepare(&command, &next, &attempted.findings, hand_on);
+            let changes = std::mem::take(&mut prepared.changes);
+            let successor = prepared.successor.as_ref().map(|successor| successor.work);
+            match self.recorder.record(changes).await {
+                Ok(Ok(())) => return self.after_commit(prepared, command.place.take()),
+                Ok(Err(Miss::Saga(row))) => {
+                    if let Err(problem) = command.saga.refresh(&row) {
+                        return self.block_unreadable(&row, &problem, Some(command.work)).await;
+                    }
+                }
+                Ok(Err(Miss::Late { output, .. })) => {
+                    attempted = late_success(&command, output);
+                    next = self.after(&command, &attempted);
+                }
+                Ok(Err(Miss::Work(_) | Miss::Record(_))) => {
+                    // Either it was this very change that was recorded, in a commit that did not answer, or somebody
+                    // else has the command.
+                    self.give_back(&in_doubt).await;
+                    return self.lost(command, attempted).await;
+                }
+                Err(error) => {
+                    if error.class == RetryClass::Unknown {
+                        in_doubt.extend(successor);
+                    }
+                    if self.has_stopped() {
+                        return;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                    failures += 1;
+                }
+            }
+        }
+    }
+
+    /// The command was lost to another owner. Its decision is void; a success is a fact and is kept.
+    async fn lost(self: &Arc<Self>, command: Command<S>, attempted: Attempted) {
+        let is_call = command.effect() == crate::machine::Effect::External;
+        let (Ending::Done, true, false) = (&attempted.ending, is_call, command.is_undo()) else { return };
+        let output = attempted.findings.output.clone().unwrap_or_default();
+        for failures in 0.. {
+            match self.store.note_late(command.work.id, &output).await {
+                Ok(true) => return,
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "a late success could not be noted; trying again");
+                    if self.has_stopped() {
+                        return;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        self.correct(command.saga, command.order, attempted.findings).await;
+    }
+
+    /// Brings a success to a saga that was decided without it.
+    async fn correct(self: &Arc<Self>, mut saga: InFlight<S>, order: crate::machine::Command, findings: Findings) {
+        let (crate::machine::Command::Do { step } | crate::machine::Command::Undo { step, .. }) = order;
+        let mut failures = 0;
+        while !self.has_stopped() {
+            match self.correct_once(&mut saga, step, &findings).await {
+                Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
+                Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
+                Err(error) => {
+                    tracing::warn!(error, key = %saga.key, "a late success could not be recorded; trying again");
+                    self.env.sleep(pause_after(failures)).await;
+                    failures += 1;
+                }
+            }
+        }
+    }
+
+    async fn correct_once(
+        self: &Arc<Self>,
+        saga: &mut InFlight<S>,
+        step: usize,
+        findings: &Findings,
+    ) -> Result<Applied, String> {
+        let row = self.store.saga(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
+        let Some(row) = row else { return Ok(Ok(())) };
+        let records = self.store.records_of(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
+        *saga = InFlight::of_row(&row, records, &saga.definition)?;
+        let mut ids = self.take_ids(1).await.ok_or("no ids")?;
+        let hand_on = HandOn { id: ids.next().ok_or("no ids")?, has_place: false };
+        let before = saga.state.clone();
+        let Ok(mut prepared) = self.advance(saga, Event::Late { step }, findings, hand_on) else { return Ok(Ok(())) };
+        if saga.state == before {
+            return Ok(Ok(()));
+        }
+        let changes = std::mem::take(&mut prepared.changes);
+        let applied = self.recorder.record(changes).await.map_err(|error| error.to_string())?;
+        if applied.is_ok() {
+            self.after_commit(prepared, None);
+        }
+        Ok(applied)
+    }
+
+    /// Gives rows back, and tries as long as the runtime runs: what is not given back waits for the end of its lease.
+    pub(super) async fn give_back(&self, rows: &[WorkRef]) {
+        if rows.is_empty() {
+            return;
+        }
+        for failures in 0.. {
+            match self.store.give_back(rows).await {
+                Ok(_) => return self.announce_work(std::time::Duration::ZERO),
+                Err(error) => {
+                    tracing::warn!(%error, count = rows.len(), "commands could not be given back; trying again");
+                    if self.has_stopped() {
+                        return;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+    }
+
+    /// Gives back what waited in a queue when it was closed.
+    pub(super) async fn give_back_all(&self, commands: Vec<Command<S>>) {
+        self.give_back(&refs(&commands)).await;
+    }
+
+    /// Changes that an operator or a claim decided on, with what follows.
+    pub(super) async fn apply_prepared(
+        self: &Arc<Self>,
+        mut prepared: super::decide::Prepared<S>,
+    ) -> Result<Applied, super::recorder::RecordError> {
+        let changes: Changes = std::mem::take(&mut prepared.changes);
+        let applied = self.recorder.record(changes).await?;
+        if applied.is_ok() {
+            self.after_commit(prepared, None);
+        }
+        Ok(applied)
+    }
+}
+
+fn late_success<S: Store>(command: &Command<S>, output: Vec<u8>) -> Attempted {
+    Attempted {
+        ending: Ending::Done,
+        findings: Findings { output: Some(output), attempts: command.attempt_number(), ..Findings::default() },
+    }
+}
+
+/// What a command that vanished with its owner as often as it may be tried ended with.
+pub(super) fn vanished<S: Store>(command: &Command<S>) -> Attempted {
+    Attempted {
+        ending: erred("its process ended during each of its attempts"),
+        findings: Findings { attempts: command.attempts, ..Findings::default() },
+    }
+}

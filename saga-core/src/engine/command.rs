@@ -1,0 +1,221 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::key::{Key, StepId, Tenant};
+use crate::machine::{self, Effect, SagaState};
+use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
+use crate::step::{Outputs, StepOptions};
+use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
+
+/// A saga as this process holds it while one of its commands is under way.
+pub(super) struct InFlight<S: Store> {
+    pub(super) id: SagaId,
+    pub(super) tenant: Tenant,
+    pub(super) key: Key,
+    pub(super) definition: Arc<Definition<S>>,
+    pub(super) version: u64,
+    pub(super) state: SagaState,
+    pub(super) input: Arc<[u8]>,
+    pub(super) outputs: Outputs,
+    /// The inputs that mappings gave, by the step's index.
+    pub(super) inputs: Vec<(usize, Arc<[u8]>)>,
+}
+
+/// A command that this process has leased.
+pub(super) struct Command<S: Store> {
+    pub(super) saga: InFlight<S>,
+    pub(super) work: WorkRef,
+    pub(super) order: machine::Command,
+    /// Attempts that are written down.
+    pub(super) attempts: u32,
+    pub(super) maybe: bool,
+    pub(super) suspect: bool,
+    pub(super) retrying_for: Duration,
+    pub(super) late: Option<Vec<u8>>,
+    /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
+    pub(super) lease_until: Duration,
+    /// The place in memory that the command fills. Its successor inherits it.
+    pub(super) place: Option<OwnedSemaphorePermit>,
+}
+
+impl<S: Store> InFlight<S> {
+    /// The saga as the store has it.
+    pub(super) fn of_row(
+        row: &SagaRow,
+        records: Vec<StepRecord>,
+        definition: &Arc<Definition<S>>,
+    ) -> Result<Self, String> {
+        if row.digest != definition.digest {
+            return Err(format!("the steps of {} are others than when it was started", definition.id));
+        }
+        let mut saga = Self {
+            id: row.id,
+            tenant: row.tenant.clone(),
+            key: row.key.clone(),
+            definition: Arc::clone(definition),
+            version: row.version,
+            state: SagaState::decode(&row.state, definition.steps.len())?,
+            input: row.input.clone().into(),
+            outputs: Outputs::new(),
+            inputs: Vec::new(),
+        };
+        for record in records {
+            saga.remember(record);
+        }
+        Ok(saga)
+    }
+
+    /// What the machine decides on after somebody else moved the saga.
+    pub(super) fn refresh(&mut self, row: &SagaRow) -> Result<(), String> {
+        self.state = SagaState::decode(&row.state, self.definition.steps.len())?;
+        self.version = row.version;
+        Ok(())
+    }
+
+    pub(super) fn step(&self, index: usize) -> &StepDefinition<S> {
+        &self.definition.steps[index]
+    }
+
+    /// The step's encoded input: what its mapping gave, or the saga's.
+    pub(super) fn input_of(&self, step: usize) -> &Arc<[u8]> {
+        self.mapped_input_of(step).unwrap_or(&self.input)
+    }
+
+    pub(super) fn mapped_input_of(&self, step: usize) -> Option<&Arc<[u8]>> {
+        self.inputs.iter().find(|(index, _)| *index == step).map(|(_, input)| input)
+    }
+
+    pub(super) fn set_input(&mut self, step: usize, input: Arc<[u8]>) {
+        self.inputs.retain(|(index, _)| *index != step);
+        self.inputs.push((step, input));
+    }
+
+    fn remember(&mut self, record: StepRecord) {
+        let undone = record.step.undo_round().is_some();
+        let Some(step) = self.definition.shape.position(record.step.step()).filter(|_| !undone) else { return };
+        if let Some(input) = record.input {
+            self.set_input(step, input.into());
+        }
+        let has_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
+        if let Some(output) = record.output.filter(|_| has_output) {
+            self.outputs.insert(self.definition.steps[step].name, output.into());
+        }
+    }
+}
+
+impl<S: Store> Clone for InFlight<S> {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id,
+            tenant: self.tenant.clone(),
+            key: self.key.clone(),
+            definition: Arc::clone(&self.definition),
+            version: self.version,
+            state: self.state.clone(),
+            input: Arc::clone(&self.input),
+            outputs: self.outputs.clone(),
+            inputs: self.inputs.clone(),
+        }
+    }
+}
+
+impl<S: Store> Command<S> {
+    /// The command that a claimed row asks for.
+    pub(super) fn of_claim(
+        claimed: ClaimedWork,
+        mut saga: InFlight<S>,
+        lease_until: Duration,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Result<Self, String> {
+        let name = claimed.step.step();
+        let step =
+            saga.definition.shape.position(name).ok_or_else(|| format!("its definition has no step `{name}`"))?;
+        let order = match claimed.kind {
+            WorkKind::Do => machine::Command::Do { step },
+            WorkKind::Undo => machine::Command::Undo {
+                step,
+                round: claimed.step.undo_round().unwrap_or(1),
+                known: !saga.state.steps[step].maybe,
+            },
+        };
+        if let Some(payload) = claimed.payload {
+            saga.set_input(step, payload.into());
+        }
+        let is_external = effect_of(&saga.definition, order) == Effect::External;
+        Ok(Self {
+            work: claimed.work,
+            order,
+            attempts: claimed.attempts,
+            // The owner that vanished may have made the call.
+            maybe: claimed.maybe || (claimed.suspect && is_external),
+            suspect: claimed.suspect,
+            retrying_for: claimed.retrying_for.unwrap_or_default(),
+            late: claimed.late,
+            lease_until,
+            place,
+            saga,
+        })
+    }
+
+    pub(super) fn step_index(&self) -> usize {
+        match self.order {
+            machine::Command::Do { step } | machine::Command::Undo { step, .. } => step,
+        }
+    }
+
+    pub(super) fn step(&self) -> &StepDefinition<S> {
+        self.saga.step(self.step_index())
+    }
+
+    pub(super) fn is_undo(&self) -> bool {
+        matches!(self.order, machine::Command::Undo { .. })
+    }
+
+    pub(super) fn step_id(&self) -> StepId {
+        step_id(&self.saga.definition, self.order)
+    }
+
+    /// The options of what is called: the step's, or its compensation's.
+    pub(super) fn options(&self) -> &StepOptions {
+        let step = self.step();
+        match &step.undo {
+            Some((_, options)) if self.is_undo() => options,
+            _ => &step.options,
+        }
+    }
+
+    /// Where the effect of what is called lies.
+    pub(super) fn effect(&self) -> Effect {
+        effect_of(&self.saga.definition, self.order)
+    }
+
+    pub(super) fn claim(&self) -> Claim {
+        Claim {
+            work: self.work,
+            saga: self.saga.id,
+            tenant: self.saga.tenant.clone(),
+            key: self.saga.key.clone(),
+            step: self.step_id(),
+            kind: if self.is_undo() { WorkKind::Undo } else { WorkKind::Do },
+        }
+    }
+}
+
+pub(super) fn step_id<S: Store>(definition: &Definition<S>, order: machine::Command) -> StepId {
+    match order {
+        machine::Command::Do { step } => StepId::doing(definition.steps[step].name),
+        machine::Command::Undo { step, round, .. } => StepId::undoing(definition.steps[step].name, round),
+    }
+}
+
+pub(super) fn effect_of<S: Store>(definition: &Definition<S>, order: machine::Command) -> Effect {
+    let is_transaction = match order {
+        machine::Command::Do { step } => matches!(definition.steps[step].run, StepRun::Transaction(_)),
+        machine::Command::Undo { step, .. } => {
+            matches!(definition.steps[step].undo, Some((StepUndo::Transaction(_), _)))
+        }
+    };
+    if is_transaction { Effect::Transactional } else { Effect::External }
+}

@@ -1,0 +1,359 @@
+//! From a decision of the machine to what is written, and to the command that is handed on.
+
+use std::time::Duration;
+
+use super::command::{Command, InFlight, effect_of, step_id};
+use super::outcome::{Outcome, outcome_of};
+use super::shared::Shared;
+use crate::machine::{self, Decision, Event, Next, Refused};
+use crate::step::{Emitted, Rejection};
+use crate::store::{
+    Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MessageId, NewMessage, NewRecord, NewWork,
+    Postponed, RecordedOutcome, RevisedRecord, SagaId, Store, WorkId, WorkKind, WorkRef, lane_of,
+};
+
+/// How many failed attempts of one command are kept one by one; of later ones only the last is known.
+const FAILED_ATTEMPTS_KEPT: u32 = 100;
+
+/// What is known of an attempt besides how it ended.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Findings {
+    pub(super) output: Option<Vec<u8>>,
+    pub(super) emitted: Vec<Emitted>,
+    /// How many attempts were made, with this one.
+    pub(super) attempts: u32,
+    /// How long ago the last attempt began.
+    pub(super) took: Duration,
+}
+
+/// Where the next command goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HandOn {
+    /// The id for the next command's row.
+    pub(super) id: i64,
+    /// Whether there is a place for it in this process.
+    pub(super) has_place: bool,
+}
+
+/// What is to be written, and what follows when it is committed.
+pub(super) struct Prepared<S: Store> {
+    pub(super) changes: Changes,
+    /// The next command, leased to this process.
+    pub(super) successor: Option<Command<S>>,
+    /// After how long a command falls due that nobody has yet.
+    pub(super) left_free: Option<Duration>,
+    /// The saga moved; it has this outcome now, if it has one.
+    pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
+    pub(super) has_messages: bool,
+}
+
+impl<S: Store> Shared<S> {
+    /// What follows from an attempt of this command.
+    pub(super) fn prepare(
+        &self,
+        command: &Command<S>,
+        next: &Next,
+        findings: &Findings,
+        hand_on: HandOn,
+    ) -> Prepared<S> {
+        match next {
+            Next::Again { delay, maybe, message } => postpone(command, *delay, *maybe, message, findings.attempts),
+            Next::Settled(event) => {
+                let mut saga = command.saga.clone();
+                let prepared = self.advance(&mut saga, event.clone(), findings, hand_on);
+                // Only an operator's action is refused, and no attempt ends with one.
+                let mut prepared = prepared.unwrap_or_else(|_| Prepared::nothing());
+                let condition = match event {
+                    Event::Done { .. } | Event::Undone { .. } => Condition::Held,
+                    _ => Condition::NotLate,
+                };
+                prepared.changes.finished.push((command.work, condition));
+                prepared
+            }
+        }
+    }
+
+    /// Moves a saga, and says what is to be written for it.
+    pub(super) fn advance(
+        &self,
+        saga: &mut InFlight<S>,
+        event: Event,
+        findings: &Findings,
+        hand_on: HandOn,
+    ) -> Result<Prepared<S>, Refused> {
+        let expected = saga.version;
+        let error = reason_of(&event);
+        let definition = std::sync::Arc::clone(&saga.definition);
+        let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
+        let mut changes = Changes::default();
+        note_record(saga, &decision, findings, error, &mut changes);
+        note_revision(saga, &decision, findings, &mut changes);
+        self.emit(saga, &decision, &findings.emitted, &mut changes);
+        self.map_inputs(saga, &mut decision);
+        let mut prepared = Prepared { changes, ..Prepared::nothing() };
+        for order in std::mem::take(&mut decision.commands) {
+            self.give_out(saga, order, findings, hand_on, &mut prepared);
+        }
+        if decision.became_stuck {
+            keep_input(saga);
+            prepared.changes.history.extend(stuck_entry(saga));
+        }
+        prepared.changes.saga =
+            Some(Advance { id: saga.id, expected, status: saga.state.status(), state: saga.state.encode() });
+        saga.version = expected + 1;
+        prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
+        prepared.has_messages = !prepared.changes.messages.is_empty();
+        if let Some(successor) = &mut prepared.successor {
+            successor.saga = saga.clone();
+        }
+        Ok(prepared)
+    }
+
+    /// Computes the inputs of the steps that begin. A mapping that fails concerns this saga only: it needs a person.
+    fn map_inputs(&self, saga: &mut InFlight<S>, decision: &mut Decision) {
+        let definition = std::sync::Arc::clone(&saga.definition);
+        decision.commands.retain(|&order| {
+            let machine::Command::Do { step } = order else { return true };
+            if saga.mapped_input_of(step).is_some() {
+                // It is tried again, with what was computed the first time.
+                return true;
+            }
+            let Some(mapping) = &definition.steps[step].input else { return true };
+            let input = mapping.apply(&saga.input, &saga.outputs).and_then(|input| self.check_length(input));
+            match input {
+                Ok(input) => {
+                    saga.set_input(step, input.into());
+                    true
+                }
+                Err(problem) => {
+                    let reason = format!("its input cannot be made: {problem}");
+                    let blocked = machine::apply(&definition.shape, &mut saga.state, Event::Blocked { step, reason });
+                    decision.became_stuck |= blocked.is_ok_and(|blocked| blocked.became_stuck);
+                    false
+                }
+            }
+        });
+    }
+
+    /// Whether bytes are short enough to be stored.
+    pub(super) fn check_length(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        let max = self.settings.payload_bytes_max;
+        if bytes.len() <= max {
+            Ok(bytes)
+        } else {
+            Err(format!(
+                "it has {} bytes; `payload_bytes_max` allows {max}, so store it elsewhere and return a reference",
+                bytes.len()
+            ))
+        }
+    }
+
+    fn give_out(
+        &self,
+        saga: &InFlight<S>,
+        order: machine::Command,
+        findings: &Findings,
+        hand_on: HandOn,
+        prepared: &mut Prepared<S>,
+    ) {
+        let (kind, step) = match order {
+            machine::Command::Do { step } => (WorkKind::Do, step),
+            machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
+        };
+        let due_in = settle_time_left(saga, order, findings);
+        let lease = (hand_on.has_place && due_in.is_zero() && prepared.successor.is_none())
+            .then(|| self.member())
+            .flatten()
+            .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
+        prepared.changes.commands.push(NewWork {
+            id: WorkId(hand_on.id),
+            saga: saga.id,
+            tenant: saga.tenant.clone(),
+            key: saga.key.clone(),
+            kind,
+            step: step_id(&saga.definition, order),
+            definition: saga.definition.id.clone(),
+            payload: saga.mapped_input_of(step).filter(|_| kind == WorkKind::Do).map(|input| input.to_vec()),
+            due_in,
+            lease,
+        });
+        if lease.is_none() {
+            prepared.left_free = Some(due_in);
+            return;
+        }
+        prepared.successor = Some(Command {
+            saga: saga.clone(),
+            work: WorkRef { id: WorkId(hand_on.id), epoch: 1 },
+            order,
+            attempts: 0,
+            maybe: false,
+            suspect: false,
+            retrying_for: Duration::ZERO,
+            late: None,
+            lease_until: self.env.now() + self.settings.lease_ttl,
+            place: None,
+        });
+    }
+
+    fn emit(&self, saga: &mut InFlight<S>, decision: &Decision, emitted: &[Emitted], changes: &mut Changes) {
+        // What a step emits leaves with a recorded success only.
+        if !decision.record.is_some_and(|record| record.outcome == RecordedOutcome::Done) {
+            return;
+        }
+        for event in emitted {
+            saga.state.messages += 1;
+            changes.messages.push(NewMessage {
+                id: MessageId(self.random_uuid()),
+                tenant: saga.tenant.clone(),
+                aggregate_type: saga.definition.id.name.to_string(),
+                aggregate_id: saga.key.to_string(),
+                event_type: event.name.to_owned(),
+                payload: event.payload.clone(),
+                position: saga.state.messages,
+                lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
+            });
+        }
+    }
+}
+
+impl<S: Store> Prepared<S> {
+    fn nothing() -> Self {
+        Self { changes: Changes::default(), successor: None, left_free: None, outcome: None, has_messages: false }
+    }
+}
+
+fn postpone<S: Store>(
+    command: &Command<S>,
+    due_in: Duration,
+    maybe: bool,
+    message: &str,
+    attempts: u32,
+) -> Prepared<S> {
+    let mut prepared = Prepared::nothing();
+    if attempts <= FAILED_ATTEMPTS_KEPT {
+        prepared.changes.history.push(HistoryEntry {
+            saga: command.saga.id,
+            step: Some(command.step_id()),
+            kind: HistoryKind::AttemptFailed,
+            attempt: attempts,
+            detail: message.to_owned(),
+        });
+    }
+    prepared.changes.postponed.push(Postponed {
+        work: command.work,
+        due_in,
+        attempts,
+        maybe,
+        error: Some(message.to_owned()),
+    });
+    prepared.left_free = Some(due_in);
+    prepared
+}
+
+/// A compensation that does not know whether there is anything to undo waits until a call that is still on its way
+/// must have landed: twice the step's time limit after the last call began.
+fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
+    match order {
+        machine::Command::Undo { step, known: false, .. }
+            if effect_of(&saga.definition, machine::Command::Do { step }) == machine::Effect::External =>
+        {
+            (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
+        }
+        _ => Duration::ZERO,
+    }
+}
+
+fn note_record<S: Store>(
+    saga: &mut InFlight<S>,
+    decision: &Decision,
+    findings: &Findings,
+    error: Option<Rejection>,
+    changes: &mut Changes,
+) {
+    let Some(record) = decision.record else { return };
+    let order = match record.undo_round {
+        None => machine::Command::Do { step: record.step },
+        Some(round) => machine::Command::Undo { step: record.step, round, known: true },
+    };
+    let output = findings.output.clone().filter(|_| record.undo_round.is_none());
+    if let Some(output) = &output {
+        saga.outputs.insert(saga.definition.steps[record.step].name, output.clone().into());
+    }
+    changes.records.push(NewRecord {
+        saga: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step: step_id(&saga.definition, order),
+        outcome: record.outcome,
+        output,
+        // A message and JSON text always encode.
+        error: error.and_then(|reason| serde_json::to_vec(&reason).ok()),
+        input: match record.undo_round {
+            None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
+            Some(_) => None,
+        },
+        position: record.position,
+        attempts: findings.attempts,
+        took: findings.took,
+    });
+}
+
+fn note_revision<S: Store>(saga: &mut InFlight<S>, decision: &Decision, findings: &Findings, changes: &mut Changes) {
+    let Some(revision) = decision.revision else { return };
+    let name = saga.definition.steps[revision.step].name;
+    let step = step_id(&saga.definition, machine::Command::Do { step: revision.step });
+    if let Some(output) = &findings.output {
+        saga.outputs.insert(name, output.clone().into());
+    }
+    changes.history.push(HistoryEntry {
+        saga: saga.id,
+        step: Some(step.clone()),
+        kind: HistoryKind::Late,
+        attempt: findings.attempts,
+        detail: format!("it was {} when an older owner reported its success", revision.expected.as_str()),
+    });
+    changes.revised.push(RevisedRecord {
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step,
+        expected: revision.expected,
+        outcome: revision.outcome,
+        output: findings.output.clone(),
+    });
+}
+
+fn reason_of(event: &Event) -> Option<Rejection> {
+    match event {
+        Event::Rejected { failure, .. } | Event::Failed { failure, .. } | Event::Unknown { failure, .. } => {
+            Some(failure.reason.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The command is gone while a person decides, and what its mapping gave is never computed again.
+fn keep_input<S: Store>(saga: &mut InFlight<S>) {
+    let Some(stuck) = saga.state.stuck.as_ref().filter(|stuck| !stuck.undo) else { return };
+    let input = saga.mapped_input_of(stuck.step).and_then(|input| String::from_utf8(input.to_vec()).ok());
+    if let Some(stuck) = &mut saga.state.stuck {
+        stuck.input = input;
+    }
+}
+
+fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> {
+    let stuck = saga.state.stuck.as_ref()?;
+    let order = if stuck.undo {
+        let round = saga.state.steps[stuck.step].undo_round;
+        machine::Command::Undo { step: stuck.step, round, known: true }
+    } else {
+        machine::Command::Do { step: stuck.step }
+    };
+    tracing::warn!(saga = %saga.key, step = saga.step(stuck.step).name, reason = stuck.reason, "the saga is stuck");
+    Some(HistoryEntry {
+        saga: saga.id,
+        step: Some(step_id(&saga.definition, order)),
+        kind: HistoryKind::Stuck,
+        attempt: 0,
+        detail: stuck.reason.clone(),
+    })
+}

@@ -1,0 +1,85 @@
+//! What happens when a commit is known to have happened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::command::Command;
+use super::decide::Prepared;
+use super::shared::Shared;
+use super::transactions::pause_after;
+use crate::machine::Effect;
+use crate::store::Store;
+
+impl<S: Store> Shared<S> {
+    /// Hands the next command on, tells who waits, and wakes who sends.
+    pub(super) fn after_commit(self: &Arc<Self>, prepared: Prepared<S>, place: Option<OwnedSemaphorePermit>) {
+        if prepared.has_messages {
+            self.outbox_filled.notify_one();
+        }
+        if let Some((saga, outcome)) = prepared.outcome {
+            self.waiters.tell(saga, outcome);
+        }
+        if let Some(due_in) = prepared.left_free {
+            self.announce_work(due_in);
+        }
+        if let Some(mut successor) = prepared.successor {
+            successor.place = place;
+            self.queue_up(successor);
+        }
+    }
+
+    /// Gives a leased command to the workers of this process.
+    pub(super) fn queue_up(self: &Arc<Self>, command: Command<S>) {
+        let refused = match command.effect() {
+            Effect::Transactional => self.transactions.hand_on(command),
+            Effect::External => self.calls.hand_on(command),
+        };
+        self.return_refused(refused);
+    }
+
+    /// Gives a claimed command to the workers of this process.
+    pub(super) fn queue_up_claimed(self: &Arc<Self>, command: Command<S>) {
+        let refused = match command.effect() {
+            _ if command.suspect => self.suspects.push_claimed(command),
+            Effect::Transactional => self.transactions.push_claimed(command),
+            Effect::External => self.calls.push_claimed(command),
+        };
+        self.return_refused(refused);
+    }
+
+    /// A queue that is closed takes nothing: the runtime shuts down, and the command is somebody else's.
+    fn return_refused(self: &Arc<Self>, refused: Option<Command<S>>) {
+        let Some(command) = refused else { return };
+        let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
+        self.spawn(Box::pin(async move {
+            shared.give_back(&[command.work]).await;
+            drop(under_way);
+        }));
+    }
+
+    /// Ids for the commands that follow; nothing when the runtime stops before the store gives any.
+    pub(super) async fn take_ids(&self, count: usize) -> Option<std::ops::Range<i64>> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        for failures in 0.. {
+            match self.ids.take(&*self.store, count).await {
+                Ok(ids) => return Some(ids),
+                Err(error) if self.is_stopping() => {
+                    tracing::warn!(%error, "no ids while shutting down; the commands wait for the end of their leases");
+                    return None;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the store gave no ids; trying again");
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
+    }
+
+    /// Says that there is work in the store that nobody has, due after so long.
+    pub(super) fn announce_work(&self, due_in: Duration) {
+        self.work_due.announce(self.env.now() + due_in);
+    }
+}

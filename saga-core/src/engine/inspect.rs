@@ -1,0 +1,115 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::RuntimeError;
+use super::status::{SagaStatus, SagaSummary};
+use crate::key::{Key, Tenant};
+use crate::saga::{Definition, Saga};
+use crate::store::{DefinitionId, SagaFilter, SagaId, Status, Store};
+
+/// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
+pub struct Inspector<S: Store> {
+    store: Arc<S>,
+    tenant: Tenant,
+    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+}
+
+impl<S: Store> Inspector<S> {
+    /// An inspector of the default tenant's sagas in this store.
+    pub fn new(store: impl Into<Arc<S>>) -> Self {
+        Self { store: store.into(), tenant: Tenant::default(), definitions: BTreeMap::new() }
+    }
+
+    pub(super) fn with(
+        store: &Arc<S>,
+        tenant: &Tenant,
+        definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    ) -> Self {
+        Self { store: Arc::clone(store), tenant: tenant.clone(), definitions: definitions.clone() }
+    }
+
+    /// Adds a definition, by which the steps of its sagas have names.
+    #[must_use]
+    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+        let definition = saga.definition();
+        self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        self
+    }
+
+    /// Looks at the sagas of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: Tenant) -> Self {
+        self.tenant = tenant;
+        self
+    }
+
+    /// What happened to the saga of that key, step by step. Nothing if there is none.
+    ///
+    /// # Errors
+    /// When the key is not a legal one, the definition is not known here, what is stored cannot be read, or the store
+    /// fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn status(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
+        let key = Key::new(key)?;
+        let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
+        let Some(definition) = self.definitions.get(&stored.saga.definition) else {
+            let definition = stored.saga.definition.to_string();
+            return Err(RuntimeError::UnknownDefinition { key: key.to_string(), definition });
+        };
+        let status = SagaStatus::of(stored, definition);
+        status.map(Some).map_err(|problem| RuntimeError::Unreadable { key: key.to_string(), problem })
+    }
+
+    /// The sagas that pass the filter, by the order of their starts. The filter's tenant is the inspector's.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
+        let filter = SagaFilter { tenant: self.tenant.clone(), ..filter };
+        let rows = self.store.list(&filter).await?;
+        let summary = |row: crate::store::SagaRow| {
+            let definition = self.definitions.get(&row.definition).cloned();
+            SagaSummary::of(row, definition.as_deref())
+        };
+        Ok(rows.into_iter().map(summary).collect())
+    }
+
+    /// How many sagas there are in each status; every status is listed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
+        let mut counts: BTreeMap<Status, u64> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
+        counts.extend(self.store.count(&self.tenant).await?);
+        Ok(counts)
+    }
+
+    /// Sagas of any tenant that wait for nothing. There should be none (G11).
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, RuntimeError> {
+        Ok(self.store.forgotten(limit).await?)
+    }
+}
+
+impl<S: Store> fmt::Debug for Inspector<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector")
+            .field("tenant", &self.tenant)
+            .field("definitions", &self.definitions.keys())
+            .finish_non_exhaustive()
+    }
+}

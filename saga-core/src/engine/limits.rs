@@ -1,0 +1,55 @@
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A handler that took longer than this lately is not grouped with others: they would wait for it.
+const SLOW: Duration = Duration::from_millis(20);
+
+/// How many commands of each step one transaction may carry. A limit is halved when a batch with that step met a lock
+/// that somebody else held, and grows by one with each success.
+#[derive(Debug)]
+pub(super) struct BatchLimits {
+    batch_max: usize,
+    steps: Mutex<BTreeMap<&'static str, StepLimit>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StepLimit {
+    limit: usize,
+    is_slow: bool,
+}
+
+impl BatchLimits {
+    pub(super) fn new(batch_max: usize) -> Self {
+        Self { batch_max, steps: Mutex::default() }
+    }
+
+    pub(super) fn of(&self, step: &'static str) -> usize {
+        match self.lock().get(step) {
+            Some(StepLimit { is_slow: true, .. }) => 1,
+            Some(StepLimit { limit, .. }) => *limit,
+            None => self.batch_max,
+        }
+    }
+
+    pub(super) fn halve(&self, step: &'static str) {
+        let batch_max = self.batch_max;
+        let mut steps = self.lock();
+        let step = steps.entry(step).or_insert(StepLimit { limit: batch_max, is_slow: false });
+        step.limit = (step.limit / 2).max(1);
+    }
+
+    pub(super) fn succeeded(&self, step: &'static str, took: Duration) {
+        let mut steps = self.lock();
+        if let Some(step) = steps.get_mut(step) {
+            step.limit = (step.limit + 1).min(self.batch_max);
+            step.is_slow = took > SLOW;
+        } else if took > SLOW {
+            steps.insert(step, StepLimit { limit: self.batch_max, is_slow: true });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, StepLimit>> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

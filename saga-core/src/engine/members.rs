@@ -1,0 +1,28 @@
+//! Saying that this process is alive.
+
+use std::sync::Arc;
+
+use super::shared::Shared;
+use crate::store::Store;
+
+impl<S: Store> Shared<S> {
+    /// Beats until it is dropped. A process that was taken for dead comes back as another member: what it had leased
+    /// is no longer its own.
+    pub(super) async fn beat(self: Arc<Self>) {
+        let ttl = self.settings.member_ttl;
+        loop {
+            self.env.sleep(ttl / 4).await;
+            match self.store.beat(self.member_id(), ttl).await {
+                Ok(true) => {}
+                Ok(false) => match self.store.join(ttl).await {
+                    Ok(incarnation) => {
+                        tracing::warn!("this process was taken for dead; it goes on as another member");
+                        self.set_member(incarnation.member);
+                    }
+                    Err(error) => tracing::warn!(%error, "joining again failed; trying again"),
+                },
+                Err(error) => tracing::warn!(%error, "saying that this process is alive failed; trying again"),
+            }
+        }
+    }
+}

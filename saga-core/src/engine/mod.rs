@@ -1,0 +1,47 @@
+//! The thin shell around the machine: it claims, runs, records, relays and recovers.
+
+mod attempt;
+mod batch;
+mod builder;
+mod calls;
+mod canonical;
+mod command;
+mod decide;
+mod drain;
+mod due;
+mod error;
+mod grouped;
+mod guard;
+mod hand_on;
+mod ids;
+mod inspect;
+mod limits;
+mod members;
+mod operator;
+mod outcome;
+mod poller;
+mod queue;
+mod recorder;
+mod relay;
+mod running;
+mod runtime;
+mod settings;
+mod shared;
+mod start;
+mod statistics;
+mod status;
+mod suspects;
+mod tasks;
+mod transactions;
+mod waiters;
+
+pub use self::builder::RuntimeBuilder;
+pub use self::error::{BuildError, RuntimeError, StartError};
+pub use self::inspect::Inspector;
+pub use self::operator::Operator;
+pub use self::outcome::Outcome;
+pub use self::running::Running;
+pub use self::runtime::{Runtime, StartedIn};
+pub use self::settings::Settings;
+pub use self::statistics::Statistics;
+pub use self::status::{Happening, SagaStatus, SagaSummary, StepStatus};

@@ -1,0 +1,197 @@
+//! What a person can do with a stuck saga.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::command::InFlight;
+use super::decide::{Findings, HandOn};
+use super::error::RuntimeError;
+use super::shared::Shared;
+use crate::key::{Key, Tenant};
+use crate::machine::{Action, Event, StepPhase, Stuck};
+use crate::store::{HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, StoreError, StoreErrorKind};
+
+/// An operator's view of one stuck saga. Every action names the revision that the operator saw, so that one which
+/// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's
+/// history.
+pub struct Operator<S: Store> {
+    shared: Arc<Shared<S>>,
+    tenant: Tenant,
+    key: Key,
+    revision: u64,
+}
+
+impl<S: Store> Operator<S> {
+    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant, key: Key, revision: u64) -> Self {
+        Self { shared: Arc::clone(shared), tenant: tenant.clone(), key, revision }
+    }
+
+    /// Tries again what is stuck, with fresh attempts and the same key.
+    ///
+    /// # Errors
+    /// When the saga moved, is not stuck, or is not known here, or when the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the action was done whole or not at all; do it again with the same revision to be sure.
+    pub async fn retry(&self, reason: &str) -> Result<(), RuntimeError> {
+        self.act(Action::Retry, None, reason).await
+    }
+
+    /// Goes past what is stuck. A step counts as done without an effect, and an undo leaves the effect as it is.
+    ///
+    /// # Errors
+    /// Those of [`Operator::retry`], and when a later step needs the output of the skipped one: then use
+    /// [`Operator::skip_with`].
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn skip(&self, reason: &str) -> Result<(), RuntimeError> {
+        self.act(Action::Skip, None, reason).await
+    }
+
+    /// Goes past a stuck step, and gives the output that later steps take.
+    ///
+    /// # Errors
+    /// Those of [`Operator::retry`], and when the output cannot be encoded.
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn skip_with<T: Serialize + Sync>(&self, output: &T, reason: &str) -> Result<(), RuntimeError> {
+        let output = serde_json::to_vec(output).map_err(|error| self.refused(format!("the output: {error}")))?;
+        let output = self.shared.check_length(output).map_err(|problem| self.refused(problem))?;
+        self.act(Action::Skip, Some(output), reason).await
+    }
+
+    /// Ends the saga as completed, as it is.
+    ///
+    /// # Errors
+    /// Those of [`Operator::retry`].
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn force_completed(&self, reason: &str) -> Result<(), RuntimeError> {
+        self.act(Action::Force { completed: true, reason: reason.to_owned() }, None, reason).await
+    }
+
+    /// Ends the saga as compensated, as it is.
+    ///
+    /// # Errors
+    /// Those of [`Operator::retry`].
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn force_compensated(&self, reason: &str) -> Result<(), RuntimeError> {
+        self.act(Action::Force { completed: false, reason: reason.to_owned() }, None, reason).await
+    }
+
+    async fn act(&self, action: Action, output: Option<Vec<u8>>, reason: &str) -> Result<(), RuntimeError> {
+        if super::guard::is_inside_step() {
+            return Err(RuntimeError::InsideStep);
+        }
+        if reason.trim().is_empty() {
+            return Err(self.refused("give a reason; it is kept with the action".to_owned()));
+        }
+        let mut saga = self.load().await?;
+        self.check_output(&saga, &action, output.as_deref())?;
+        let ids = self.shared.take_ids(1).await;
+        let id = ids.and_then(|mut ids| ids.next()).ok_or(RuntimeError::Ended)?;
+        let findings = Findings { output, ..Findings::default() };
+        let hand_on = HandOn { id, has_place: false };
+        let what = name_of(&action);
+        let prepared = self.shared.advance(&mut saga, Event::Operator(action), &findings, hand_on);
+        let mut prepared = prepared.map_err(|refused| self.refused(refused.to_string()))?;
+        prepared.changes.history.push(HistoryEntry {
+            saga: saga.id,
+            step: None,
+            kind: HistoryKind::Operator,
+            attempt: 0,
+            detail: format!("{what}: {reason}"),
+        });
+        let applied = self.shared.apply_prepared(prepared).await;
+        match applied {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Miss::Saga(row))) => Err(self.moved(&row)),
+            Ok(Err(miss)) => Err(self.refused(format!("the action did not apply: {miss:?}"))),
+            Err(error) => Err(RuntimeError::Store(
+                StoreError::new(StoreErrorKind::Other, "operator", error.message).with_class(error.class),
+            )),
+        }
+    }
+
+    async fn load(&self) -> Result<InFlight<S>, RuntimeError> {
+        let key = || self.key.to_string();
+        let row = self.shared.store.saga(&self.tenant, &self.key).await?;
+        let row = row.ok_or_else(|| RuntimeError::NoSaga(key()))?;
+        if row.version != self.revision {
+            return Err(self.moved(&row));
+        }
+        let Some(definition) = self.shared.definitions.get(&row.definition) else {
+            return Err(RuntimeError::UnknownDefinition { key: key(), definition: row.definition.to_string() });
+        };
+        let records = self.shared.store.records_of(&self.tenant, &self.key).await?;
+        let mut saga = InFlight::of_row(&row, records, definition)
+            .map_err(|problem| RuntimeError::Unreadable { key: key(), problem })?;
+        find_stuck(&mut saga, row.status);
+        if let Some((step, input)) =
+            saga.state.stuck.as_ref().and_then(|stuck| Some((stuck.step, stuck.input.clone()?)))
+        {
+            saga.set_input(step, input.into_bytes().into());
+        }
+        Ok(saga)
+    }
+
+    /// A step that is skipped gives an output if a later step takes one.
+    fn check_output(&self, saga: &InFlight<S>, action: &Action, output: Option<&[u8]>) -> Result<(), RuntimeError> {
+        let (Action::Skip, Some(stuck)) = (action, &saga.state.stuck) else { return Ok(()) };
+        let name = saga.step(stuck.step).name;
+        let later = &saga.definition.steps[stuck.step + 1..];
+        let taker = later.iter().find(|step| step.needs.outputs.iter().any(|needed| needed.step == name));
+        match (taker, output) {
+            (Some(taker), None) if !stuck.undo => Err(self.refused(format!(
+                "the step `{}` takes the output of `{name}`; skip it with `skip_with` and that output",
+                taker.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn moved(&self, row: &SagaRow) -> RuntimeError {
+        RuntimeError::Moved { key: self.key.to_string(), status: row.status, version: row.version }
+    }
+
+    fn refused(&self, problem: String) -> RuntimeError {
+        RuntimeError::Refused { key: self.key.to_string(), problem }
+    }
+}
+
+/// A saga that could not be read was made stuck without its state saying so. Now that it can be read again, what was
+/// under way is what is stuck.
+fn find_stuck<S: Store>(saga: &mut InFlight<S>, status: Status) {
+    if status != Status::Stuck || saga.state.stuck.is_some() {
+        return;
+    }
+    let under_way = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
+    saga.state.stuck = saga.state.steps.iter().position(|step| under_way(step.phase)).map(|step| Stuck {
+        step,
+        undo: saga.state.steps[step].phase == StepPhase::Undoing,
+        reason: "it could not be read".to_owned(),
+        input: None,
+    });
+}
+
+fn name_of(action: &Action) -> &'static str {
+    match action {
+        Action::Retry => "retry",
+        Action::Skip => "skip",
+        Action::Force { completed: true, .. } => "force as completed",
+        Action::Force { completed: false, .. } => "force as compensated",
+    }
+}
+
+impl<S: Store> fmt::Debug for Operator<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operator").field("key", &self.key).field("revision", &self.revision).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,64 @@
+use std::fmt;
+
+use crate::machine::{Phase, SagaState, Shape};
+use crate::step::Rejection;
+
+/// How a saga ended, or that it needs a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every step is done.
+    #[non_exhaustive]
+    Completed {
+        /// The reason that an operator gave for ending it so.
+        forced: Option<String>,
+    },
+    /// Every step that took effect is undone.
+    #[non_exhaustive]
+    Compensated {
+        /// The step that failed.
+        failed_step: String,
+        /// Why it failed.
+        reason: Rejection,
+        /// The reason that an operator gave for ending it so.
+        forced: Option<String>,
+    },
+    /// It needs a person. Nothing is lost, and it may still end either way.
+    #[non_exhaustive]
+    Stuck {
+        /// The step that cannot go on.
+        step: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed { .. } => f.write_str("completed"),
+            Self::Compensated { failed_step, reason, .. } => {
+                write!(f, "compensated, because `{failed_step}` failed: {reason}")
+            }
+            Self::Stuck { step, reason } => write!(f, "stuck at `{step}`: {reason}"),
+        }
+    }
+}
+
+/// The outcome of a saga in this state, if it has one.
+pub(super) fn outcome_of(shape: &Shape, state: &SagaState) -> Option<Outcome> {
+    let name = |step: usize| shape.steps.get(step).map_or_else(String::new, |step| step.name.to_owned());
+    if let Some(stuck) = &state.stuck {
+        return Some(Outcome::Stuck { step: name(stuck.step), reason: stuck.reason.clone() });
+    }
+    match state.phase {
+        Phase::Running | Phase::Compensating => None,
+        Phase::Completed => Some(Outcome::Completed { forced: state.forced.clone() }),
+        Phase::Compensated => {
+            let (failed_step, reason) = match &state.failure {
+                Some(failure) => (name(failure.step), failure.reason.clone()),
+                None => (String::new(), Rejection::new(state.forced.as_deref().unwrap_or("ended by an operator"))),
+            };
+            Some(Outcome::Compensated { failed_step, reason, forced: state.forced.clone() })
+        }
+    }
+}

@@ -1,0 +1,234 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::builder::RuntimeBuilder;
+use super::error::{RuntimeError, StartError};
+use super::guard::is_inside_step;
+use super::inspect::Inspector;
+use super::operator::Operator;
+use super::running::Running;
+use super::shared::Shared;
+use super::start::check_same;
+use super::statistics::Statistics;
+use super::status::{SagaStatus, SagaSummary};
+use crate::key::{Key, Tenant};
+use crate::saga::Saga;
+use crate::step::{Payload, codec};
+use crate::store::{SagaFilter, StartIn, Started, Status, Store};
+
+/// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
+/// and what it had not finished goes on when a runtime runs again.
+pub struct Runtime<S: Store> {
+    shared: Arc<Shared<S>>,
+    tenant: Tenant,
+    /// Shared by all clones: the last one stops the tasks.
+    running: Arc<StopWhenDropped<S>>,
+}
+
+struct StopWhenDropped<S: Store>(Arc<Shared<S>>);
+
+impl<S: Store> Drop for StopWhenDropped<S> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+impl<S: Store> Runtime<S> {
+    /// Begins a runtime on this store.
+    pub fn builder(store: impl Into<Arc<S>>) -> RuntimeBuilder<S> {
+        RuntimeBuilder::new(store.into())
+    }
+
+    pub(super) fn run(shared: Arc<Shared<S>>) -> Self {
+        shared.spawn_all();
+        let running = Arc::new(StopWhenDropped(Arc::clone(&shared)));
+        Self { shared, tenant: Tenant::default(), running }
+    }
+
+    /// The same runtime, acting for another tenant.
+    #[must_use]
+    pub fn tenant(&self, tenant: Tenant) -> Self {
+        Self { shared: Arc::clone(&self.shared), tenant, running: Arc::clone(&self.running) }
+    }
+
+    /// Starts a saga. When it returns, the saga is durable. The same key with the same input gives the same saga, however
+    /// often and from wherever it is started (G6).
+    ///
+    /// # Errors
+    /// When the key or the input is refused, the key belongs to another saga or was used with another input, or the store
+    /// fails. Nothing was changed then, or the same call may be repeated.
+    ///
+    /// # Cancel safety
+    /// When dropped, the saga was started or not; start it again with the same key to be sure.
+    pub async fn start<I: Payload>(
+        &self,
+        saga: &Saga<S, I>,
+        key: impl AsRef<str>,
+        input: I,
+    ) -> Result<Running<S>, StartError> {
+        let key = Key::new(key)?;
+        let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+        let started = self.shared.start_saga(saga.definition(), &self.tenant, key.clone(), input).await?;
+        if let Some(row) = &started.known {
+            self.shared.tell_of(row);
+        }
+        Ok(Running::new(&self.shared, started.slot, started.id, key, started.known.is_some()))
+    }
+
+    /// Starts a saga inside the caller's own transaction: it exists if and only if that commits. Call
+    /// [`StartedIn::committed`] after the commit; without it the runtime finds the saga at its next poll.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::start`], and when the connection is not in a transaction.
+    ///
+    /// # Cancel safety
+    /// When dropped, roll the transaction back.
+    pub async fn start_in<I: Payload>(
+        &self,
+        conn: &mut S::Conn,
+        saga: &Saga<S, I>,
+        key: impl AsRef<str>,
+        input: I,
+    ) -> Result<StartedIn<S>, StartError>
+    where
+        S: StartIn,
+    {
+        let key = Key::new(key)?;
+        let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input)?;
+        let (input, hash) = (new.input.clone(), new.input_hash.clone());
+        match self.shared.store.start_in(conn, new).await? {
+            Started::New => Ok(StartedIn { shared: Arc::clone(&self.shared), already_known: false }),
+            Started::Known(row) => {
+                check_same(saga.definition(), &key, &input, &hash, &row)?;
+                Ok(StartedIn { shared: Arc::clone(&self.shared), already_known: true })
+            }
+        }
+    }
+
+    /// A handle on the saga of that key, to wait for its outcome.
+    ///
+    /// # Errors
+    /// When there is no such saga, or the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn attach(&self, key: impl AsRef<str>) -> Result<Running<S>, RuntimeError> {
+        outside_step()?;
+        let key = Key::new(key)?;
+        let row = self.shared.store.saga(&self.tenant, &key).await?;
+        let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
+        let slot = self.shared.waiters.slot(row.id);
+        self.shared.tell_of(&row);
+        Ok(Running::new(&self.shared, slot, row.id, key, true))
+    }
+
+    /// What happened to the saga of that key, step by step. Nothing if there is none.
+    ///
+    /// # Errors
+    /// Those of [`Inspector::status`].
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn saga(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
+        outside_step()?;
+        self.inspector().status(key).await
+    }
+
+    /// The sagas that pass the filter, by the order of their starts.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
+        outside_step()?;
+        self.inspector().list(filter).await
+    }
+
+    /// How many sagas there are in each status; every status is listed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
+        outside_step()?;
+        self.inspector().count().await
+    }
+
+    /// What an operator can do with the stuck saga of that key, who saw it at this revision
+    /// ([`SagaStatus::revision`]).
+    ///
+    /// # Errors
+    /// When the key is not a legal one.
+    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
+        Ok(Operator::new(&self.shared, &self.tenant, Key::new(key)?, revision))
+    }
+
+    /// Answers what happened to sagas.
+    pub fn inspector(&self) -> Inspector<S> {
+        Inspector::with(&self.shared.store, &self.tenant, &self.shared.definitions)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<S> {
+        &self.shared.store
+    }
+
+    /// What this runtime has done since it started.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics.read()
+    }
+
+    /// Takes nothing new, waits for what is under way (at most `drain_limit`), gives the rest back, and ends.
+    ///
+    /// # Cancel safety
+    /// When dropped, the runtime takes nothing new any more; call it again to wait for the rest.
+    pub async fn shutdown(&self) {
+        self.shared.drain().await;
+    }
+}
+
+fn outside_step() -> Result<(), RuntimeError> {
+    if is_inside_step() { Err(RuntimeError::InsideStep) } else { Ok(()) }
+}
+
+/// A saga that was started inside the caller's transaction.
+pub struct StartedIn<S: Store> {
+    shared: Arc<Shared<S>>,
+    already_known: bool,
+}
+
+impl<S: Store> StartedIn<S> {
+    /// Whether the key was known before this start.
+    pub fn already_known(&self) -> bool {
+        self.already_known
+    }
+
+    /// Says that the transaction was committed, so that the saga begins at once.
+    pub fn committed(self) {
+        self.shared.announce_work(std::time::Duration::ZERO);
+    }
+}
+
+impl<S: Store> Clone for Runtime<S> {
+    fn clone(&self) -> Self {
+        self.tenant(self.tenant.clone())
+    }
+}
+
+impl<S: Store> fmt::Debug for Runtime<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("tenant", &self.tenant).finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> fmt::Debug for StartedIn<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartedIn").field("already_known", &self.already_known).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,79 @@
+use std::time::Duration;
+
+use crate::key::Namespace;
+use crate::store::Capabilities;
+
+/// The limits and times of a runtime. Every one has a default that fits a service of ordinary size.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// What sets this service's keys apart outside, where several services or environments share an account.
+    pub namespace: Option<Namespace>,
+    /// How long a command belongs to the process that took it: 60 s. It covers the longest time limit of a step.
+    pub lease_ttl: Duration,
+    /// After which silence a process counts as dead: 10 s.
+    pub member_ttl: Duration,
+    /// How often the store is asked for work that nobody announced: 100 ms.
+    pub poll_interval: Duration,
+    /// How many sagas this process holds in memory at a time: 1,024. The rest wait in the store.
+    pub places: usize,
+    /// How many step transactions are under way at a time: 4.
+    pub transactions: usize,
+    /// How many commands one step transaction carries at most: 32.
+    pub batch_max: usize,
+    /// How many external calls are under way at a time: 64.
+    pub calls: usize,
+    /// The longest encoded input or output, in bytes: 256 KiB.
+    pub payload_bytes_max: usize,
+    /// How many messages one step may emit: 100.
+    pub messages_max: usize,
+    /// How long a shutdown waits for what is under way: 30 s.
+    pub drain_limit: Duration,
+    /// How often a message that the transport refuses is tried before its ordering key is parked: 5.
+    pub publish_attempts: u32,
+    /// How many messages the relay reads at a time: 500.
+    pub relay_batch: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            namespace: None,
+            lease_ttl: Duration::from_mins(1),
+            member_ttl: Duration::from_secs(10),
+            poll_interval: Duration::from_millis(100),
+            places: 1_024,
+            transactions: 4,
+            batch_max: 32,
+            calls: 64,
+            payload_bytes_max: 256 * 1_024,
+            messages_max: 100,
+            drain_limit: Duration::from_secs(30),
+            publish_attempts: 5,
+            relay_batch: 500,
+        }
+    }
+}
+
+impl Settings {
+    /// What contradicts what, and what would be enough.
+    pub(super) fn problems(&self, capabilities: &Capabilities) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut demand = |holds: bool, problem: &str| {
+            if !holds {
+                problems.push(problem.to_owned());
+            }
+        };
+        demand(self.poll_interval > Duration::ZERO, "poll_interval is zero; 100 ms is usual");
+        demand(self.member_ttl >= 3 * self.poll_interval, "member_ttl is shorter than three times poll_interval");
+        demand(self.lease_ttl >= self.member_ttl, "lease_ttl is shorter than member_ttl");
+        demand(self.places > 0, "places is 0; at least 1 is needed");
+        demand(self.transactions > 0, "transactions is 0; at least 1 is needed");
+        demand(self.calls > 0, "calls is 0; at least 1 is needed");
+        demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
+        demand(self.relay_batch > 0, "relay_batch is 0; at least 1 is needed");
+        demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
+        demand(capabilities.batch_max > 0, "the store takes no batch at all");
+        problems
+    }
+}

@@ -1,0 +1,130 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tokio::sync::{Notify, Semaphore};
+use uuid::Uuid;
+
+use super::command::Command;
+use super::due::Due;
+use super::ids::IdBlocks;
+use super::limits::BatchLimits;
+use super::queue::Queue;
+use super::recorder::Recorder;
+use super::settings::Settings;
+use super::start::Starts;
+use super::statistics::Counters;
+use super::tasks::Tasks;
+use super::waiters::Waiters;
+use crate::env::Environment;
+use crate::saga::Definition;
+use crate::step::{CancelSignal, States};
+use crate::store::{DefinitionId, MemberId, Store};
+use crate::transport::Transport;
+
+/// What all tasks of a runtime share.
+pub(super) struct Shared<S: Store> {
+    pub(super) store: Arc<S>,
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) env: Arc<dyn Environment>,
+    pub(super) settings: Settings,
+    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(super) known: Arc<[DefinitionId]>,
+    pub(super) states: States,
+    pub(super) ids: IdBlocks,
+    /// Commands whose handler runs in a transaction.
+    pub(super) transactions: Queue<Command<S>>,
+    /// Commands whose handler calls the outside world.
+    pub(super) calls: Queue<Command<S>>,
+    /// Commands taken from an owner that vanished: they run one at a time.
+    pub(super) suspects: Queue<Command<S>>,
+    /// A place in memory for each saga that is under way here.
+    pub(super) places: Arc<Semaphore>,
+    pub(super) limits: BatchLimits,
+    pub(super) recorder: Recorder,
+    pub(super) waiters: Waiters,
+    pub(super) tasks: Tasks,
+    /// When there is work in the store that nobody has.
+    pub(super) work_due: Due,
+    pub(super) starts: Starts,
+    pub(super) statistics: Counters,
+    /// There may be messages in the outbox.
+    pub(super) outbox_filled: Notify,
+    member: AtomicI64,
+    /// Nothing new is taken.
+    pub(super) stopping: CancelSignal,
+    /// Nothing runs on.
+    pub(super) stopped: CancelSignal,
+}
+
+/// What a runtime is made of.
+pub(super) struct Parts<S: Store> {
+    pub(super) store: Arc<S>,
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) env: Arc<dyn Environment>,
+    pub(super) settings: Settings,
+    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(super) states: States,
+    pub(super) member: MemberId,
+}
+
+impl<S: Store> Shared<S> {
+    pub(super) fn new(parts: Parts<S>) -> Self {
+        let batch_max = parts.settings.batch_max.min(parts.store.capabilities().batch_max);
+        Self {
+            known: parts.definitions.keys().cloned().collect(),
+            ids: IdBlocks::new(),
+            transactions: Queue::new(),
+            calls: Queue::new(),
+            suspects: Queue::new(),
+            places: Arc::new(Semaphore::new(parts.settings.places)),
+            limits: BatchLimits::new(batch_max),
+            recorder: Recorder::new(),
+            waiters: Waiters::new(),
+            tasks: Tasks::new(),
+            work_due: Due::new(),
+            starts: Starts::new(),
+            statistics: Counters::default(),
+            outbox_filled: Notify::new(),
+            member: AtomicI64::new(parts.member.0),
+            stopping: CancelSignal::new(),
+            stopped: CancelSignal::new(),
+            store: parts.store,
+            transport: parts.transport,
+            env: parts.env,
+            settings: parts.settings,
+            definitions: parts.definitions,
+            states: parts.states,
+        }
+    }
+
+    /// This process as the owner of leases; nothing while it takes no new work.
+    pub(super) fn member(&self) -> Option<MemberId> {
+        let member = self.member.load(Ordering::Acquire);
+        (member > 0 && !self.is_stopping()).then_some(MemberId(member))
+    }
+
+    /// This process as it is known to the store, also while it stops.
+    pub(super) fn member_id(&self) -> MemberId {
+        MemberId(self.member.load(Ordering::Acquire))
+    }
+
+    pub(super) fn set_member(&self, member: MemberId) {
+        self.member.store(member.0, Ordering::Release);
+    }
+
+    /// Whether it takes no new work.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Whether nothing of it runs on.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.stopped.is_cancelled()
+    }
+
+    pub(super) fn random_uuid(&self) -> Uuid {
+        let bits = (u128::from(self.env.random()) << 64) | u128::from(self.env.random());
+        uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
+    }
+}

@@ -1,0 +1,239 @@
+//! Starting sagas.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::canonical::{first_difference, request_hash};
+use super::command::{Command, InFlight, step_id};
+use super::error::StartError;
+use super::grouped::{Grouped, Request};
+use super::guard::is_inside_step;
+use super::recorder::RecordError;
+use super::shared::Shared;
+use super::tasks::UnderWay;
+use super::waiters::Slot;
+use crate::key::{Key, Tenant};
+use crate::machine::{self, SagaState};
+use crate::saga::Definition;
+use crate::step::Outputs;
+use crate::store::{
+    Lease, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Started, Store, StoreError, StoreErrorKind, WorkId, WorkKind,
+    WorkRef,
+};
+
+/// How many starts one commit carries at most.
+const GROUP_MAX: usize = 128;
+
+/// Starts that are made together.
+#[derive(Debug)]
+pub(super) struct Starts {
+    calls: Grouped<StartCall, Result<Started, RecordError>>,
+}
+
+/// A start, with the place that its first command will fill.
+#[derive(Debug)]
+struct StartCall {
+    saga: NewSaga,
+    place: Option<OwnedSemaphorePermit>,
+    lease_until: Duration,
+    under_way: UnderWay,
+}
+
+impl Starts {
+    pub(super) fn new() -> Self {
+        Self { calls: Grouped::new() }
+    }
+}
+
+/// A saga that was started, or was there already.
+pub(super) struct StartedSaga {
+    pub(super) id: SagaId,
+    /// Where its outcome arrives.
+    pub(super) slot: Arc<Slot>,
+    /// The saga as it was found, if it was there.
+    pub(super) known: Option<Box<SagaRow>>,
+}
+
+impl<S: Store> Shared<S> {
+    pub(super) async fn start_saga(
+        &self,
+        definition: &Arc<Definition<S>>,
+        tenant: &Tenant,
+        key: Key,
+        input: Vec<u8>,
+    ) -> Result<StartedSaga, StartError> {
+        if is_inside_step() {
+            return Err(StartError::InsideStep);
+        }
+        let under_way = self.tasks.enter();
+        let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
+        let mut saga = self.new_saga(definition, tenant, key, input)?;
+        let mut ids = self.ids.take(&*self.store, 2).await?;
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        saga.id = SagaId(ids.next().unwrap_or_default());
+        for command in &mut saga.commands {
+            command.id = WorkId(ids.next().unwrap_or_default());
+            command.saga = saga.id;
+            command.lease = place.is_some().then_some(Lease { owner, ttl: self.settings.lease_ttl });
+        }
+        let id = saga.id;
+        // The saga may end before this call returns, so whoever waits for it is there first.
+        let slot = self.waiters.slot(id);
+        let (wanted, hash, key) = (saga.input.clone(), saga.input_hash.clone(), saga.key.clone());
+        let lease_until = self.env.now() + self.settings.lease_ttl;
+        let started = self.starts.calls.call(StartCall { saga, place, lease_until, under_way }).await;
+        match started.ok_or(StartError::ShuttingDown)? {
+            Ok(Started::New) => Ok(StartedSaga { id, slot, known: None }),
+            Ok(Started::Known(row)) => {
+                check_same(definition, &key, &wanted, &hash, &row)?;
+                Ok(StartedSaga { id: row.id, slot: self.waiters.slot(row.id), known: Some(row) })
+            }
+            Err(error) => Err(StartError::Store(store_error(&error))),
+        }
+    }
+
+    /// A saga that is not written yet: without ids and without a lease.
+    pub(super) fn new_saga(
+        &self,
+        definition: &Arc<Definition<S>>,
+        tenant: &Tenant,
+        key: Key,
+        input: Vec<u8>,
+    ) -> Result<NewSaga, StartError> {
+        let registered = self.definitions.get(&definition.id).is_some_and(|known| known.digest == definition.digest);
+        if !registered {
+            return Err(StartError::NotRegistered(definition.id.to_string()));
+        }
+        let (bytes, max) = (input.len(), self.settings.payload_bytes_max);
+        if bytes > max {
+            return Err(StartError::TooLarge { bytes, max });
+        }
+        let (state, orders) = machine::start(&definition.shape);
+        let mut commands = Vec::new();
+        for order in orders {
+            let machine::Command::Do { step } = order else { continue };
+            let payload = match &definition.steps[step].input {
+                None => None,
+                Some(mapping) => Some(mapping.apply(&input, &Outputs::new()).map_err(StartError::Input)?),
+            };
+            commands.push(NewWork {
+                id: WorkId(0),
+                saga: SagaId(0),
+                tenant: tenant.clone(),
+                key: key.clone(),
+                kind: WorkKind::Do,
+                step: step_id(definition, order),
+                definition: definition.id.clone(),
+                payload,
+                due_in: Duration::ZERO,
+                lease: None,
+            });
+        }
+        Ok(NewSaga {
+            id: SagaId(0),
+            tenant: tenant.clone(),
+            key,
+            definition: definition.id.clone(),
+            digest: definition.digest,
+            input_hash: request_hash(&input),
+            input,
+            state: state.encode(),
+            commands,
+        })
+    }
+
+    pub(super) async fn serve_starts(self: Arc<Self>) {
+        self.starts.calls.serve(GROUP_MAX, |group| self.start_group(group)).await;
+    }
+
+    async fn start_group(self: &Arc<Self>, group: Vec<Request<StartCall, Result<Started, RecordError>>>) {
+        let sagas = group.iter().map(|request| request.call.saga.clone()).collect();
+        match self.store.start(sagas).await {
+            Ok(started) => {
+                for (request, started) in group.into_iter().zip(started) {
+                    let is_new = matches!(started, Started::New);
+                    self.statistics.count_start(is_new);
+                    let call = request.answer(Ok(started));
+                    if is_new {
+                        self.begin(call);
+                    }
+                }
+            }
+            Err(error) => {
+                let mut in_doubt = Vec::new();
+                for request in group {
+                    let call = request.answer(Err((&error).into()));
+                    in_doubt.extend(call.saga.commands.iter().map(|command| WorkRef { id: command.id, epoch: 1 }));
+                }
+                if error.class() == RetryClass::Unknown {
+                    // What was committed after all is leased to this process, which does not know it.
+                    self.give_back(&in_doubt).await;
+                }
+            }
+        }
+    }
+
+    /// The start is committed: its first command goes straight to the workers.
+    fn begin(self: &Arc<Self>, call: StartCall) {
+        let _until_it_is_queued = call.under_way;
+        let Some(definition) = self.definitions.get(&call.saga.definition) else { return };
+        let Some(place) = call.place else { return self.announce_work(Duration::ZERO) };
+        let Ok(state) = SagaState::decode(&call.saga.state, definition.steps.len()) else { return };
+        let Some(first) = call.saga.commands.into_iter().next() else { return };
+        let Some(step) = definition.shape.position(first.step.step()) else { return };
+        let mut saga = InFlight {
+            id: call.saga.id,
+            tenant: call.saga.tenant,
+            key: call.saga.key,
+            definition: Arc::clone(definition),
+            version: 1,
+            state,
+            input: call.saga.input.into(),
+            outputs: Outputs::new(),
+            inputs: Vec::new(),
+        };
+        if let Some(payload) = first.payload {
+            saga.set_input(step, payload.into());
+        }
+        self.queue_up(Command {
+            saga,
+            work: WorkRef { id: first.id, epoch: 1 },
+            order: machine::Command::Do { step },
+            attempts: 0,
+            maybe: false,
+            suspect: false,
+            retrying_for: Duration::ZERO,
+            late: None,
+            lease_until: call.lease_until,
+            place: Some(place),
+        });
+    }
+}
+
+/// The same key with the same payload is the same saga; anything else is refused.
+pub(super) fn check_same<S: Store>(
+    definition: &Definition<S>,
+    key: &Key,
+    input: &[u8],
+    hash: &[u8],
+    row: &SagaRow,
+) -> Result<(), StartError> {
+    if row.definition.name != definition.id.name {
+        return Err(StartError::OtherSaga { key: key.to_string(), saga: row.definition.name.to_string() });
+    }
+    if row.input_hash != hash {
+        return Err(StartError::OtherPayload { key: key.to_string(), path: first_difference(&row.input, input) });
+    }
+    Ok(())
+}
+
+fn store_error(error: &RecordError) -> StoreError {
+    let kind = match error.class {
+        RetryClass::Transient => StoreErrorKind::Unavailable,
+        RetryClass::Unknown => StoreErrorKind::UnknownCommit,
+        RetryClass::Permanent => StoreErrorKind::Other,
+    };
+    StoreError::new(kind, "start", error.message.clone())
+}

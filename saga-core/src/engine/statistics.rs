@@ -1,0 +1,62 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::command::Command;
+use crate::machine::Ending;
+use crate::store::Store;
+
+/// What this runtime has done since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Sagas that it started.
+    pub started: u64,
+    /// Starts whose key was known already.
+    pub already_known: u64,
+    /// Steps that were done.
+    pub steps: u64,
+    /// Steps that were undone.
+    pub undos: u64,
+    /// Attempts that were rejected.
+    pub rejections: u64,
+    /// Attempts that failed otherwise.
+    pub failures: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    started: AtomicU64,
+    already_known: AtomicU64,
+    steps: AtomicU64,
+    undos: AtomicU64,
+    rejections: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn count<S: Store>(&self, command: &Command<S>, ending: &Ending) {
+        let counter = match ending {
+            Ending::Done if command.is_undo() => &self.undos,
+            Ending::Done => &self.steps,
+            Ending::Rejected(_) => &self.rejections,
+            _ => &self.failures,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_start(&self, is_new: bool) {
+        let counter = if is_new { &self.started } else { &self.already_known };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self) -> Statistics {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Statistics {
+            started: read(&self.started),
+            already_known: read(&self.already_known),
+            steps: read(&self.steps),
+            undos: read(&self.undos),
+            rejections: read(&self.rejections),
+            failures: read(&self.failures),
+        }
+    }
+}

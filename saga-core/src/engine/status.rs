@@ -1,0 +1,160 @@
+use std::time::Duration;
+
+use super::outcome::{Outcome, outcome_of};
+use crate::key::{Key, StepId, Tenant};
+use crate::machine::{SagaState, StepPhase};
+use crate::saga::Definition;
+use crate::step::Rejection;
+use crate::store::{
+    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp, WorkStatus,
+};
+
+/// A saga in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SagaSummary {
+    /// The saga's row; the way to the next page.
+    pub id: SagaId,
+    /// Whose saga it is.
+    pub tenant: Tenant,
+    /// The saga's key.
+    pub key: Key,
+    /// The definition's name.
+    pub saga: String,
+    /// The definition's version.
+    pub version: u32,
+    /// Where it stands.
+    pub status: Status,
+    /// How it ended, or why it is stuck, where the definition is known here.
+    pub outcome: Option<Outcome>,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// When it was last advanced.
+    pub advanced_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A saga, step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SagaStatus {
+    /// The saga as a list shows it.
+    pub summary: SagaSummary,
+    /// How often it was advanced. An operator's action names the one that it saw.
+    pub revision: u64,
+    /// The steps in the order of the definition.
+    pub steps: Vec<StepStatus>,
+    /// What else happened, oldest first.
+    pub history: Vec<Happening>,
+}
+
+/// A step of a saga.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepStatus {
+    /// The step's name.
+    pub step: String,
+    /// Where it stands.
+    pub phase: StepPhase,
+    /// How many attempts were made, of the step and of its undos.
+    pub attempts: u32,
+    /// When what became of it was recorded.
+    pub recorded_at: Option<Timestamp>,
+    /// How long its last attempt took.
+    pub took: Option<Duration>,
+    /// When its undo was recorded.
+    pub undone_at: Option<Timestamp>,
+    /// Since when its attempts have failed, while it is tried.
+    pub retrying_since: Option<Timestamp>,
+    /// When it is tried next, while it waits for that.
+    pub due_at: Option<Timestamp>,
+    /// Why it was not done, or what its last attempt said.
+    pub error: Option<String>,
+}
+
+/// Something that happened to a saga and is no step's outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Happening {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: HistoryKind,
+    /// To which step, or to which undo.
+    pub step: Option<StepId>,
+    /// In which attempt, where it is about one.
+    pub attempt: u32,
+    /// In words.
+    pub detail: String,
+}
+
+impl SagaSummary {
+    pub(super) fn of<S: Store>(row: SagaRow, definition: Option<&Definition<S>>) -> Self {
+        let outcome = definition.and_then(|definition| {
+            let state = SagaState::decode(&row.state, definition.steps.len()).ok()?;
+            outcome_of(&definition.shape, &state)
+        });
+        Self {
+            id: row.id,
+            tenant: row.tenant,
+            key: row.key,
+            saga: row.definition.name.to_string(),
+            version: row.definition.version,
+            status: row.status,
+            outcome,
+            started_at: row.started_at,
+            advanced_at: row.advanced_at,
+            ended_at: row.ended_at,
+        }
+    }
+}
+
+impl SagaStatus {
+    pub(super) fn of<S: Store>(stored: SagaWithSteps, definition: &Definition<S>) -> Result<Self, String> {
+        let state = SagaState::decode(&stored.saga.state, definition.steps.len())?;
+        let steps = definition
+            .steps
+            .iter()
+            .zip(&state.steps)
+            .map(|(step, reached)| step_status(step.name, reached.phase, &stored))
+            .collect();
+        let happening = |(at, entry): (Timestamp, crate::store::HistoryEntry)| Happening {
+            at,
+            kind: entry.kind,
+            step: entry.step,
+            attempt: entry.attempt,
+            detail: entry.detail,
+        };
+        Ok(Self {
+            revision: stored.saga.version,
+            steps,
+            history: stored.history.into_iter().map(happening).collect(),
+            summary: SagaSummary::of(stored.saga, Some(definition)),
+        })
+    }
+}
+
+fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStatus {
+    let records = || stored.records.iter().filter(|record| record.step.step() == name);
+    let done = records().find(|record| record.step.undo_round().is_none());
+    let undone = records().rfind(|record| record.step.undo_round().is_some());
+    let work = stored.work.iter().find(|work| work.step.step() == name);
+    let attempts = records().map(|record| record.attempts).sum::<u32>() + work.map_or(0, |work| work.attempts);
+    StepStatus {
+        step: name.to_owned(),
+        phase,
+        attempts,
+        recorded_at: done.map(|record| record.recorded_at),
+        took: done.map(|record| record.took),
+        undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
+        retrying_since: work.and_then(|work| work.retrying_since),
+        due_at: work.filter(|work| work.owner.is_none()).map(|work| work.due_at),
+        error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
+    }
+}
+
+fn reason(record: &StepRecord) -> Option<String> {
+    let reason: Rejection = serde_json::from_slice(record.error.as_deref()?).ok()?;
+    Some(reason.message().to_owned())
+}

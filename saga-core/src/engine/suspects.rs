@@ -1,0 +1,67 @@
+//! Commands taken from an owner that vanished: one of them may be what made it vanish.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::calls::vanished;
+use super::command::Command;
+use super::shared::Shared;
+use super::transactions::pause_after;
+use crate::machine::{Effect, Next};
+use crate::store::Store;
+
+impl<S: Store> Shared<S> {
+    /// Runs suspects one at a time, each alone, its attempt written down before it begins: a command that ends its
+    /// process is counted each time, and its neighbours are not.
+    pub(super) async fn serve_suspects(self: Arc<Self>) {
+        let take_one = |lane: &mut VecDeque<_>, taken: &mut Vec<_>| {
+            if taken.is_empty() {
+                taken.extend(lane.pop_front());
+            }
+        };
+        while let Some(commands) = self.suspects.next(take_one).await {
+            let _under_way = self.tasks.enter();
+            for command in commands {
+                self.run_suspect(command).await;
+            }
+        }
+    }
+
+    async fn run_suspect(self: &Arc<Self>, mut command: Command<S>) {
+        if command.attempts >= command.options().retry.attempts && command.late.is_none() {
+            let attempted = vanished(&command);
+            let next = self.after(&command, &attempted);
+            // What can only go forward is tried on; everything else is out of attempts.
+            if matches!(next, Next::Settled(_)) {
+                let Some(id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
+                return self.settle(command, attempted, next, id).await;
+            }
+        }
+        if !self.write_attempt(&mut command).await {
+            return;
+        }
+        match command.effect() {
+            Effect::Transactional => self.run_transactions(vec![command]).await,
+            Effect::External => self.run_call(command).await,
+        }
+    }
+
+    async fn write_attempt(&self, command: &mut Command<S>) -> bool {
+        for failures in 0.. {
+            match self.store.begin_attempt(command.work).await {
+                Ok(held) => {
+                    command.attempts += 1;
+                    return held;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, key = %command.saga.key, "an attempt could not be written down");
+                    if self.is_stopping() {
+                        return false;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,202 @@
+//! Workers for the steps that run in a transaction.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attempt::erred;
+use super::batch::{Batch, Member};
+use super::command::Command;
+use super::shared::Shared;
+use crate::machine::Ending;
+use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
+
+/// How often one command alone may meet the locks of others before that counts as a failed attempt.
+const CONFLICTS_MAX: u32 = 8;
+/// How long to wait after the store could not be reached.
+const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(50);
+/// The longest such wait.
+const UNAVAILABLE_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+impl<S: Store> Shared<S> {
+    /// Runs transactions until the queue is closed.
+    pub(super) async fn serve_transactions(self: Arc<Self>) {
+        while let Some(commands) = self.transactions.next(|lane, taken| self.take_batch(lane, taken)).await {
+            let _under_way = self.tasks.enter();
+            self.run_transactions(commands).await;
+        }
+    }
+
+    /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit.
+    fn take_batch(&self, lane: &mut VecDeque<Command<S>>, taken: &mut Vec<Command<S>>) {
+        while let Some(command) = lane.front() {
+            let limit = if command.options().grouped { self.limits.of(command.step().name) } else { 1 };
+            let fits = taken.is_empty()
+                || taken.len() < limit
+                    && taken.iter().all(|other| {
+                        other.options().grouped
+                            && other.saga.tenant == command.saga.tenant
+                            && other.saga.id != command.saga.id
+                    });
+            if !fits {
+                return;
+            }
+            let alone = limit == 1;
+            taken.extend(lane.pop_front());
+            if alone {
+                return;
+            }
+        }
+    }
+
+    /// Runs commands to their end, in as many transactions as that takes.
+    pub(super) async fn run_transactions(self: &Arc<Self>, commands: Vec<Command<S>>) {
+        let mut waiting = vec![(commands, 0)];
+        while let Some((commands, failures)) = waiting.pop() {
+            let commands = self.hold(commands).await;
+            if commands.is_empty() {
+                continue;
+            }
+            let Some(ids) = self.take_ids(commands.len()).await else { return };
+            let batch = Batch::new(commands, ids);
+            match self.store.transact(batch.claims(), batch.body(self)).await {
+                Ok(()) => self.committed(batch.take()).await,
+                Err(error) => self.not_committed(batch.take(), &error, failures, &mut waiting).await,
+            }
+        }
+    }
+
+    async fn committed(self: &Arc<Self>, members: Vec<Member<S>>) {
+        let mut lost = Vec::new();
+        for member in members {
+            let Some(mut command) = member.command else { continue };
+            let (Some(prepared), true) = (member.prepared, member.granted) else {
+                lost.push(command.work);
+                continue;
+            };
+            if let Some((attempted, _)) = &member.attempted {
+                self.limits.succeeded(command.step().name, attempted.findings.took);
+                self.statistics.count(&command, &attempted.ending);
+            }
+            self.after_commit(prepared, command.place.take());
+        }
+        if !lost.is_empty() {
+            // Somebody else has it, or the saga turned round: whoever claims the row next sees it as it is.
+            self.give_back(&lost).await;
+        }
+    }
+
+    async fn not_committed(
+        self: &Arc<Self>,
+        mut members: Vec<Member<S>>,
+        error: &TransactError,
+        failures: u32,
+        waiting: &mut Vec<(Vec<Command<S>>, u32)>,
+    ) {
+        tracing::debug!(%error, count = members.len(), culprit = error.culprit, "a step transaction did not commit");
+        if error.error.class() == RetryClass::Unknown {
+            return self.learn_the_truth(members).await;
+        }
+        let culprit = error.culprit.or((members.len() == 1 && is_own_fault(error, failures)).then_some(0));
+        if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
+            let member = members.remove(culprit);
+            self.settle_culprit(member, error).await;
+        }
+        let commands: Vec<_> = members.into_iter().filter_map(|member| member.command).collect();
+        if commands.is_empty() {
+            return;
+        }
+        if culprit.is_some() {
+            waiting.push((commands, 0));
+        } else if commands.len() > 1 && is_of_one(error) {
+            for command in &commands {
+                self.limits.halve(command.step().name);
+            }
+            waiting.extend(in_halves(commands).map(|half| (half, 0)));
+        } else {
+            self.env.sleep(pause_after(failures)).await;
+            if self.is_stopping() {
+                self.give_back(&refs(&commands)).await;
+            } else {
+                waiting.push((commands, failures + 1));
+            }
+        }
+    }
+
+    /// The handler is to blame: its attempt is recorded on its own.
+    async fn settle_culprit(self: &Arc<Self>, mut member: Member<S>, error: &TransactError) {
+        if error.ended_transaction {
+            member.judge(self, Ending::Broke { message: "step ended its transaction".to_owned() });
+        } else if !matches!(&member.attempted, Some((attempted, _)) if attempted.ending != Ending::Done) {
+            member.judge(self, erred(error.to_string()));
+        }
+        let (Some(command), Some((attempted, next))) = (member.command, member.attempted) else { return };
+        self.statistics.count(&command, &attempted.ending);
+        self.settle(command, attempted, next, member.next_id).await;
+    }
+
+    /// The commit is in doubt. Its rows are taken under their next epoch, which waits for it: those that can be taken
+    /// were not finished by it. Whatever it left behind is free then, for anybody to claim.
+    async fn learn_the_truth(&self, members: Vec<Member<S>>) {
+        let successors = members.iter().filter_map(|member| member.prepared.as_ref()?.successor.as_ref());
+        let mut rows: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
+        rows.extend(members.iter().filter_map(|member| member.command.as_ref()).map(|command| command.work));
+        self.give_back(&rows).await;
+    }
+
+    /// Keeps the commands whose leases cover their time limits, renewing where that is needed; what does not come back
+    /// belongs to somebody else.
+    pub(super) async fn hold(&self, commands: Vec<Command<S>>) -> Vec<Command<S>> {
+        let now = self.env.now();
+        let (mut held, short): (Vec<_>, Vec<_>) =
+            commands.into_iter().partition(|command| now + command.time_limit() <= command.lease_until);
+        if short.is_empty() {
+            return held;
+        }
+        let longest = short.iter().map(Command::time_limit).max().unwrap_or_default();
+        let ttl = self.settings.lease_ttl.max(longest + self.settings.poll_interval);
+        let lease = Lease { owner: self.member_id(), ttl };
+        match self.store.renew(&refs(&short), lease).await {
+            Ok(renewed) => {
+                let still_ours = short.into_iter().zip(renewed).filter(|(_, renewed)| *renewed);
+                held.extend(still_ours.map(|(mut command, _)| {
+                    command.lease_until = now + ttl;
+                    command
+                }));
+            }
+            Err(error) => {
+                tracing::warn!(%error, count = short.len(), "leases could not be renewed; the commands are given back");
+                self.give_back(&refs(&short)).await;
+            }
+        }
+        held
+    }
+}
+
+pub(super) fn refs<S: Store>(commands: &[Command<S>]) -> Vec<WorkRef> {
+    commands.iter().map(|command| command.work).collect()
+}
+
+/// Whether one of a batch may have made it fail, so that the others do better without it.
+fn is_of_one(error: &TransactError) -> bool {
+    matches!(error.error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Other | StoreErrorKind::Misuse)
+}
+
+fn in_halves<S: Store>(mut commands: Vec<Command<S>>) -> impl Iterator<Item = Vec<Command<S>>> {
+    let second = commands.split_off(commands.len() / 2);
+    [commands, second].into_iter()
+}
+
+/// Whether a command that failed alone has only itself to blame. A store that is full or cannot be reached is nobody's
+/// fault: it is waited for.
+fn is_own_fault(error: &TransactError, failures: u32) -> bool {
+    match error.error.kind() {
+        StoreErrorKind::Other | StoreErrorKind::Misuse => true,
+        StoreErrorKind::Conflict => failures >= CONFLICTS_MAX,
+        _ => false,
+    }
+}
+
+pub(super) fn pause_after(failures: u32) -> Duration {
+    UNAVAILABLE_PAUSE.saturating_mul(1 << failures.min(10)).min(UNAVAILABLE_PAUSE_MAX)
+}

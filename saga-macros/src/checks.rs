@@ -1,0 +1,73 @@
+//! Tokens that make the compiler complain in the right place.
+//!
+//! What only the compiler can know is asked once, in code that is needed anyway. A type is judged as the argument of a
+//! call whose tokens are all at the place of that type: only so is all of it underlined.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Path, Type, spanned::Spanned};
+
+use crate::{krate::Krate, model::Returned};
+
+/// The ids of these rules, each of which has a case under `tests/ui` as well.
+#[cfg(test)]
+pub(crate) const IDS: &[&str] = &[
+    "alias",
+    "body",
+    "compensation-alias",
+    "failure",
+    "not-a-compensation",
+    "output-step",
+    "payload",
+    "send",
+    "state-clone",
+    "step",
+    "step-connection",
+    "step-input",
+    "step-mapping",
+    "type-parameter-bounds",
+    "unannotated-compensation",
+    "unannotated-step",
+    "undo-input",
+    "undo-output",
+];
+
+/// The codec of a type, which demands that it can be stored.
+pub(crate) fn codec(krate: &Krate, ty: &Type, place: Span) -> TokenStream {
+    let codec = krate.private("codec", place);
+    quote_spanned!(place=> #codec::<#ty>())
+}
+
+/// How the compensation gets what the step took and returned, which demands that the types fit.
+pub(crate) fn undo(krate: &Krate, compensation: &Path) -> TokenStream {
+    let place = compensation.span();
+    let input = krate.private("undo_input", place);
+    let output = krate.private("undo_output", place);
+    let undo = krate.private("UndoOf", place);
+    let some = krate.private("Option", place);
+    quote_spanned!(place=> #some::Some(#undo::new(#input::<Self>(), #output::<Self>())))
+}
+
+/// The end of a call, which demands that the error says what it means.
+pub(crate) fn finish(krate: &Krate, returned: &Returned, call: &TokenStream) -> TokenStream {
+    match returned {
+        Returned::Result { error, .. } => {
+            let place = error.span();
+            let finish = krate.private("finish", place);
+            quote_spanned!(place=> #finish::<_, #error>(#call))
+        }
+        Returned::Alias(ty) => {
+            let place = ty.span();
+            let finish = krate.private("finish_alias", place);
+            quote_spanned!(place=> #finish::<#ty>(#call))
+        }
+        Returned::Other(_) => call.clone(),
+    }
+}
+
+/// The tuple of what is read for the function.
+pub(crate) fn reads(types: &[&Type]) -> TokenStream {
+    let place = types.first().map_or_else(Span::call_site, Spanned::span);
+    let types = quote!(#(#types,)*);
+    quote_spanned!(place=> (#types))
+}

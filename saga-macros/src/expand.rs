@@ -1,0 +1,224 @@
+//! From the model to tokens. No rule is checked here.
+
+use std::time::Duration;
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Type, spanned::Spanned};
+
+use crate::{
+    args::Options,
+    checks,
+    generics::Generics,
+    krate::Krate,
+    model::{Kind, Model, Returned, Role},
+    validate,
+};
+
+/// What stands after the function.
+pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
+    let generics = Generics::new(model, options);
+    let parts = match model.kind {
+        Kind::Step => [step(model, options, &generics), handler(model, options, &generics)],
+        Kind::Compensation => [compensation(model, options, &generics), undo_handler(model, options, &generics)],
+    };
+    item(model, &generics, &parts)
+}
+
+/// The type that stands for the function, and what is implemented for it.
+pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]) -> TokenStream {
+    let conditions = &model.conditions;
+    let visibility = &model.visibility;
+    let declaration = generics.declaration();
+    quote! {
+        #(#conditions)*
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, missing_debug_implementations, unreachable_pub, clippy::empty_structs_with_brackets)]
+        #visibility #declaration
+
+        #(#conditions)*
+        #[allow(deprecated, unused_qualifications)]
+        const _: () = { #(#parts)* };
+    }
+}
+
+/// The type of what a step returns when it succeeds.
+pub(crate) fn value_type(krate: &Krate, returned: &Returned) -> Type {
+    match returned {
+        Returned::Result { value, .. } => (**value).clone(),
+        Returned::Alias(ty) => Type::Verbatim({
+            let place = ty.span();
+            let alias = krate.private("StepReturn", place);
+            quote_spanned!(place=> <#ty as #alias>::Value)
+        }),
+        Returned::Other(_) => Type::Verbatim(quote!(())),
+    }
+}
+
+/// What a compensation takes of the step's output.
+pub(crate) fn undone_type(krate: &Krate, model: &Model) -> TokenStream {
+    if let Some(ty) = model.undone_output() {
+        quote!(#krate::__private::Given<#ty>)
+    } else {
+        quote!(#krate::__private::Ignored)
+    }
+}
+
+fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let krate = &options.krate;
+    let (parameters, bounds) = generics.without_store();
+    let this = generics.this();
+    let input = model.input();
+    let input_codec = input.map(|ty| checks::codec(krate, ty, ty.span()));
+    let output = value_type(krate, &model.returned);
+    let output_codec = checks::codec(krate, &output, judged_output(&model.returned));
+    let reads = reads(model);
+    let name = validate::name_of_step(model, options);
+    let settings = settings(krate, options);
+    let (compensation, undo) = match &options.compensate {
+        Some(path) => {
+            let undo = checks::undo(krate, path);
+            (quote!(#path), quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;))
+        }
+        None => (quote!(#krate::__private::NoCompensation), TokenStream::new()),
+    };
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::Step for #this #bounds {
+            type Input = #input;
+            type Output = #output;
+            type Params = #reads;
+            type Compensation = #compensation;
+            const NAME: &'static str = #name;
+            const OPTIONS: #krate::__private::StepOptions = #settings;
+            const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
+            const OUTPUT: #krate::__private::Codec<Self::Output> = #output_codec;
+            #undo
+        }
+    }
+}
+
+fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let krate = &options.krate;
+    let (store, parameters, bounds) = generics.with_store(krate);
+    let this = generics.this();
+    let body = body(model, krate, generics);
+    let run = if model.connection().is_some() {
+        quote!(#krate::__private::Run::<#store, Self>::Transaction(|__conn, __args, __input| #body))
+    } else {
+        quote!(#krate::__private::Run::<#store, Self>::External(|__args, __input| #body))
+    };
+    let compensated = options.compensate.as_ref().map(
+        |_| quote!(<Self as #krate::__private::Step>::Compensation: #krate::__private::CompensationHandler<#store>),
+    );
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::Handler<#store> for #this #bounds #compensated {
+            fn handler() -> #krate::__private::Run<#store, Self> {
+                #run
+            }
+        }
+    }
+}
+
+fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let krate = &options.krate;
+    let (parameters, bounds) = generics.without_store();
+    let this = generics.this();
+    let input = model.input();
+    let output = undone_type(krate, model);
+    let reads = reads(model);
+    let settings = settings(krate, options);
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::Compensation for #this #bounds {
+            type Input = #input;
+            type Output = #output;
+            type Params = #reads;
+            const OPTIONS: #krate::__private::StepOptions = #settings;
+        }
+    }
+}
+
+fn undo_handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let krate = &options.krate;
+    let (store, parameters, bounds) = generics.with_store(krate);
+    let this = generics.this();
+    let body = body(model, krate, generics);
+    let undo = match model.connection() {
+        Some(_) => {
+            quote!(#krate::__private::Undo::<#store, Self>::Transaction(|__conn, __args, __input, __output| #body))
+        }
+        None => {
+            quote!(#krate::__private::Undo::<#store, Self>::External(|__args, __input, __output| #body))
+        }
+    };
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::CompensationHandler<#store> for #this #bounds {
+            fn handler() -> #krate::__private::Undo<#store, Self> {
+                #undo
+            }
+        }
+    }
+}
+
+/// Reads the parameters and calls the function. A future that is not `Send` is reported at its name.
+fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
+    let place = model.ident().span();
+    let finished = checks::finish(krate, &model.returned, &call(model, generics));
+    let pin = krate.private("Box", place);
+    let read = match model.kind {
+        Kind::Step => krate.private("read_step", place),
+        Kind::Compensation => krate.private("read_compensation", place),
+    };
+    let reads = model.in_role(Role::Read).next().is_some();
+    let reading = reads.then(|| quote_spanned!(place=> let __params = #read::<Self>(__args)?;));
+    quote_spanned!(place=> #pin::pin(async move { #reading #finished }))
+}
+
+fn call(model: &Model, generics: &Generics<'_>) -> TokenStream {
+    let function = generics.function();
+    let mut reads = 0..;
+    let mut values = 0..;
+    let arguments = model.parameters.iter().map(|parameter| match parameter.role {
+        Role::Connection => quote!(__conn),
+        Role::Context => quote!(__args.ctx),
+        Role::Read => {
+            let index = reads.next().map(Literal::usize_unsuffixed);
+            quote!(__params.#index)
+        }
+        _ if values.next() == Some(0) => quote!(__input),
+        _ => quote!(__output.0),
+    });
+    quote!(#function(#(#arguments),*).await)
+}
+
+fn reads(model: &Model) -> TokenStream {
+    let types: Vec<&Type> = model.in_role(Role::Read).map(|parameter| &parameter.ty).collect();
+    checks::reads(&types)
+}
+
+fn settings(krate: &Krate, options: &Options) -> TokenStream {
+    let attempts = options.attempts.map(|attempts| quote!(.attempts(#attempts)));
+    let base = options.base.map(|(base, _)| setting("base", base, krate));
+    let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
+    let timeout = options.timeout.map(|(timeout, _)| setting("timeout", timeout, krate));
+    let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
+    let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
+    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #none)
+}
+
+fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {
+    let setter = quote::format_ident!("{name}");
+    let millis = duration.as_millis() as u64;
+    quote!(.#setter(#krate::__private::Duration::from_millis(#millis)))
+}
+
+fn judged_output(returned: &Returned) -> proc_macro2::Span {
+    match returned {
+        Returned::Result { value, .. } => value.span(),
+        Returned::Alias(ty) => ty.span(),
+        Returned::Other(written) => written.span(),
+    }
+}

@@ -1,0 +1,63 @@
+//! The annotated function, read as far as its signature.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{
+    Attribute, Signature, Visibility,
+    parse::{Parse, ParseStream},
+};
+
+use crate::{errors::Errors, model::Kind, rule::Rule};
+
+/// What stands under the attribute. The body is not parsed: it is the compiler's, mistakes included.
+pub(crate) struct Function {
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) visibility: Visibility,
+    pub(crate) signature: Signature,
+    body: TokenStream,
+}
+
+impl Function {
+    /// Reads the item; `None` if it is no function with a body, which is reported.
+    pub(crate) fn read(kind: Kind, item: &TokenStream, errors: &mut Errors) -> Option<Self> {
+        let Ok(function) = syn::parse2::<Self>(item.clone()) else {
+            let message = format!(
+                "`#[{}]` stands on an `async fn`\nhelp: write `#[{0}] async fn name(..) -> Result<.., StepError> {{ .. }}`",
+                kind.attribute()
+            );
+            errors.at(Rule::NotAFunction, item, message);
+            return None;
+        };
+        if function.has_body() {
+            return Some(function);
+        }
+        let message = format!("a {kind} needs a body\nhelp: write the code that the {kind} runs, in braces");
+        errors.at(Rule::NoBody, &function.signature, message);
+        None
+    }
+
+    fn has_body(&self) -> bool {
+        matches!(self.body.clone().into_iter().next(), Some(TokenTree::Group(_)))
+    }
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        Ok(Self {
+            attributes: input.call(Attribute::parse_outer)?,
+            visibility: input.parse()?,
+            signature: input.parse()?,
+            body: input.parse()?,
+        })
+    }
+}
+
+/// The item as it is kept: unchanged, but for a missing body, which would be an error of its own.
+pub(crate) fn kept(item: TokenStream) -> TokenStream {
+    match syn::parse2::<Function>(item.clone()) {
+        Ok(Function { attributes, visibility, signature, body }) if body.to_string() == ";" => {
+            quote!(#(#attributes)* #[allow(unused_variables)] #visibility #signature { ::core::unimplemented!() })
+        }
+        _ => item.into_token_stream(),
+    }
+}

@@ -1,0 +1,257 @@
+//! What was written, reduced to what matters: who takes what, and what is returned.
+
+use std::fmt;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::ToTokens;
+use syn::{
+    Attribute, FnArg, GenericArgument, Path, PathArguments, ReturnType, Signature, Type, TypePath, TypeReference,
+    Visibility, parse_quote,
+};
+
+use crate::function::Function;
+
+/// Which attribute it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Step,
+    Compensation,
+}
+
+impl Kind {
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            Self::Step => "saga_step",
+            Self::Compensation => "saga_compensation",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Step => "step",
+            Self::Compensation => "compensation",
+        })
+    }
+}
+
+/// An annotated function.
+pub(crate) struct Model {
+    pub(crate) kind: Kind,
+    pub(crate) visibility: Visibility,
+    /// The `#[cfg(..)]` of the function, which hold for what is generated too.
+    pub(crate) conditions: Vec<Attribute>,
+    pub(crate) signature: Signature,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) returned: Returned,
+}
+
+/// A parameter of the function, in the order of its signature.
+pub(crate) struct Parameter {
+    /// The type as it was written, for `self` the receiver.
+    pub(crate) written: TokenStream,
+    /// The type without the reference.
+    pub(crate) ty: Type,
+    pub(crate) role: Role,
+}
+
+/// What a parameter is, by its type alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// `&mut C`
+    Connection,
+    /// `&StepContext`
+    Context,
+    /// `State<T>` or `Output<step>`
+    Read,
+    /// Anything else by value: the input, and in a compensation the output after it.
+    Value,
+    /// `self` in any form.
+    Receiver,
+    /// `StepContext` or `&mut StepContext`
+    ContextInWrongForm,
+    /// `&State<T>` or `&Output<step>`
+    ReadByReference,
+    /// Another `&T`, most likely meant as a value.
+    ValueByReference,
+}
+
+/// What the function returns.
+pub(crate) enum Returned {
+    /// `Result<T, E>`
+    Result { value: Box<Type>, error: Box<Type> },
+    /// An alias of it, known by a name that ends in `Result`.
+    Alias(Box<Type>),
+    /// Anything else.
+    Other(ReturnType),
+}
+
+impl Model {
+    pub(crate) fn new(kind: Kind, function: &Function) -> Self {
+        let signature = function.signature.clone();
+        Self {
+            kind,
+            visibility: function.visibility.clone(),
+            conditions: function
+                .attributes
+                .iter()
+                .filter(|attribute| attribute.path().is_ident("cfg"))
+                .cloned()
+                .collect(),
+            parameters: signature.inputs.iter().map(Parameter::new).collect(),
+            returned: Returned::new(&signature.output),
+            signature,
+        }
+    }
+
+    pub(crate) fn ident(&self) -> &Ident {
+        &self.signature.ident
+    }
+
+    /// The parameters in this role.
+    pub(crate) fn in_role(&self, role: Role) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(move |parameter| parameter.role == role)
+    }
+
+    /// What is taken by value, or was meant so.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|parameter| matches!(parameter.role, Role::Value | Role::ValueByReference))
+    }
+
+    /// The type of the step's input.
+    pub(crate) fn input(&self) -> Option<&Type> {
+        self.values().next().map(|parameter| &parameter.ty)
+    }
+
+    /// The type of a compensation's second value.
+    pub(crate) fn undone_output(&self) -> Option<&Type> {
+        self.values().nth(1).map(|parameter| &parameter.ty)
+    }
+
+    /// The type of the connection.
+    pub(crate) fn connection(&self) -> Option<&Type> {
+        self.in_role(Role::Connection).next().map(|parameter| &parameter.ty)
+    }
+}
+
+impl Parameter {
+    fn new(argument: &FnArg) -> Self {
+        match argument {
+            FnArg::Receiver(receiver) => Self {
+                written: receiver.to_token_stream(),
+                ty: Type::Verbatim(TokenStream::new()),
+                role: Role::Receiver,
+            },
+            FnArg::Typed(typed) => {
+                let (ty, role) = classify(&typed.ty);
+                let ty = if role == Role::ValueByReference { owned(ty) } else { ty.clone() };
+                Self { written: typed.ty.to_token_stream(), ty, role }
+            }
+        }
+    }
+}
+
+impl Returned {
+    fn new(output: &ReturnType) -> Self {
+        let other = || Self::Other(output.clone());
+        let ReturnType::Type(_, ty) = output else {
+            return other();
+        };
+        let ty = bare(ty);
+        let Some(last) = last_segment(ty) else {
+            return other();
+        };
+        if !last.ident.to_string().ends_with("Result") {
+            return other();
+        }
+        match (last.ident == "Result", types_of(&last.arguments).as_slice()) {
+            (true, [value, error]) => {
+                Self::Result { value: Box::new((*value).clone()), error: Box::new((*error).clone()) }
+            }
+            _ => Self::Alias(Box::new(ty.clone())),
+        }
+    }
+}
+
+/// What a type that is only ever borrowed is as a value.
+fn owned(ty: &Type) -> Type {
+    match ty {
+        Type::Slice(slice) => {
+            let element = &slice.elem;
+            parse_quote!(Vec<#element>)
+        }
+        Type::Path(_) if name_of(ty).is_some_and(|name| name == "str") => parse_quote!(String),
+        sized => sized.clone(),
+    }
+}
+
+/// A type without the parentheses and the invisible groups around it.
+pub(crate) fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => bare(&inner.elem),
+        Type::Group(inner) => bare(&inner.elem),
+        other => other,
+    }
+}
+
+/// The name of a type: the last segment of its path.
+pub(crate) fn name_of(ty: &Type) -> Option<&Ident> {
+    last_segment(ty).map(|segment| &segment.ident)
+}
+
+/// Tokens as a person would have written them.
+pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
+    let spaced = tokens.to_token_stream().to_string();
+    let tight =
+        [(" < ", "<"), (" <", "<"), ("< ", "<"), (" >", ">"), (" :: ", "::"), (":: ", "::"), ("& ", "&"), (" ,", ",")];
+    tight.iter().fold(spaced, |text, (from, to)| text.replace(from, to))
+}
+
+fn classify(written: &Type) -> (&Type, Role) {
+    match bare(written) {
+        Type::Reference(TypeReference { mutability, elem, .. }) => {
+            let elem = bare(elem);
+            let role = match (mutability, kind_of_name(elem)) {
+                (None, Role::ContextInWrongForm) => Role::Context,
+                (Some(_), Role::ContextInWrongForm) => Role::ContextInWrongForm,
+                (_, Role::Read) => Role::ReadByReference,
+                (Some(_), _) => Role::Connection,
+                (None, _) => Role::ValueByReference,
+            };
+            (elem, role)
+        }
+        by_value => (by_value, kind_of_name(by_value)),
+    }
+}
+
+/// The role that the name of a type gives it, taken by value.
+fn kind_of_name(ty: &Type) -> Role {
+    let Some(last) = last_segment(ty) else {
+        return Role::Value;
+    };
+    let generic = !last.arguments.is_empty();
+    match last.ident.to_string().as_str() {
+        "StepContext" => Role::ContextInWrongForm,
+        "State" | "Output" if generic => Role::Read,
+        _ => Role::Value,
+    }
+}
+
+fn last_segment(ty: &Type) -> Option<&syn::PathSegment> {
+    match bare(ty) {
+        Type::Path(TypePath { qself: None, path: Path { segments, .. }, .. }) => segments.last(),
+        _ => None,
+    }
+}
+
+fn types_of(arguments: &PathArguments) -> Vec<&Type> {
+    let PathArguments::AngleBracketed(list) = arguments else {
+        return Vec::new();
+    };
+    let types = list.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.collect()
+}

@@ -1,0 +1,84 @@
+//! The rules of the attributes, each with an id that a failing case under `tests/ui` names.
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident = $id:literal,)*) => {
+        /// What the attributes refuse.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        #[cfg(test)]
+        impl Rule {
+            /// Every rule with its id.
+            pub(crate) const ALL: &[(Self, &str)] = &[$((Self::$rule, $id),)*];
+        }
+    };
+}
+
+rules! {
+    /// The attribute stands on something else than a function.
+    NotAFunction = "not-a-function",
+    /// The function is only declared.
+    NoBody = "no-body",
+    /// The function is not `async`.
+    NotAsync = "not-async",
+    /// The function is `const`, `unsafe` or `extern`.
+    Qualifier = "qualifier",
+    /// The function takes `self`.
+    Receiver = "receiver",
+    /// A lifetime is a parameter of the function, or is written at a reference.
+    Lifetime = "lifetime",
+    /// A constant is a parameter of the function.
+    ConstParameter = "const-parameter",
+    /// A parameter is `impl Trait`.
+    ImplTrait = "impl-trait",
+    /// More than one `&mut` parameter.
+    TwoConnections = "two-connections",
+    /// `&mut Transaction<'_>` instead of the connection.
+    TransactionObject = "transaction-object",
+    /// `&mut dyn Trait` as the connection.
+    DynConnection = "dyn-connection",
+    /// More than one `&StepContext`.
+    TwoContexts = "two-contexts",
+    /// The context is taken by value or as `&mut`.
+    ContextForm = "context-form",
+    /// `&State<T>` or `&Output<step>`.
+    ReadByReference = "read-by-reference",
+    /// A reference to something that is not the context.
+    InputByReference = "input-by-reference",
+    /// A step has more than one input.
+    TwoInputs = "two-inputs",
+    /// A compensation has more than the input and the output.
+    ThreeValues = "three-values",
+    /// There is no input.
+    NoInput = "no-input",
+    /// More `State` and `Output` parameters than the runtime reads.
+    TooManyReads = "too-many-reads",
+    /// What is returned is no `Result`.
+    NotAResult = "not-a-result",
+    /// A compensation returns a value.
+    CompensationReturnsValue = "compensation-returns-value",
+    /// An option that does not exist.
+    UnknownOption = "unknown-option",
+    /// An option twice.
+    DuplicateOption = "duplicate-option",
+    /// An option whose value has the wrong form.
+    OptionForm = "option-form",
+    /// `attempts` is no number from 1.
+    Attempts = "attempts",
+    /// Text that is no duration.
+    Duration = "duration",
+    /// A timeout of zero.
+    ZeroTimeout = "zero-timeout",
+    /// `cap` is shorter than `base`.
+    CapBelowBase = "cap-below-base",
+    /// The name of the step has a form that step keys do not allow.
+    NameForm = "name-form",
+    /// The name of the step is `undo`.
+    NameReserved = "name-reserved",
+    /// `compensate` together with `no_compensation`.
+    CompensateAndNone = "compensate-and-none",
+    /// `group` on a function without a transaction.
+    GroupWithoutTransaction = "group-without-transaction",
+}

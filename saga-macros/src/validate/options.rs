@@ -1,0 +1,92 @@
+//! What the options may say, together and for this signature.
+
+use syn::ext::IdentExt;
+
+use crate::{
+    args::Options,
+    errors::Errors,
+    model::{Kind, Model},
+    rule::Rule,
+};
+
+/// The longest name of a step.
+const NAME_BYTES_MAX: usize = 40;
+/// It ends the key of a compensation, so no step has it.
+const RESERVED: &str = "undo";
+
+/// Checks the options against each other and against the signature. The function is expanded all the same.
+pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
+    names_the_step(model, given, errors);
+    compensates_or_not(given, errors);
+    has_time(given, errors);
+    cap_covers_base(given, errors);
+    groups_transactions(model, given, errors);
+}
+
+/// The name under which the step is recorded.
+pub(crate) fn name_of_step(model: &Model, given: &Options) -> String {
+    match &given.name {
+        Some(name) => name.value(),
+        None => model.ident().unraw().to_string().replace('_', "-"),
+    }
+}
+
+fn names_the_step(model: &Model, given: &Options, errors: &mut Errors) {
+    if model.kind == Kind::Compensation {
+        return;
+    }
+    let name = name_of_step(model, given);
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let form = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(allowed);
+    let (rule, message) = if !form {
+        let message = format!(
+            "a step's name has 1 to {NAME_BYTES_MAX} bytes of `a` to `z`, `0` to `9` and `-`, because keys are made of it"
+        );
+        (Rule::NameForm, message)
+    } else if name == RESERVED {
+        (Rule::NameReserved, format!("`{RESERVED}` ends the keys of compensations, so no step has this name"))
+    } else {
+        return;
+    };
+    match &given.name {
+        Some(literal) => errors.at(rule, literal, message),
+        None => errors.at(rule, model.ident(), format!("{message}\nhelp: give it one with `name = \"..\"`")),
+    }
+}
+
+fn compensates_or_not(given: &Options, errors: &mut Errors) {
+    if let (Some(_), Some(flag)) = (&given.compensate, &given.no_compensation) {
+        let message =
+            "this says that the step needs no compensation, but `compensate` names one\nhelp: keep one of the two";
+        errors.at(Rule::CompensateAndNone, flag, message);
+    }
+}
+
+fn has_time(given: &Options, errors: &mut Errors) {
+    if let Some((duration, span)) = given.timeout
+        && duration.is_zero()
+    {
+        let message =
+            "a call that may take no time never succeeds\nhelp: write how long it may take: `timeout = \"10s\"`";
+        errors.at_span(Rule::ZeroTimeout, span, message);
+    }
+}
+
+fn cap_covers_base(given: &Options, errors: &mut Errors) {
+    if let (Some((base, _)), Some((cap, span))) = (given.base, given.cap)
+        && cap < base
+    {
+        let message = "`cap` is the longest wait and `base` the first one, so `cap` is not below `base`";
+        errors.at_span(Rule::CapBelowBase, span, message);
+    }
+}
+
+fn groups_transactions(model: &Model, given: &Options, errors: &mut Errors) {
+    if let (Some(group), None) = (&given.group, model.connection()) {
+        let message = format!(
+            "`group` is about sharing a transaction, and this {} has none: it takes no `&mut` connection\nhelp: leave it out",
+            model.kind
+        );
+        errors.at(Rule::GroupWithoutTransaction, group, message);
+    }
+}

@@ -1,0 +1,107 @@
+//! The form of the function: what kind it is, and what it returns.
+
+use syn::{GenericParam, ReturnType, Safety, Type};
+
+use crate::{
+    errors::Errors,
+    model::{Kind, Model, Returned, Role, text_of},
+    rule::Rule,
+};
+
+use super::parameters;
+
+/// Checks the signature. Without a mistake in it the function can be expanded.
+pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
+    let before = errors.count();
+    is_async(model, errors);
+    has_no_qualifier(model, errors);
+    has_only_type_parameters(model, errors);
+    parameters::check(model, errors);
+    returns_a_result(model, errors);
+    compensation_returns_nothing(model, errors);
+    errors.count() == before
+}
+
+fn is_async(model: &Model, errors: &mut Errors) {
+    if model.signature.asyncness.is_none() {
+        let message = format!("a {} is an `async fn`\nhelp: write `async fn {}`", model.kind, model.ident());
+        errors.at(Rule::NotAsync, model.signature.fn_token, message);
+    }
+}
+
+fn has_no_qualifier(model: &Model, errors: &mut Errors) {
+    let signature = &model.signature;
+    let message = |word| format!("a {} is a plain `async fn`\nhelp: remove `{word}`", model.kind);
+    if let Some(token) = &signature.constness {
+        errors.at(Rule::Qualifier, token, message("const"));
+    }
+    if let Safety::Unsafe(token) = &signature.safety {
+        errors.at(Rule::Qualifier, token, message("unsafe"));
+    }
+    if let Some(abi) = &signature.abi {
+        errors.at(Rule::Qualifier, abi, message("extern"));
+    }
+}
+
+fn has_only_type_parameters(model: &Model, errors: &mut Errors) {
+    for parameter in &model.signature.generics.params {
+        match parameter {
+            GenericParam::Type(_) => {}
+            GenericParam::Lifetime(lifetime) => {
+                let message = format!(
+                    "a {} has no lifetime parameters: what it takes is read from the store\n\
+                     help: leave `{}` out, and take values that own their data",
+                    model.kind, lifetime.lifetime
+                );
+                errors.at(Rule::Lifetime, lifetime, message);
+            }
+            GenericParam::Const(constant) => {
+                let message = format!(
+                    "a {} has no constant parameters\nhelp: make `{}` part of the input, or a `State`",
+                    model.kind, constant.ident
+                );
+                errors.at(Rule::ConstParameter, constant, message);
+            }
+        }
+    }
+}
+
+fn returns_a_result(model: &Model, errors: &mut Errors) {
+    let Returned::Other(written) = &model.returned else {
+        return;
+    };
+    // Where `async` is missing, `impl Future` is that same mistake.
+    if model.signature.asyncness.is_none()
+        && matches!(written, ReturnType::Type(_, ty) if matches!(**ty, Type::ImplTrait(_)))
+    {
+        return;
+    }
+    let form = match model.kind {
+        Kind::Step => "Result<T, StepError>",
+        Kind::Compensation => "Result<(), StepError>",
+    };
+    let rule = format!("a {} returns `{form}`, or an alias of it whose name ends in `Result`", model.kind);
+    match written {
+        ReturnType::Default => {
+            errors.at(Rule::NotAResult, model.ident(), format!("{rule}\nhelp: write `-> Result<(), StepError>`"));
+        }
+        ReturnType::Type(_, ty) => {
+            let value = if model.kind == Kind::Compensation { "()".to_owned() } else { text_of(ty) };
+            errors.at(Rule::NotAResult, ty, format!("{rule}\nhelp: write `Result<{value}, StepError>`"));
+        }
+    }
+}
+
+fn compensation_returns_nothing(model: &Model, errors: &mut Errors) {
+    if let (Kind::Compensation, Returned::Result { value, .. }) = (model.kind, &model.returned)
+        && !matches!(&**value, Type::Tuple(tuple) if tuple.elems.is_empty())
+    {
+        let message = "a compensation returns `Result<(), StepError>`: nobody reads what it gives\nhelp: write `()`";
+        errors.at(Rule::CompensationReturnsValue, value, message);
+    }
+}
+
+/// Whether the function has a `self`, so that it stands where no type can be added beside it.
+pub(crate) fn is_method(model: &Model) -> bool {
+    model.in_role(Role::Receiver).next().is_some()
+}

@@ -1,0 +1,13 @@
+// rule: unannotated-compensation
+use saga_core::{StepError, saga_step};
+
+#[saga_step(compensate = refund_card)]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+async fn refund_card(_order: String) -> Result<(), StepError> {
+    Ok(())
+}
+
+fn main() {}

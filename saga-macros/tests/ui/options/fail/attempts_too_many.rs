@@ -1,0 +1,9 @@
+// rule: attempts
+use saga_core::{StepError, saga_step};
+
+#[saga_step(retry(attempts = 5_000_000_000))]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn main() {}

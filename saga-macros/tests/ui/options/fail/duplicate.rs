@@ -1,0 +1,9 @@
+// rule: duplicate-option
+use saga_core::{StepError, saga_step};
+
+#[saga_step(timeout = "10s", timeout = "20s")]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+// rule: group-without-transaction
+use saga_core::{StepError, saga_step};
+
+#[saga_step(group = false)]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+// rule: name-reserved
+use saga_core::{StepError, saga_step};
+
+#[saga_step(name = "undo")]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn main() {}

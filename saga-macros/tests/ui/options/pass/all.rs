@@ -1,0 +1,58 @@
+// pass: every option is what it says, and the rest is the default
+use std::time::Duration;
+
+use saga_core::memory::MemoryConn;
+use saga_core::step::{Compensation, Step};
+use saga_core::{RetryPolicy, StepError, StepOptions, saga_compensation, saga_step};
+
+#[saga_step]
+async fn plain(_order: u64) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_step(
+    name = "charge-card-2",
+    compensate = refund,
+    retry(attempts = 8, base = "250ms", cap = "2m"),
+    timeout = "1h",
+    group = false,
+)]
+async fn charge(_tx: &mut MemoryConn, _order: u64) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_compensation(retry(cap = "1s"), timeout = "5s", group = true)]
+async fn refund(_tx: &mut MemoryConn, _order: u64) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_step(no_compensation, retry(), name = "a-name-of-40-bytes-is-still-a-good-one-0")]
+async fn longest(_order: u64) -> Result<(), StepError> {
+    Ok(())
+}
+
+mod vendored {
+    pub(super) use saga_core as core;
+}
+
+#[saga_step(crate = vendored::core)]
+async fn elsewhere(_order: u64) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[test]
+fn the_options_are_kept() {
+    assert_eq!((plain::NAME, plain::OPTIONS), ("plain", StepOptions::DEFAULT));
+    assert_eq!(charge::NAME, "charge-card-2");
+    let retry = RetryPolicy { attempts: 8, base: Duration::from_millis(250), cap: Duration::from_mins(2) };
+    assert_eq!(charge::OPTIONS.retry, retry);
+    assert_eq!(charge::OPTIONS.timeout, Duration::from_hours(1));
+    assert_eq!([charge::OPTIONS.grouped, charge::OPTIONS.needs_no_compensation], [false, false]);
+    let retry = RetryPolicy { cap: Duration::from_secs(1), ..RetryPolicy::DEFAULT };
+    assert_eq!(refund::OPTIONS.retry, retry);
+    assert_eq!(refund::OPTIONS.timeout, Duration::from_secs(5));
+    assert_eq!(longest::NAME.len(), 40);
+    assert_eq!([longest::OPTIONS.grouped, longest::OPTIONS.needs_no_compensation], [true, true]);
+    assert_eq!(longest::OPTIONS.retry, RetryPolicy::DEFAULT);
+    assert_eq!(elsewhere::NAME, "elsewhere");
+}

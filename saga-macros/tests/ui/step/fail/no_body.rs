@@ -1,0 +1,7 @@
+// rule: no-body
+use saga_core::{StepError, saga_step};
+
+#[saga_step]
+async fn charge_card(order: String) -> Result<u32, StepError>;
+
+fn main() {}

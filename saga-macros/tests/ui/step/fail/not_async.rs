@@ -1,0 +1,9 @@
+// rule: not-async
+use saga_core::{StepError, saga_step};
+
+#[saga_step]
+fn charge_card(_order: String) -> Result<u32, StepError> {
+    Ok(1)
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+// rule: payload
+use saga_core::{StepError, saga_step};
+
+struct Raw;
+
+#[saga_step]
+async fn charge_card(_order: String) -> Result<Raw, StepError> {
+    Ok(Raw)
+}
+
+fn main() {}

@@ -1,0 +1,301 @@
+//! Checking changes, and writing those that nothing is in the way of.
+//!
+//! The writer is alone in its transaction: what was checked holds until it is written.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension as _};
+use saga_core::store::{
+    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, NewWork, Postponed, RevisedRecord,
+    SagaId, SagaRow, Status, StoreError, Timestamp, WorkRef,
+};
+
+use crate::clock::{after, micros};
+use crate::error::{Failure, misuse};
+use crate::rows::{self, id_bytes, select_sagas, signed};
+use crate::session::Session;
+
+/// What stands where a saga is advanced from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Standing {
+    pub(crate) status: Status,
+    pub(crate) version: u64,
+}
+
+/// What is in the way of a change, or where its saga stands.
+pub(crate) enum Check {
+    Clear(Option<Standing>),
+    Missed(Miss),
+}
+
+/// Refuses what no store accepts.
+pub(crate) fn refuse_twins(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
+    if changes.len() < 2 {
+        return Ok(());
+    }
+    let mut advanced = HashSet::with_capacity(changes.len());
+    match changes.iter().filter_map(|change| change.saga.as_ref()).find(|advance| !advanced.insert(advance.id)) {
+        None => Ok(()),
+        Some(twin) => Err(misuse(operation, format!("two changes of saga {} in one call", twin.id.0))),
+    }
+}
+
+/// Looks what is in the way of a change: the first of work row, late success, record, saga.
+pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes) -> Result<Check, Failure> {
+    let mut late = None;
+    let finished = change.finished.iter().map(|(work, condition)| (*work, *condition));
+    let postponed = change.postponed.iter().map(|postponed| (postponed.work, Condition::Held));
+    for (work, condition) in finished.chain(postponed) {
+        match held(conn, work)? {
+            None => return Ok(Check::Missed(Miss::Work(work.id))),
+            Some(true) if condition == Condition::NotLate => late = late.or(Some(work)),
+            Some(_) => {}
+        }
+    }
+    if let Some(work) = late {
+        let output = conn
+            .prepare_cached("SELECT late FROM saga_work WHERE id = ?1")?
+            .query_row([work.id.0], |row| row.get(0))?;
+        return Ok(Check::Missed(Miss::Late { work: work.id, output }));
+    }
+    if let Some(miss) = record_in_the_way(conn, change)? {
+        return Ok(Check::Missed(miss));
+    }
+    let Some(advance) = &change.saga else { return Ok(Check::Clear(None)) };
+    let standing = standing(conn, operation, advance.id)?;
+    if standing.version == advance.expected {
+        return Ok(Check::Clear(Some(standing)));
+    }
+    Ok(Check::Missed(Miss::Saga(Box::new(saga_by_id(conn, advance.id)?))))
+}
+
+/// Where a saga stands.
+pub(crate) fn standing(conn: &Connection, operation: &'static str, saga: SagaId) -> Result<Standing, Failure> {
+    let standing = conn
+        .prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
+        .query_row([saga.0], |row| Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)? }))
+        .optional()?;
+    standing.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
+}
+
+/// A saga that is known to exist.
+pub(crate) fn saga_by_id(conn: &Connection, saga: SagaId) -> rusqlite::Result<SagaRow> {
+    conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?.query_row([saga.0], rows::saga)
+}
+
+/// Writes a change; answers what it met that a check would have found, and which the caller then has to roll back.
+pub(crate) fn write(
+    session: &mut Session,
+    change: &Changes,
+    standing: Option<Standing>,
+    now: Timestamp,
+) -> Result<Result<(), String>, Failure> {
+    for (work, condition) in &change.finished {
+        if !finish(&session.conn, *work, *condition)? {
+            return Ok(Err(format!("work row {} is gone", work.id.0)));
+        }
+    }
+    for postponed in &change.postponed {
+        if !postpone(&session.conn, postponed, now)? {
+            return Ok(Err(format!("work row {} is gone", postponed.work.id.0)));
+        }
+    }
+    for record in &change.records {
+        if !insert_record(&session.conn, record, now)? {
+            return Ok(Err(format!("there is a record of {} already", record.step)));
+        }
+    }
+    for revised in &change.revised {
+        if !revise(&session.conn, revised)? {
+            return Ok(Err(format!("the record of {} is not as expected", revised.step)));
+        }
+    }
+    if let (Some(advance), Some(standing)) = (&change.saga, standing)
+        && !advance_saga(&session.conn, advance, standing, now)?
+    {
+        return Ok(Err(format!("saga {} has moved", advance.id.0)));
+    }
+    for command in &change.commands {
+        insert_work(session, command, command.saga, now)?;
+    }
+    if !change.messages.is_empty() {
+        insert_messages(&session.conn, &change.messages, now)?;
+    }
+    for entry in &change.history {
+        insert_history(&session.conn, entry, now)?;
+    }
+    Ok(Ok(()))
+}
+
+/// Inserts a command through the writer, which knows the number of its definition.
+pub(crate) fn insert_work(session: &mut Session, new: &NewWork, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
+    let definition = session.definitions.number(&session.conn, &new.definition)?;
+    if let Some(lease) = new.lease {
+        session.note_owner(lease.owner);
+    }
+    insert_work_row(&session.conn, new, saga, definition, now)
+}
+
+/// Inserts a command on any connection.
+pub(crate) fn insert_work_row(
+    conn: &Connection,
+    new: &NewWork,
+    saga: SagaId,
+    definition: i64,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let owner = new.lease.map(|lease| lease.owner.0);
+    let leased_until = new.lease.map(|lease| after(now, lease.ttl).0);
+    conn.prepare_cached(
+        "INSERT INTO saga_work (id, saga, tenant, key, kind, step, definition, epoch, due_at, owner, leased_until, \
+         attempts, maybe, suspect, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, 0, 0, 0, ?11)",
+    )?
+    .execute((
+        new.id.0,
+        saga.0,
+        new.tenant.as_str(),
+        new.key.as_str(),
+        new.kind.as_str(),
+        new.step.as_str(),
+        definition,
+        after(now, new.due_in).0,
+        owner,
+        leased_until,
+        new.payload.as_deref(),
+    ))?;
+    Ok(())
+}
+
+/// Whether the row has that epoch, and if so, whether a late success is noted on it.
+fn held(conn: &Connection, work: WorkRef) -> rusqlite::Result<Option<bool>> {
+    conn.prepare_cached("SELECT late IS NOT NULL FROM saga_work WHERE id = ?1 AND epoch = ?2")?
+        .query_row((work.id.0, signed(work.epoch)), |row| row.get(0))
+        .optional()
+}
+
+fn record_in_the_way(conn: &Connection, change: &Changes) -> rusqlite::Result<Option<Miss>> {
+    let outcome_of = |tenant: &str, key: &str, step: &str| {
+        conn.prepare_cached("SELECT outcome FROM saga_records WHERE tenant = ?1 AND key = ?2 AND step = ?3")?
+            .query_row((tenant, key, step), |row| row.get::<_, String>(0))
+            .optional()
+    };
+    for (index, new) in change.records.iter().enumerate() {
+        let is_same = |other: &NewRecord| (&other.tenant, &other.key, &other.step) == (&new.tenant, &new.key, &new.step);
+        let is_taken = change.records[..index].iter().any(is_same)
+            || outcome_of(new.tenant.as_str(), new.key.as_str(), new.step.as_str())?.is_some();
+        if is_taken {
+            return Ok(Some(Miss::Record(new.step.clone())));
+        }
+    }
+    for old in &change.revised {
+        let outcome = outcome_of(old.tenant.as_str(), old.key.as_str(), old.step.as_str())?;
+        if outcome.as_deref() != Some(old.expected.as_str()) {
+            return Ok(Some(Miss::Record(old.step.clone())));
+        }
+    }
+    Ok(None)
+}
+
+fn finish(conn: &Connection, work: WorkRef, condition: Condition) -> rusqlite::Result<bool> {
+    let sql = match condition {
+        Condition::Held => "DELETE FROM saga_work WHERE id = ?1 AND epoch = ?2",
+        Condition::NotLate => "DELETE FROM saga_work WHERE id = ?1 AND epoch = ?2 AND late IS NULL",
+    };
+    Ok(conn.prepare_cached(sql)?.execute((work.id.0, signed(work.epoch)))? == 1)
+}
+
+fn postpone(conn: &Connection, postponed: &Postponed, now: Timestamp) -> rusqlite::Result<bool> {
+    let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, due_at = ?3, attempts = ?4, maybe = ?5, \
+         error = coalesce(?6, error), retrying_since = CASE WHEN ?6 IS NULL THEN retrying_since \
+         ELSE coalesce(retrying_since, ?7) END WHERE id = ?1 AND epoch = ?2";
+    let row = (
+        postponed.work.id.0,
+        signed(postponed.work.epoch),
+        after(now, postponed.due_in).0,
+        postponed.attempts,
+        postponed.maybe,
+        postponed.error.as_deref(),
+        now.0,
+    );
+    Ok(conn.prepare_cached(sql)?.execute(row)? == 1)
+}
+
+fn insert_record(conn: &Connection, new: &NewRecord, now: Timestamp) -> rusqlite::Result<bool> {
+    let sql = "INSERT INTO saga_records (tenant, key, step, saga, outcome, position, attempts, recorded_at, \
+         took_micros, output, error, input) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+         ON CONFLICT DO NOTHING";
+    let row = (
+        new.tenant.as_str(),
+        new.key.as_str(),
+        new.step.as_str(),
+        new.saga.0,
+        new.outcome.as_str(),
+        new.position,
+        new.attempts,
+        now.0,
+        micros(new.took),
+        new.output.as_deref(),
+        new.error.as_deref(),
+        new.input.as_deref(),
+    );
+    Ok(conn.prepare_cached(sql)?.execute(row)? == 1)
+}
+
+fn revise(conn: &Connection, old: &RevisedRecord) -> rusqlite::Result<bool> {
+    let sql = "UPDATE saga_records SET outcome = ?5, output = ?6 \
+         WHERE tenant = ?1 AND key = ?2 AND step = ?3 AND outcome = ?4";
+    let row = (
+        old.tenant.as_str(),
+        old.key.as_str(),
+        old.step.as_str(),
+        old.expected.as_str(),
+        old.outcome.as_str(),
+        old.output.as_deref(),
+    );
+    Ok(conn.prepare_cached(sql)?.execute(row)? == 1)
+}
+
+fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Timestamp) -> rusqlite::Result<bool> {
+    let (expected, version) = (signed(advance.expected), signed(advance.expected + 1));
+    let changed = if advance.status == from.status {
+        // The index over the status is not touched.
+        let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5 WHERE id = ?1 AND version = ?2";
+        conn.prepare_cached(sql)?.execute((advance.id.0, expected, version, &*advance.state, now.0))?
+    } else {
+        let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5, status = ?6, \
+             ended_at = CASE WHEN ?7 THEN coalesce(ended_at, ?5) END WHERE id = ?1 AND version = ?2";
+        let (status, ends) = (advance.status.as_str(), advance.status.is_ended());
+        conn.prepare_cached(sql)?
+            .execute((advance.id.0, expected, version, &*advance.state, now.0, status, ends))?
+    };
+    Ok(changed == 1)
+}
+
+fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -> rusqlite::Result<()> {
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO saga_outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for new in messages {
+        statement.execute((
+            id_bytes(new.id),
+            new.lane,
+            new.tenant.as_str(),
+            &*new.aggregate_type,
+            &*new.aggregate_id,
+            &*new.event_type,
+            signed(new.position),
+            now.0,
+            &*new.payload,
+        ))?;
+    }
+    Ok(())
+}
+
+fn insert_history(conn: &Connection, entry: &HistoryEntry, now: Timestamp) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO saga_history (saga, at, step, kind, attempt, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let step = entry.step.as_ref().map(saga_core::key::StepId::as_str);
+    conn.prepare_cached(sql)?
+        .execute((entry.saga.0, now.0, step, entry.kind.as_str(), entry.attempt, &*entry.detail))?;
+    Ok(())
+}

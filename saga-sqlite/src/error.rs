@@ -1,0 +1,148 @@
+//! What rusqlite says, in the words of the contract.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::ErrorCode;
+use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
+
+/// Why a call did nothing.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// SQLite failed: half of the call's writes may stand in the transaction.
+    Sql(rusqlite::Error),
+    /// The call was refused before it wrote anything.
+    Refused(StoreError),
+    /// The call was refused when half of it was written.
+    Half(StoreError),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The error of a statement. The transaction it was in has not committed.
+pub(crate) fn store_error(operation: &'static str, error: rusqlite::Error) -> StoreError {
+    let (kind, class) = classify(&error);
+    StoreError::new(kind, operation, error.to_string()).with_class(class).with_source(error)
+}
+
+/// One error for every call of a group.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupError {
+    kind: StoreErrorKind,
+    class: RetryClass,
+    detail: String,
+    source: Option<Arc<rusqlite::Error>>,
+}
+
+impl GroupError {
+    /// Nothing of the group is kept.
+    pub(crate) fn definite(error: rusqlite::Error) -> Self {
+        let (kind, class) = match error.sqlite_error_code() {
+            // A deferred constraint of the user's tables.
+            Some(ErrorCode::ConstraintViolation) => (StoreErrorKind::Other, RetryClass::Permanent),
+            _ => classify(&error),
+        };
+        Self { kind, class, detail: error.to_string(), source: Some(Arc::new(error)) }
+    }
+
+    /// Nobody knows what is kept of the group.
+    pub(crate) fn unknown(error: rusqlite::Error) -> Self {
+        let detail = format!("the commit failed in a way that leaves open whether it is on the disk: {error}");
+        let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
+        Self { kind, class, detail, source: Some(Arc::new(error)) }
+    }
+
+    /// SQLite rolled the transaction back by itself, and nobody said so.
+    pub(crate) fn lost() -> Self {
+        let detail = "SQLite rolled the transaction back by itself".to_owned();
+        Self { kind: StoreErrorKind::Unavailable, class: RetryClass::Transient, detail, source: None }
+    }
+
+    pub(crate) fn of(error: &StoreError) -> Self {
+        Self { kind: error.kind(), class: error.class(), detail: error.detail().to_owned(), source: None }
+    }
+
+    pub(crate) fn error(&self, operation: &'static str) -> StoreError {
+        let error = StoreError::new(self.kind, operation, self.detail.clone()).with_class(self.class);
+        match &self.source {
+            Some(source) => error.with_source(Arc::clone(source)),
+            None => error,
+        }
+    }
+}
+
+/// What went wrong when the file was opened: one sentence that names the file and says what to do.
+pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> StoreError {
+    let path = path.display();
+    let (kind, detail) = match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => {
+            (StoreErrorKind::NotAStore, format!("{path} is no SQLite database; name another file"))
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            (StoreErrorKind::NotWritable, format!("{path} cannot be opened for writing ({error}); check the rights of the file and its folder"))
+        }
+        Some(ErrorCode::DiskFull) => {
+            (StoreErrorKind::NotWritable, format!("the disk of {path} is full; make room"))
+        }
+        _ => {
+            let (kind, class) = classify(&error);
+            let detail = format!("{path} cannot be opened: {error}");
+            return StoreError::new(kind, "open", detail).with_class(class).with_source(error);
+        }
+    };
+    StoreError::new(kind, "open", detail).with_source(error)
+}
+
+pub(crate) fn misuse(operation: &'static str, detail: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Misuse, operation, detail)
+}
+
+pub(crate) fn closed(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, operation, "the store is closed").with_class(RetryClass::Permanent)
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
+}
+
+fn classify(error: &rusqlite::Error) -> (StoreErrorKind, RetryClass) {
+    use rusqlite::Error as Sql;
+    match error {
+        Sql::SqliteFailure(failure, _) => classify_code(failure.code),
+        Sql::FromSqlConversionFailure(..) | Sql::IntegralValueOutOfRange(..) | Sql::InvalidColumnType(..) | Sql::Utf8Error(..) => {
+            (StoreErrorKind::Corrupt, RetryClass::Permanent)
+        }
+        _ => (StoreErrorKind::Other, RetryClass::Permanent),
+    }
+}
+
+fn classify_code(code: ErrorCode) -> (StoreErrorKind, RetryClass) {
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => (StoreErrorKind::Conflict, RetryClass::Transient),
+        ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::OperationInterrupted => {
+            (StoreErrorKind::Unavailable, RetryClass::Transient)
+        }
+        // Of the store's own statements: an id that is used, for example.
+        ErrorCode::ConstraintViolation => (StoreErrorKind::Misuse, RetryClass::Permanent),
+        // Somebody may make room while the program runs, so it is worth another try.
+        ErrorCode::DiskFull => (StoreErrorKind::NotWritable, RetryClass::Transient),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
+            (StoreErrorKind::NotWritable, RetryClass::Permanent)
+        }
+        ErrorCode::DatabaseCorrupt => (StoreErrorKind::Corrupt, RetryClass::Permanent),
+        ErrorCode::NotADatabase => (StoreErrorKind::NotAStore, RetryClass::Permanent),
+        _ => (StoreErrorKind::Other, RetryClass::Permanent),
+    }
+}

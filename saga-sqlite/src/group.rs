@@ -1,0 +1,169 @@
+//! One group of jobs in one transaction, and what to do when it fails.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+use crate::error::GroupError;
+use crate::job::{Fate, Flow, Job};
+use crate::queue::Queue;
+use crate::session::Session;
+
+pub(crate) type BoxedJob = Box<dyn Job>;
+
+/// How often a commit that met a lock is tried again. Each try waits for SQLite's busy time-out itself.
+const COMMIT_TRIES: u32 = 5;
+
+/// How large a group gets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) jobs_max: usize,
+    pub(crate) time_max: Duration,
+}
+
+/// Whether the writer's connection can still be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Health {
+    Sound,
+    Broken,
+}
+
+/// How a transaction ended.
+enum Ended {
+    Committed,
+    /// It was rolled back because of this job, which has an answer of its own unless there is an error here.
+    By { index: usize, for_good: bool, error: Option<GroupError> },
+    /// It certainly did not commit, and nobody knows which job is to blame.
+    Refused(GroupError),
+    /// It was not even begun.
+    NotBegun(GroupError),
+    /// It may have committed.
+    Unknown(GroupError),
+}
+
+/// Works off these jobs: together if that goes well, in smaller groups if not. More that wait in `queue` may join the
+/// first transaction.
+pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue<BoxedJob>, limits: Limits) -> Health {
+    let mut first = Some((queue, limits));
+    let mut is_in_doubt = false;
+    let mut groups = VecDeque::from([jobs]);
+    while let Some(mut jobs) = groups.pop_front() {
+        if jobs.is_empty() {
+            continue;
+        }
+        match attempt(session, &mut jobs, first.take()) {
+            Ended::Committed => settle_all(jobs, Fate::Answered),
+            Ended::By { index, for_good, error } => {
+                let is_alone = jobs.len() == 1;
+                let culprit = jobs.remove(index);
+                if for_good || is_alone {
+                    settle(culprit, error.as_ref().map_or(Fate::Answered, Fate::Failed));
+                } else {
+                    groups.push_back(vec![culprit]);
+                }
+                groups.push_front(jobs);
+            }
+            Ended::Refused(error) if jobs.len() == 1 => settle_all(jobs, Fate::Failed(&error)),
+            Ended::Refused(_) => {
+                let second = jobs.split_off(jobs.len() / 2);
+                groups.push_front(second);
+                groups.push_front(jobs);
+            }
+            Ended::NotBegun(error) => settle_all(jobs, Fate::Failed(&error)),
+            Ended::Unknown(error) => {
+                is_in_doubt = true;
+                settle_all(jobs, Fate::Failed(&error));
+            }
+        }
+    }
+    if is_in_doubt || !session.conn.is_autocommit() { Health::Broken } else { Health::Sound }
+}
+
+fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue<BoxedJob>, Limits)>) -> Ended {
+    if let Err(error) = begin(&session.conn) {
+        return Ended::NotBegun(GroupError::definite(error));
+    }
+    let began = session.shared.clock.elapsed();
+    let mut index = 0;
+    loop {
+        while let Some(job) = jobs.get_mut(index) {
+            let flow = job.run(session);
+            // SQLite ends a transaction by itself when the disk is full, when it is interrupted, and so on.
+            let was_lost = session.conn.is_autocommit();
+            if flow != Flow::GoOn || was_lost {
+                roll_back(session);
+                let error = (flow == Flow::GoOn).then(GroupError::lost);
+                return Ended::By { index, for_good: flow == Flow::Spoilt, error };
+            }
+            index += 1;
+        }
+        let Some((queue, limits)) = more else { break };
+        let room = limits.jobs_max.saturating_sub(jobs.len());
+        let has_time = session.shared.clock.elapsed().saturating_sub(began) < limits.time_max;
+        if room == 0 || !has_time || queue.take_waiting(jobs, room) == 0 {
+            break;
+        }
+    }
+    commit(session, jobs.len())
+}
+
+fn commit(session: &mut Session, jobs: usize) -> Ended {
+    session.guard.allow_commit(true);
+    let mut committed = Ok(());
+    for _ in 0..COMMIT_TRIES {
+        committed = session.conn.execute_batch("COMMIT");
+        // A lock leaves the transaction open, so that the commit can be tried again.
+        if !committed.as_ref().is_err_and(|error| has_code(error, ErrorCode::DatabaseBusy)) {
+            break;
+        }
+    }
+    session.guard.allow_commit(false);
+    let Err(error) = committed else {
+        session.definitions.on_commit();
+        session.shared.statistics.group(jobs);
+        return Ended::Committed;
+    };
+    roll_back(session);
+    let is_definite = [ErrorCode::DatabaseBusy, ErrorCode::ConstraintViolation];
+    if is_definite.iter().any(|code| has_code(&error, *code)) {
+        Ended::Refused(GroupError::definite(error))
+    } else {
+        tracing::error!(%error, jobs, "a commit failed, and whether it is on the disk is not known");
+        Ended::Unknown(GroupError::unknown(error))
+    }
+}
+
+fn begin(conn: &Connection) -> rusqlite::Result<()> {
+    conn.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+    Ok(())
+}
+
+fn roll_back(session: &mut Session) {
+    session.definitions.on_rollback();
+    session.shared.statistics.rollback();
+    if session.conn.is_autocommit() {
+        return;
+    }
+    if let Err(error) = session.conn.execute_batch("ROLLBACK") {
+        tracing::error!(%error, "a rollback failed");
+    }
+}
+
+fn settle_all(jobs: Vec<BoxedJob>, fate: Fate<'_>) {
+    for job in jobs {
+        settle(job, fate);
+    }
+}
+
+/// What a job drops may be the user's, and may panic.
+fn settle(job: BoxedJob, fate: Fate<'_>) {
+    if catch_unwind(AssertUnwindSafe(|| job.settle(fate))).is_err() {
+        tracing::error!("a value panicked when it was dropped on the writer thread");
+    }
+}
+
+fn has_code(error: &rusqlite::Error, code: ErrorCode) -> bool {
+    error.sqlite_error_code() == Some(code)
+}

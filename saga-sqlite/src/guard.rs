@@ -1,0 +1,145 @@
+//! What watches over SQL that is not the store's own: time limits, and attempts to end the transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
+
+use crate::clock::Clock;
+
+/// How many of SQLite's instructions pass between two looks at the clock.
+const PROGRESS_OPS: i32 = 2_000;
+/// No time limit.
+const NEVER: u64 = u64::MAX;
+/// The savepoints of the store begin so.
+const SAVEPOINT_PREFIX: &str = "saga_";
+/// Pragmas whose argument says what to look at, not what to set.
+const READING_PRAGMAS: [&str; 12] = [
+    "defer_foreign_keys",
+    "foreign_key_check",
+    "foreign_key_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "optimize",
+    "quick_check",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+];
+
+/// Watches over one connection. Everything happens on the writer thread; the atomics only let the hooks share it.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    clock: Arc<Clock>,
+    deadline_nanos: AtomicU64,
+    strangers: AtomicBool,
+    may_commit: AtomicBool,
+    ended: AtomicBool,
+    interrupted: AtomicBool,
+    commits: AtomicU64,
+}
+
+impl Guard {
+    pub(crate) fn new(clock: Arc<Clock>) -> Arc<Self> {
+        Arc::new(Self {
+            clock,
+            deadline_nanos: AtomicU64::new(NEVER),
+            strangers: AtomicBool::new(false),
+            may_commit: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
+        })
+    }
+
+    /// Hooks into a connection.
+    pub(crate) fn watch(self: &Arc<Self>, conn: &Connection) -> rusqlite::Result<()> {
+        let guard = Arc::clone(self);
+        conn.commit_hook(Some(move || guard.refuses_commit()))?;
+        let guard = Arc::clone(self);
+        conn.progress_handler(PROGRESS_OPS, Some(move || guard.interrupts()))?;
+        let guard = Arc::clone(self);
+        conn.authorizer(Some(move |context: AuthContext<'_>| guard.authorize(&context)))
+    }
+
+    /// From here SQL is somebody else's, and may take until `deadline` on the clock's `elapsed`.
+    pub(crate) fn enter(&self, deadline: Option<Duration>) {
+        let nanos = deadline.and_then(|deadline| u64::try_from(deadline.as_nanos()).ok()).unwrap_or(NEVER);
+        self.deadline_nanos.store(nanos, Ordering::Relaxed);
+        self.ended.store(false, Ordering::Relaxed);
+        self.interrupted.store(false, Ordering::Relaxed);
+        self.strangers.store(true, Ordering::Relaxed);
+    }
+
+    /// From here SQL is the store's own again.
+    pub(crate) fn leave(&self) {
+        self.strangers.store(false, Ordering::Relaxed);
+        self.deadline_nanos.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// Whether somebody tried to end the transaction since `enter`.
+    pub(crate) fn was_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether a statement ran into the time limit since `enter`.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Allows the store's own commit.
+    pub(crate) fn allow_commit(&self, allowed: bool) {
+        self.may_commit.store(allowed, Ordering::Relaxed);
+    }
+
+    /// Commits that wrote something.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    fn refuses_commit(&self) -> bool {
+        if self.may_commit.load(Ordering::Relaxed) {
+            self.commits.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.ended.store(true, Ordering::Relaxed);
+        true
+    }
+
+    fn interrupts(&self) -> bool {
+        let deadline = self.deadline_nanos.load(Ordering::Relaxed);
+        let is_over = deadline != NEVER && self.clock.elapsed().as_nanos() >= u128::from(deadline);
+        if is_over {
+            self.interrupted.store(true, Ordering::Relaxed);
+        }
+        is_over
+    }
+
+    fn authorize(&self, context: &AuthContext<'_>) -> Authorization {
+        if !self.strangers.load(Ordering::Relaxed) {
+            return Authorization::Allow;
+        }
+        match context.action {
+            // SQLite itself refuses a BEGIN inside a transaction, in words that people know.
+            AuthAction::Transaction { operation: TransactionOperation::Begin } => Authorization::Allow,
+            AuthAction::Transaction { .. } => self.refuse_end(),
+            AuthAction::Savepoint { savepoint_name, .. } if savepoint_name.starts_with(SAVEPOINT_PREFIX) => {
+                self.refuse_end()
+            }
+            AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
+            AuthAction::Pragma { pragma_name, pragma_value: Some(_) } if !READING_PRAGMAS.contains(&pragma_name) => {
+                Authorization::Deny
+            }
+            _ => Authorization::Allow,
+        }
+    }
+
+    fn refuse_end(&self) -> Authorization {
+        self.ended.store(true, Ordering::Relaxed);
+        Authorization::Deny
+    }
+}

@@ -1,0 +1,98 @@
+//! What the writer thread is given to do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use saga_core::store::{StoreError, StoreErrorKind};
+use tokio::sync::oneshot;
+
+use crate::error::{Failure, GroupError, panic_text, store_error};
+use crate::session::Session;
+
+/// One call, which shares its commit with others.
+///
+/// A job may run several times, each time from its start in a new transaction; only the answer of the run that was
+/// committed counts. The job keeps its answer until then.
+pub(crate) trait Job: Send {
+    /// Works in the transaction that is open.
+    fn run(&mut self, session: &mut Session) -> Flow;
+
+    /// Tells the caller what became of the job.
+    fn settle(self: Box<Self>, fate: Fate<'_>);
+}
+
+/// How the group goes on behind a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// With the next one. The job has an answer, good or bad, and left the transaction as it should.
+    GoOn,
+    /// Not: the transaction may hold half of the job. It is rolled back, and the job runs once more, alone.
+    Broken,
+    /// Not: the transaction is rolled back, and the job has failed for good.
+    Spoilt,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fate<'a> {
+    /// What its last run answered stands.
+    Answered,
+    /// The group failed.
+    Failed(&'a GroupError),
+}
+
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// A job that is one function, which checks before it writes.
+pub(crate) struct Call<T, F> {
+    operation: &'static str,
+    function: F,
+    answer: Option<Result<T, StoreError>>,
+    reply: Reply<T>,
+}
+
+impl<T, F> Call<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Session) -> Result<T, Failure> + Send,
+{
+    pub(crate) fn new(operation: &'static str, function: F, reply: Reply<T>) -> Self {
+        Self { operation, function, answer: None, reply }
+    }
+}
+
+impl<T, F> Job for Call<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Session) -> Result<T, Failure> + Send,
+{
+    fn run(&mut self, session: &mut Session) -> Flow {
+        let ran = catch_unwind(AssertUnwindSafe(|| (self.function)(session)));
+        let (answer, flow) = match ran {
+            Ok(Ok(answer)) => (Ok(answer), Flow::GoOn),
+            Ok(Err(Failure::Refused(error))) => (Err(error), Flow::GoOn),
+            Ok(Err(Failure::Half(error))) => (Err(error), Flow::Broken),
+            Ok(Err(Failure::Sql(error))) => (Err(store_error(self.operation, error)), Flow::Broken),
+            Err(panic) => (Err(panicked(self.operation, &*panic)), Flow::Spoilt),
+        };
+        self.answer = Some(answer);
+        flow
+    }
+
+    fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let answer = match fate {
+            Fate::Failed(error) => Err(error.error(self.operation)),
+            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(self.operation))),
+        };
+        // A caller who went away does not want to know.
+        _ = self.reply.send(answer);
+    }
+}
+
+pub(crate) fn panicked(operation: &'static str, panic: &(dyn std::any::Any + Send)) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, operation, format!("panicked on the writer thread: {}", panic_text(panic)))
+}
+
+/// A job that is settled as answered was run before; this only says so if that is ever wrong.
+pub(crate) fn unanswered(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, operation, "the writer settled a call that it had not run")
+}

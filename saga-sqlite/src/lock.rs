@@ -1,0 +1,130 @@
+//! One process works on a file: it holds a lock on the file beside it for its life.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
+
+use crate::clock::Clock;
+use crate::error::misuse;
+use crate::options::SqliteOptions;
+
+/// How often a waiting process looks whether the lock is free.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A lock file holds a process id and nothing else.
+const LOCK_FILE_BYTES_MAX: u64 = 32;
+
+/// The files that this process has open. The lock of the system would make a process wait for itself.
+static OPEN_HERE: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+
+/// The lock on a file. Dropping it, or the end of the process, however it comes, frees the file.
+#[derive(Debug)]
+pub(crate) struct OwnerLock {
+    // The fields are dropped in this order: when the place is free, so is the lock.
+    _file: File,
+    _place: Place,
+}
+
+#[derive(Debug)]
+struct Place(PathBuf);
+
+impl OwnerLock {
+    /// Takes the lock, and waits for it as long as the options say. `given_up` tells that nobody waits for it any more.
+    pub(crate) fn take(options: &SqliteOptions, clock: &Clock, given_up: impl Fn() -> bool) -> Result<Self, StoreError> {
+        let path = lock_path(&options.path);
+        let mut file = open(&path)?;
+        let place = Place::take(&path, &options.path)?;
+        let began = clock.elapsed();
+        let mut told = false;
+        while !try_lock(&file, &path)? {
+            if !told {
+                tell(options, owner(&mut file));
+                told = true;
+            }
+            if clock.elapsed().saturating_sub(began) >= options.wait_for_lock || given_up() {
+                return Err(owned(&options.path, owner(&mut file)));
+            }
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+        note_owner(&mut file);
+        Ok(Self { _file: file, _place: place })
+    }
+}
+
+impl Place {
+    fn take(lock: &Path, path: &Path) -> Result<Self, StoreError> {
+        let lock = lock.canonicalize().unwrap_or_else(|_| lock.to_path_buf());
+        if OPEN_HERE.lock().unwrap_or_else(PoisonError::into_inner).insert(lock.clone()) {
+            return Ok(Self(lock));
+        }
+        let path = path.display();
+        Err(misuse("open", format!("{path} is open in this process already; clone that store instead of opening it again")))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        OPEN_HERE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
+
+/// `orders.db` is locked by `orders.db.lock`, whatever link leads to it.
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+fn open(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
+        let detail = format!("the lock file {} cannot be written ({error}); check the folder and its rights", path.display());
+        StoreError::new(StoreErrorKind::NotWritable, "open", detail).with_source(error)
+    })
+}
+
+fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => {
+            let detail = format!("{} cannot be locked ({error}); use a disk that knows file locks", path.display());
+            Err(StoreError::new(StoreErrorKind::NotWritable, "open", detail).with_source(error))
+        }
+    }
+}
+
+fn tell(options: &SqliteOptions, owner: Option<u32>) {
+    let path = options.path.display();
+    tracing::info!(%path, owner, "another process works on the file; waiting for it to end");
+    if let Some(told) = &options.on_wait {
+        told(&options.path);
+    }
+}
+
+fn owned(path: &Path, owner: Option<u32>) -> StoreError {
+    let path = path.display();
+    let who = owner.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
+    let detail = format!("{who} works on {path}; wait for it to end, or open the file read only");
+    StoreError::new(StoreErrorKind::Unavailable, "open", detail).with_class(RetryClass::Transient)
+}
+
+/// Who holds the lock, for the message. The lock itself is the system's, so a file that says nothing harms nobody.
+fn owner(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(LOCK_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn note_owner(file: &mut File) {
+    let id = std::process::id().to_string();
+    let noted = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(id.as_bytes()));
+    if let Err(error) = noted {
+        tracing::debug!(%error, "the process id could not be noted in the lock file");
+    }
+}

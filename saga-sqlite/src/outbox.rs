@@ -1,0 +1,252 @@
+//! What leaves this service.
+
+use std::collections::{HashMap, VecDeque};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use saga_core::store::{
+    LANES, Lease, LeasedLane, MemberId, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError, Timestamp,
+};
+
+use crate::clock::{after, between};
+use crate::rows::{self, id_bytes, signed};
+use crate::session::Session;
+use crate::store::SqliteStore;
+
+/// That no key of a row `o` is parked.
+macro_rules! not_parked {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM saga_parked k WHERE k.tenant = o.tenant AND k.aggregatetype = o.aggregatetype \
+         AND k.aggregateid = o.aggregateid)"
+    };
+}
+
+#[async_trait]
+impl Outbox for SqliteStore {
+    async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
+        self.call("lease_lanes", move |session| Ok(lease_lanes(session, lease, limit)?)).await
+    }
+
+    async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        let lanes = lanes.to_vec();
+        self.call("renew_lanes", move |session| {
+            let until = after(session.now(), lease.ttl).0;
+            let sql = "UPDATE saga_lanes SET owner = ?3, leased_until = ?4 WHERE lane = ?1 AND epoch = ?2";
+            let mut statement = session.conn.prepare_cached(sql)?;
+            let renew = |lane: &LeasedLane| {
+                Ok(statement.execute((lane.lane, signed(lane.epoch), lease.owner.0, until))? == 1)
+            };
+            lanes.iter().map(renew).collect()
+        })
+        .await
+    }
+
+    async fn release_lanes(&self, lanes: &[LeasedLane]) -> Result<(), StoreError> {
+        let lanes = lanes.to_vec();
+        self.call("release_lanes", move |session| {
+            let sql = "UPDATE saga_lanes SET owner = NULL, leased_until = NULL WHERE lane = ?1 AND epoch = ?2";
+            let mut statement = session.conn.prepare_cached(sql)?;
+            for lane in &lanes {
+                statement.execute((lane.lane, signed(lane.epoch)))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
+        self.look("read_lane", move |conn| read_lane(conn, lane, limit)).await
+    }
+
+    async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
+        let messages = messages.to_vec();
+        self.call("sent", move |session| {
+            for message in &messages {
+                delete(&session.conn, *message)?;
+                unpark(&session.conn, *message)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
+        let error = error.to_owned();
+        self.call("park", move |session| {
+            let sql = "INSERT INTO saga_parked (tenant, aggregatetype, aggregateid, message, attempts, error, since) \
+                 SELECT tenant, aggregatetype, aggregateid, id, ?2, ?3, ?4 FROM saga_outbox WHERE id = ?1 \
+                 ON CONFLICT (tenant, aggregatetype, aggregateid) DO UPDATE SET message = excluded.message, \
+                 attempts = excluded.attempts, error = excluded.error";
+            let row = (id_bytes(message), attempts, &*error, session.now().0);
+            session.conn.prepare_cached(sql)?.execute(row)?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        self.look("parked", move |conn| {
+            conn.prepare_cached(
+                "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since FROM saga_parked LIMIT ?1",
+            )?
+            .query_map([rows::limit(limit)], parked_key)?
+            .collect()
+        })
+        .await
+    }
+
+    async fn release(&self, message: MessageId) -> Result<bool, StoreError> {
+        self.call("release", move |session| Ok(unpark(&session.conn, message)?)).await
+    }
+
+    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
+        self.call("discard", move |session| {
+            let was_parked = unpark(&session.conn, message)?;
+            if was_parked {
+                delete(&session.conn, message)?;
+            }
+            Ok(was_parked)
+        })
+        .await
+    }
+
+    async fn depth(&self) -> Result<OutboxDepth, StoreError> {
+        let now = self.now();
+        self.look("depth", move |conn| {
+            let (rows, oldest) = conn
+                .prepare_cached("SELECT count(*), min(committed_at) FROM saga_outbox")?
+                .query_row((), |row| Ok((rows::unsigned(row, 0)?, row.get::<_, Option<i64>>(1)?)))?;
+            let parked = conn
+                .prepare_cached("SELECT count(*) FROM saga_parked")?
+                .query_row((), |row| rows::unsigned(row, 0))?;
+            let oldest_age = oldest.map(|oldest| between(Timestamp(oldest), now));
+            Ok(OutboxDepth { rows, oldest_age, parked })
+        })
+        .await
+    }
+}
+
+fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Result<Vec<LeasedLane>> {
+    let now = session.now();
+    let conn = &session.conn;
+    let mut leased = Vec::new();
+    // Nearly always there is nothing to send, or only little.
+    let is_empty = conn.prepare_cached("SELECT 1 FROM saga_outbox LIMIT 1")?.query_row((), |_| Ok(())).optional()?.is_none();
+    if is_empty {
+        return Ok(leased);
+    }
+    for lane in 0..LANES {
+        if leased.len() >= limit {
+            break;
+        }
+        if !has_rows(conn, lane)? || !is_free(session, lane, now)? {
+            continue;
+        }
+        let epoch = conn
+            .prepare_cached(
+                "INSERT INTO saga_lanes (lane, epoch, owner, leased_until) VALUES (?1, 1, ?2, ?3) \
+                 ON CONFLICT (lane) DO UPDATE SET epoch = epoch + 1, owner = excluded.owner, \
+                 leased_until = excluded.leased_until RETURNING epoch",
+            )?
+            .query_row((lane, lease.owner.0, after(now, lease.ttl).0), |row| rows::unsigned(row, 0))?;
+        leased.push(LeasedLane { lane, epoch });
+    }
+    Ok(leased)
+}
+
+fn has_rows(conn: &Connection, lane: u8) -> rusqlite::Result<bool> {
+    let sql = concat!("SELECT 1 FROM saga_outbox o WHERE o.lane = ?1 AND ", not_parked!(), " LIMIT 1");
+    Ok(conn.prepare_cached(sql)?.query_row([lane], |_| Ok(())).optional()?.is_some())
+}
+
+fn is_free(session: &Session, lane: u8, now: Timestamp) -> rusqlite::Result<bool> {
+    let held = session
+        .conn
+        .prepare_cached("SELECT owner FROM saga_lanes WHERE lane = ?1 AND leased_until > ?2")?
+        .query_row((lane, now.0), |row| row.get(0).map(MemberId))
+        .optional()?;
+    Ok(held.is_none_or(|owner| !session.shared.members.has(owner, now)))
+}
+
+/// Each ordering key keeps the places that its rows have in the order of the commits, so that no key is starved, and
+/// fills them by position.
+fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize) -> rusqlite::Result<Vec<OutboxRow>> {
+    let is_held = conn
+        .prepare_cached("SELECT 1 FROM saga_lanes WHERE lane = ?1 AND epoch = ?2")?
+        .query_row((lane.lane, signed(lane.epoch)), |_| Ok(()))
+        .optional()?
+        .is_some();
+    if !is_held {
+        return Ok(Vec::new());
+    }
+    let order = places(conn, lane.lane, limit)?;
+    let mut statement = conn.prepare_cached(
+        "SELECT id, tenant, aggregatetype, aggregateid, type, payload, position, committed_at FROM saga_outbox \
+         WHERE seq = ?1",
+    )?;
+    order.into_iter().map(|seq| statement.query_row([seq], outbox_row)).collect()
+}
+
+/// The rows of a lane in the order in which they may be sent: at most `limit` of their numbers.
+fn places(conn: &Connection, lane: u8, limit: usize) -> rusqlite::Result<Vec<i64>> {
+    let sql = concat!(
+        "SELECT o.seq, o.position, o.tenant, o.aggregatetype, o.aggregateid FROM saga_outbox o WHERE o.lane = ?1 AND ",
+        not_parked!(),
+        " ORDER BY o.seq"
+    );
+    let mut keys: HashMap<(String, String, String), usize> = HashMap::new();
+    let mut rows_of_key: Vec<Vec<(i64, i64)>> = Vec::new();
+    let mut places = Vec::new();
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([lane])?;
+    while let Some(row) = rows.next()? {
+        let number = rows_of_key.len();
+        let key = *keys.entry((row.get(2)?, row.get(3)?, row.get(4)?)).or_insert(number);
+        if key == number {
+            rows_of_key.push(Vec::new());
+        }
+        rows_of_key[key].push((row.get(1)?, row.get(0)?));
+        if places.len() < limit {
+            places.push(key);
+        }
+    }
+    let mut sorted: Vec<VecDeque<(i64, i64)>> = Vec::with_capacity(rows_of_key.len());
+    for mut rows in rows_of_key {
+        rows.sort_unstable();
+        sorted.push(rows.into());
+    }
+    Ok(places.into_iter().filter_map(|key| sorted[key].pop_front()).map(|(_, seq)| seq).collect())
+}
+
+fn outbox_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
+    Ok(OutboxRow {
+        id: rows::message_id(row, 0)?,
+        tenant: rows::tenant(row, 1)?,
+        aggregate_type: row.get(2)?,
+        aggregate_id: row.get(3)?,
+        event_type: row.get(4)?,
+        payload: row.get(5)?,
+        position: rows::unsigned(row, 6)?,
+        committed_at: Timestamp(row.get(7)?),
+    })
+}
+
+fn parked_key(row: &Row<'_>) -> rusqlite::Result<ParkedKey> {
+    Ok(ParkedKey {
+        tenant: rows::tenant(row, 0)?,
+        aggregate_type: row.get(1)?,
+        aggregate_id: row.get(2)?,
+        message: rows::message_id(row, 3)?,
+        attempts: row.get(4)?,
+        error: row.get(5)?,
+        since: Timestamp(row.get(6)?),
+    })
+}
+
+fn delete(conn: &Connection, message: MessageId) -> rusqlite::Result<bool> {
+    Ok(conn.prepare_cached("DELETE FROM saga_outbox WHERE id = ?1")?.execute(params![id_bytes(message)])? == 1)
+}
+
+fn unpark(conn: &Connection, message: MessageId) -> rusqlite::Result<bool> {
+    Ok(conn.prepare_cached("DELETE FROM saga_parked WHERE message = ?1")?.execute(params![id_bytes(message)])? == 1)
+}

@@ -1,0 +1,47 @@
+//! Step records, and writing what was decided outside a step transaction.
+
+use async_trait::async_trait;
+use rusqlite::OptionalExtension as _;
+use saga_core::key::{Key, StepId, Tenant};
+use saga_core::store::{Applied, Changes, Records, StepRecord, StoreError};
+
+use crate::changes::{Check, check, refuse_twins, write};
+use crate::error::{Failure, misuse};
+use crate::rows::{self, select_records};
+use crate::session::Session;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl Records for SqliteStore {
+    async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
+        refuse_twins("record", &changes)?;
+        self.call("record", move |session| changes.iter().map(|change| apply(session, change)).collect()).await
+    }
+
+    async fn record_of(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Result<Option<StepRecord>, StoreError> {
+        let (tenant, key, step) = (tenant.clone(), key.clone(), step.clone());
+        self.look("record_of", move |conn| {
+            conn.prepare_cached(select_records!("WHERE tenant = ?1 AND key = ?2 AND step = ?3"))?
+                .query_row((tenant.as_str(), key.as_str(), step.as_str()), rows::record)
+                .optional()
+        })
+        .await
+    }
+
+    async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        let (tenant, key) = (tenant.clone(), key.clone());
+        self.look("records_of", move |conn| rows::records_of(conn, tenant.as_str(), key.as_str())).await
+    }
+}
+
+fn apply(session: &mut Session, change: &Changes) -> Result<Applied, Failure> {
+    let now = session.now();
+    match check(&session.conn, "record", change)? {
+        Check::Missed(miss) => Ok(Err(miss)),
+        Check::Clear(standing) => match write(session, change, standing, now)? {
+            Ok(()) => Ok(Ok(())),
+            // The check passed on the same rows: only a change that contradicts itself gets here, half written.
+            Err(met) => Err(Failure::Half(misuse("record", met))),
+        },
+    }
+}

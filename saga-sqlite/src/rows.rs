@@ -1,0 +1,156 @@
+//! Rows as values of the contract, and back.
+
+use std::time::Duration;
+
+use rusqlite::types::{FromSqlError, Type, ValueRef};
+use rusqlite::{Connection, Row};
+use saga_core::key::{Key, StepId, Tenant};
+use saga_core::store::{
+    DefinitionId, MemberId, MessageId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId,
+    WorkKind, WorkStatus,
+};
+use uuid::Uuid;
+
+/// The columns that [`saga`] reads, and where they come from. A condition follows.
+macro_rules! select_sagas {
+    ($condition:expr) => {
+        concat!(
+            "SELECT s.id, s.tenant, s.key, d.name, d.version, s.digest, p.status, p.version, p.state, s.input, ",
+            "s.input_hash, s.started_at, p.advanced_at, p.ended_at ",
+            "FROM saga_sagas s JOIN saga_progress p ON p.id = s.id JOIN saga_definitions d ON d.id = s.definition ",
+            $condition
+        )
+    };
+}
+pub(crate) use select_sagas;
+
+pub(crate) fn saga(row: &Row<'_>) -> rusqlite::Result<SagaRow> {
+    Ok(SagaRow {
+        id: SagaId(row.get(0)?),
+        tenant: tenant(row, 1)?,
+        key: key(row, 2)?,
+        definition: DefinitionId { name: text(row, 3)?.into(), version: row.get(4)? },
+        digest: row.get(5)?,
+        status: status(row, 6)?,
+        version: unsigned(row, 7)?,
+        state: row.get(8)?,
+        input: row.get(9)?,
+        input_hash: row.get(10)?,
+        started_at: Timestamp(row.get(11)?),
+        advanced_at: Timestamp(row.get(12)?),
+        ended_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
+    })
+}
+
+/// The columns that [`record`] reads.
+macro_rules! select_records {
+    ($condition:expr) => {
+        concat!(
+            "SELECT step, outcome, output, error, input, position, attempts, recorded_at, took_micros ",
+            "FROM saga_records ",
+            $condition
+        )
+    };
+}
+pub(crate) use select_records;
+
+pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<StepRecord> {
+    Ok(StepRecord {
+        step: step(row, 0)?,
+        outcome: parsed(row, 1, RecordedOutcome::parse)?,
+        output: row.get(2)?,
+        error: row.get(3)?,
+        input: row.get(4)?,
+        position: row.get(5)?,
+        attempts: row.get(6)?,
+        recorded_at: Timestamp(row.get(7)?),
+        took: duration(row, 8)?,
+    })
+}
+
+/// The records of a saga, by position.
+pub(crate) fn records_of(conn: &Connection, tenant: &str, key: &str) -> rusqlite::Result<Vec<StepRecord>> {
+    conn.prepare_cached(select_records!("WHERE tenant = ?1 AND key = ?2 ORDER BY position, step"))?
+        .query_map((tenant, key), record)?
+        .collect()
+}
+
+pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
+    Ok(WorkStatus {
+        id: WorkId(row.get(0)?),
+        kind: parsed(row, 1, WorkKind::parse)?,
+        step: step(row, 2)?,
+        attempts: row.get(3)?,
+        due_at: Timestamp(row.get(4)?),
+        owner: row.get::<_, Option<i64>>(5)?.map(MemberId),
+        retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+        error: row.get(7)?,
+    })
+}
+
+pub(crate) fn status(row: &Row<'_>, index: usize) -> rusqlite::Result<Status> {
+    parsed(row, index, Status::parse)
+}
+
+pub(crate) fn step(row: &Row<'_>, index: usize) -> rusqlite::Result<StepId> {
+    text(row, index).map(StepId::from_stored)
+}
+
+pub(crate) fn tenant(row: &Row<'_>, index: usize) -> rusqlite::Result<Tenant> {
+    Tenant::from_stored(text(row, index)?).map_err(|error| unreadable(index, error))
+}
+
+pub(crate) fn key(row: &Row<'_>, index: usize) -> rusqlite::Result<Key> {
+    Key::new(text(row, index)?).map_err(|error| unreadable(index, error))
+}
+
+pub(crate) fn message_id(row: &Row<'_>, index: usize) -> rusqlite::Result<MessageId> {
+    row.get(index).map(|bytes: [u8; 16]| MessageId(Uuid::from_bytes(bytes)))
+}
+
+/// A message's id as it is stored.
+pub(crate) fn id_bytes(id: MessageId) -> [u8; 16] {
+    id.0.into_bytes()
+}
+
+/// Reads a word that the contract knows.
+pub(crate) fn parsed<T>(row: &Row<'_>, index: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+    let word = text(row, index)?;
+    parse(word).ok_or_else(|| unreadable(index, format!("{word:?} is no word of this version")))
+}
+
+pub(crate) fn text<'a>(row: &'a Row<'_>, index: usize) -> rusqlite::Result<&'a str> {
+    row.get_ref(index)?.as_str().map_err(|error| from_sql(index, error))
+}
+
+pub(crate) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(index)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(index, number))
+}
+
+fn duration(row: &Row<'_>, index: usize) -> rusqlite::Result<Duration> {
+    unsigned(row, index).map(Duration::from_micros)
+}
+
+/// Whether a column holds anything, without reading it.
+pub(crate) fn is_set(row: &Row<'_>, index: usize) -> rusqlite::Result<bool> {
+    Ok(row.get_ref(index)? != ValueRef::Null)
+}
+
+/// A count or an epoch, as SQLite keeps it. None ever comes near the limit.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How many rows to read, as SQLite counts them.
+pub(crate) fn limit(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
+
+fn from_sql(index: usize, error: FromSqlError) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+}
+
+fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
+}

@@ -1,0 +1,171 @@
+//! Sagas.
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use saga_core::key::{Key, Tenant};
+use saga_core::store::{
+    HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
+    Timestamp, WorkStatus,
+};
+
+use crate::changes::insert_work;
+use crate::error::Failure;
+use crate::rows::{self, select_sagas};
+use crate::session::Session;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl Sagas for SqliteStore {
+    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
+        self.call("start", move |session| sagas.iter().map(|saga| start(session, saga)).collect()).await
+    }
+
+    async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
+        let (tenant, key) = (tenant.clone(), key.clone());
+        self.look("saga", move |conn| by_key(conn, &tenant, &key)).await
+    }
+
+    async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
+        let (tenant, key) = (tenant.clone(), key.clone());
+        self.look("saga_with_steps", move |conn| {
+            let Some(saga) = by_key(conn, &tenant, &key)? else { return Ok(None) };
+            let records = rows::records_of(conn, tenant.as_str(), key.as_str())?;
+            Ok(Some(SagaWithSteps { history: history(conn, saga.id)?, work: work(conn, saga.id)?, saga, records }))
+        })
+        .await
+    }
+
+    async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
+        let ids = ids.to_vec();
+        self.look("sagas_by_id", move |conn| {
+            let mut statement = conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?;
+            let rows = ids.iter().map(|id| statement.query_row([id.0], rows::saga).optional());
+            rows.filter_map(Result::transpose).collect()
+        })
+        .await
+    }
+
+    async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
+        let filter = filter.clone();
+        self.look("list", move |conn| list(conn, &filter)).await
+    }
+
+    async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
+        let tenant = tenant.clone();
+        self.look("count", move |conn| {
+            conn.prepare_cached(
+                "SELECT p.status, count(*) FROM saga_sagas s JOIN saga_progress p ON p.id = s.id \
+                 WHERE s.tenant = ?1 GROUP BY p.status",
+            )?
+            .query_map([tenant.as_str()], |row| Ok((rows::status(row, 0)?, rows::unsigned(row, 1)?)))?
+            .collect()
+        })
+        .await
+    }
+
+    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.look("forgotten", move |conn| {
+            conn.prepare_cached(
+                "SELECT id FROM saga_progress WHERE ended_at IS NULL AND status IN ('running', 'compensating') \
+                 AND id NOT IN (SELECT saga FROM saga_work) ORDER BY id LIMIT ?1",
+            )?
+            .query_map([rows::limit(limit)], |row| row.get(0).map(SagaId))?
+            .collect()
+        })
+        .await
+    }
+}
+
+/// The saga of that key.
+pub(crate) fn by_key(conn: &Connection, tenant: &Tenant, key: &Key) -> rusqlite::Result<Option<SagaRow>> {
+    conn.prepare_cached(select_sagas!("WHERE s.tenant = ?1 AND s.key = ?2"))?
+        .query_row((tenant.as_str(), key.as_str()), rows::saga)
+        .optional()
+}
+
+/// Inserts the saga's own rows; answers false, and raises no error, when the key is taken.
+pub(crate) fn insert(
+    conn: &Connection,
+    saga: &NewSaga,
+    id: SagaId,
+    definition: i64,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    let inserted = conn
+        .prepare_cached(
+            "INSERT INTO saga_sagas (id, tenant, key, definition, digest, input, input_hash, started_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (tenant, key) DO NOTHING",
+        )?
+        .execute((
+            id.0,
+            saga.tenant.as_str(),
+            saga.key.as_str(),
+            definition,
+            saga.digest,
+            &*saga.input,
+            &*saga.input_hash,
+            now.0,
+        ))?;
+    if inserted == 0 {
+        return Ok(false);
+    }
+    conn.prepare_cached(
+        "INSERT INTO saga_progress (id, status, version, state, advanced_at) VALUES (?1, ?2, 1, ?3, ?4)",
+    )?
+    .execute((id.0, Status::Running.as_str(), &*saga.state, now.0))?;
+    Ok(true)
+}
+
+fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
+    let now = session.now();
+    let definition = session.definitions.number(&session.conn, &saga.definition)?;
+    if !insert(&session.conn, saga, saga.id, definition, now)? {
+        let known = by_key(&session.conn, &saga.tenant, &saga.key)?;
+        return known.map(|known| Started::Known(Box::new(known))).ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
+    }
+    for command in &saga.commands {
+        insert_work(session, command, command.saga, now)?;
+    }
+    Ok(Started::New)
+}
+
+fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>> {
+    let after = filter.after.map_or(i64::MIN, |after| after.0);
+    let status = filter.status.map(Status::as_str);
+    // Sagas that have not ended are few among many: an index leads to them.
+    let sql = if filter.status.is_some_and(|status| !status.is_ended()) {
+        select_sagas!(
+            "WHERE p.ended_at IS NULL AND p.status = ?3 AND s.tenant = ?1 AND p.id > ?2 \
+             AND (?4 IS NULL OR d.name = ?4) ORDER BY p.id LIMIT ?5"
+        )
+    } else {
+        select_sagas!(
+            "WHERE s.tenant = ?1 AND s.id > ?2 AND (?3 IS NULL OR p.status = ?3) AND (?4 IS NULL OR d.name = ?4) \
+             ORDER BY s.id LIMIT ?5"
+        )
+    };
+    let parameters =
+        (filter.tenant.as_str(), after, status, filter.definition.as_deref(), rows::limit(filter.limit));
+    conn.prepare_cached(sql)?.query_map(parameters, rows::saga)?.collect()
+}
+
+fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, HistoryEntry)>> {
+    let entry = |row: &Row<'_>| {
+        let step = if rows::is_set(row, 1)? { Some(rows::step(row, 1)?) } else { None };
+        let kind = rows::parsed(row, 2, HistoryKind::parse)?;
+        let entry = HistoryEntry { saga, step, kind, attempt: row.get(3)?, detail: row.get(4)? };
+        Ok((Timestamp(row.get(0)?), entry))
+    };
+    conn.prepare_cached("SELECT at, step, kind, attempt, detail FROM saga_history WHERE saga = ?1 ORDER BY id")?
+        .query_map([saga.0], entry)?
+        .collect()
+}
+
+fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
+    conn.prepare_cached(
+        "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error FROM saga_work \
+         WHERE saga = ?1 ORDER BY id",
+    )?
+    .query_map([saga.0], rows::work_status)?
+    .collect()
+}

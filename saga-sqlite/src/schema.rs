@@ -1,0 +1,113 @@
+//! The runtime's tables, in numbered migrations that a table of the runtime's own keeps account of.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use saga_core::store::{StoreError, StoreErrorKind, Timestamp};
+
+use crate::error::open_error;
+
+struct Migration {
+    number: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+/// In the order of their numbers. One that was released never changes.
+const MIGRATIONS: [Migration; 1] =
+    [Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") }];
+
+const LATEST: i64 = MIGRATIONS.len() as i64;
+
+const JOURNAL: &str = "CREATE TABLE IF NOT EXISTS saga_migrations (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";
+
+/// Brings the file to the schema of this version, in one transaction.
+pub(crate) fn migrate(conn: &mut Connection, path: &Path, now: Timestamp) -> Result<(), StoreError> {
+    // A file that a newer version wrote is left as it is.
+    let found = version(conn).map_err(|error| open_error(path, error))?.unwrap_or(0);
+    refuse_newer(path, found)?;
+    if found == LATEST {
+        return Ok(());
+    }
+    apply(conn, now).map_err(|error| open_error(path, error))
+}
+
+/// Refuses a file that is not of the schema of this version.
+pub(crate) fn require(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let found = version(conn).map_err(|error| open_error(path, error))?;
+    let path_text = path.display();
+    let (kind, detail) = match found {
+        None => (StoreErrorKind::NotAStore, format!("{path_text} holds no sagas; name the file that a runtime works on")),
+        Some(found) if found < LATEST => {
+            let detail = format!("{path_text} has schema {found}, and this version reads {LATEST}; open it once for writing");
+            (StoreErrorKind::NotWritable, detail)
+        }
+        Some(found) => return refuse_newer(path, found),
+    };
+    Err(StoreError::new(kind, "open", detail))
+}
+
+fn refuse_newer(path: &Path, found: i64) -> Result<(), StoreError> {
+    if found <= LATEST {
+        return Ok(());
+    }
+    let path = path.display();
+    let detail = format!(
+        "{path} has schema {found}, written by a newer version; this one knows schemas up to {LATEST}: update this program"
+    );
+    Err(StoreError::new(StoreErrorKind::NewerSchema, "open", detail))
+}
+
+fn version(conn: &Connection) -> rusqlite::Result<Option<i64>> {
+    let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'saga_migrations'";
+    if conn.query_row(exists, (), |_| Ok(())).optional()?.is_none() {
+        return Ok(None);
+    }
+    conn.query_row("SELECT coalesce(max(number), 0) FROM saga_migrations", (), |row| row.get(0)).map(Some)
+}
+
+fn apply(conn: &mut Connection, now: Timestamp) -> rusqlite::Result<()> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute(JOURNAL, ())?;
+    let found: i64 = tx.query_row("SELECT coalesce(max(number), 0) FROM saga_migrations", (), |row| row.get(0))?;
+    for migration in MIGRATIONS.iter().filter(|migration| migration.number > found) {
+        tx.execute_batch(migration.sql)?;
+        let row = (migration.number, migration.name, now.0);
+        tx.execute("INSERT INTO saga_migrations (number, name, applied_at) VALUES (?1, ?2, ?3)", row)?;
+    }
+    tx.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_from_one_and_applied_once() {
+        let numbers: Vec<i64> = MIGRATIONS.iter().map(|migration| migration.number).collect();
+        assert_eq!(numbers, (1..=LATEST).collect::<Vec<_>>());
+
+        let mut conn = Connection::open_in_memory().unwrap();
+        let path = Path::new("orders.db");
+        migrate(&mut conn, path, Timestamp(7)).unwrap();
+        migrate(&mut conn, path, Timestamp(8)).unwrap();
+        let applied: Vec<i64> = conn
+            .prepare("SELECT applied_at FROM saga_migrations")
+            .and_then(|mut statement| statement.query_map((), |row| row.get(0))?.collect())
+            .unwrap();
+        assert_eq!(applied, vec![7; MIGRATIONS.len()]);
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused_and_left_as_it_is() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        let path = Path::new("orders.db");
+        migrate(&mut conn, path, Timestamp(7)).unwrap();
+        conn.execute("INSERT INTO saga_migrations VALUES (?1, 'later', 8)", [LATEST + 1]).unwrap();
+        for error in [migrate(&mut conn, path, Timestamp(9)).unwrap_err(), require(&conn, path).unwrap_err()] {
+            assert_eq!(error.kind(), StoreErrorKind::NewerSchema);
+            assert!(error.to_string().contains("orders.db has schema 2"), "{error}");
+        }
+    }
+}

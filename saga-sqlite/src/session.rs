@@ -1,0 +1,146 @@
+//! What a job works with on the writer thread.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use saga_core::store::{MemberId, Timestamp};
+
+use crate::clock::Clock;
+use crate::definitions::Definitions;
+use crate::guard::Guard;
+use crate::store::Shared;
+
+/// The writer's connection and what belongs to it.
+pub(crate) struct Session {
+    pub(crate) conn: Connection,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) definitions: Definitions,
+    /// Members that hold, or held, a lease.
+    pub(crate) owners: Vec<MemberId>,
+    poller: Poller,
+}
+
+impl Session {
+    pub(crate) fn new(conn: Connection, shared: Arc<Shared>, guard: Arc<Guard>) -> Self {
+        let poller = Poller::new(Arc::clone(&shared.clock));
+        Self { conn, shared, guard, definitions: Definitions::default(), owners: Vec::new(), poller }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Remembers who was given a lease, so that a claim can look whether they still live.
+    pub(crate) fn note_owner(&mut self, owner: MemberId) {
+        if !self.owners.contains(&owner) {
+            self.owners.push(owner);
+        }
+    }
+
+    /// Runs SQL that is not the store's own, and polls it on this thread. Nothing comes back when it took longer than
+    /// `limit` and was dropped, some time after its statements began to be interrupted.
+    pub(crate) fn run_guarded<'a, T>(&'a mut self, limit: Duration, run: impl AsyncFnOnce(&'a mut Connection) -> T) -> Option<T> {
+        let Self { conn, guard, poller, shared, .. } = self;
+        let deadline = shared.clock.elapsed().checked_add(limit);
+        let _watch = Watch::begin(guard, deadline);
+        let given_up = deadline.and_then(|deadline| deadline.checked_add(GRACE));
+        let future = std::pin::pin!(run(conn));
+        poller.poll(future, given_up)
+    }
+
+    /// Takes back what was written since this savepoint, which stays.
+    pub(crate) fn roll_back_to(&mut self, savepoint: Savepoint) -> rusqlite::Result<()> {
+        self.definitions.on_rollback();
+        self.conn.prepare_cached(savepoint.roll_back)?.execute(())?;
+        Ok(())
+    }
+
+    pub(crate) fn set(&self, savepoint: Savepoint) -> rusqlite::Result<()> {
+        self.shared.statistics.savepoint();
+        self.conn.prepare_cached(savepoint.set)?.execute(())?;
+        Ok(())
+    }
+
+    pub(crate) fn release(&self, savepoint: Savepoint) -> rusqlite::Result<()> {
+        self.conn.prepare_cached(savepoint.release)?.execute(())?;
+        Ok(())
+    }
+}
+
+/// How long behind its deadline a future may still end by itself: its own timer is set to the same moment.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// The statements of one savepoint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Savepoint {
+    set: &'static str,
+    roll_back: &'static str,
+    release: &'static str,
+}
+
+/// Around a job that could fail alone.
+pub(crate) const JOB: Savepoint =
+    Savepoint { set: "SAVEPOINT saga_job", roll_back: "ROLLBACK TO saga_job", release: "RELEASE saga_job" };
+/// Around one handler of several.
+pub(crate) const HANDLER: Savepoint =
+    Savepoint { set: "SAVEPOINT saga_handler", roll_back: "ROLLBACK TO saga_handler", release: "RELEASE saga_handler" };
+
+/// Tells the guard when strangers come and go, also when they panic.
+struct Watch<'a>(&'a Guard);
+
+impl<'a> Watch<'a> {
+    fn begin(guard: &'a Guard, deadline: Option<Duration>) -> Self {
+        guard.enter(deadline);
+        Self(guard)
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// Polls futures on the writer thread itself: nearly all of them are ready at the first poll.
+struct Poller {
+    waker: Waker,
+    clock: Arc<Clock>,
+}
+
+impl Poller {
+    fn new(clock: Arc<Clock>) -> Self {
+        Self { waker: Waker::from(Arc::new(Unpark(std::thread::current()))), clock }
+    }
+
+    fn poll<T>(&self, mut future: Pin<&mut impl Future<Output = T>>, given_up: Option<Duration>) -> Option<T> {
+        let mut context = Context::from_waker(&self.waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return Some(output);
+            }
+            match given_up.map(|at| at.saturating_sub(self.clock.elapsed())) {
+                None => std::thread::park(),
+                Some(Duration::ZERO) => return None,
+                Some(left) => std::thread::park_timeout(left),
+            }
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,321 @@
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use saga_core::store::{
+    Capabilities, Claim, Durability, Store, StoreError, StoreErrorKind, Timestamp, TransactError, TransactionBody,
+};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::clock::Clock;
+use crate::connection;
+use crate::error::{Failure, closed, misuse, store_error};
+use crate::group::BoxedJob;
+use crate::guard::Guard;
+use crate::ids::{self, IdCounter};
+use crate::job::{Call, Job};
+use crate::members::Living;
+use crate::options::{SqliteOptions, Synchronous};
+use crate::queue::Queue;
+use crate::readers::{ReadJob, Readers};
+use crate::session::Session;
+use crate::statistics::{Counters, Statistics};
+use crate::threads;
+use crate::transaction::Transact;
+use crate::writer;
+
+/// More in one step transaction gains nothing: the writer puts many of them into one commit.
+const BATCH_MAX: usize = 16;
+
+/// A store in a SQLite file.
+///
+/// A clone is another handle on the same store. When the last one is dropped, what was asked for is finished, the
+/// write-ahead log is emptied and the file is free for another process.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// The threads that the store waits for when it ends.
+enum Keeper {
+    Writer(JoinHandle<()>),
+    Readers(Readers),
+}
+
+/// What callers and threads share.
+pub(crate) struct Shared {
+    pub(crate) options: SqliteOptions,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) queue: Queue<BoxedJob>,
+    pub(crate) reads: Arc<Queue<ReadJob>>,
+    pub(crate) ids: IdCounter,
+    pub(crate) members: Living,
+    pub(crate) statistics: Counters,
+    /// Closed when the file is free.
+    pub(crate) closed: Semaphore,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, which is created if it does not exist, with the default options.
+    ///
+    /// # Errors
+    /// Those of [`open_with`](Self::open_with).
+    ///
+    /// # Cancel safety
+    /// That of [`open_with`](Self::open_with).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("orders.db");
+    /// use saga_sqlite::SqliteStore;
+    ///
+    /// let store = SqliteStore::open(&path).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(SqliteOptions::new(path.as_ref())).await
+    }
+
+    /// Opens the file that a URL names: `sqlite:orders.db`.
+    ///
+    /// # Errors
+    /// Those of [`SqliteOptions::from_url`] and of [`open_with`](Self::open_with).
+    ///
+    /// # Cancel safety
+    /// That of [`open_with`](Self::open_with).
+    pub async fn from_url(url: &str) -> Result<Self, StoreError> {
+        Self::open_with(SqliteOptions::from_url(url)?).await
+    }
+
+    /// Opens a file beside the process that works on it, to look only: whatever writes fails with the kind
+    /// [`NotWritable`](StoreErrorKind::NotWritable).
+    ///
+    /// # Errors
+    /// Those of [`open_with`](Self::open_with), and when the file holds no sagas.
+    ///
+    /// # Cancel safety
+    /// That of [`open_with`](Self::open_with).
+    pub async fn read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(SqliteOptions::new(path.as_ref()).read_only()).await
+    }
+
+    /// Opens a file. While another process works on it, this waits, and says so through
+    /// [`on_wait`](SqliteOptions::on_wait) and `tracing`.
+    ///
+    /// # Errors
+    /// One sentence that names the file and says what to do, when the file is of a newer version, is no database, lies
+    /// in a folder that cannot be written, is open in this process already, or is still worked on by another process
+    /// after [`wait_for_lock`](SqliteOptions::wait_for_lock).
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the waiting; a file that was opened meanwhile is closed again.
+    pub async fn open_with(options: SqliteOptions) -> Result<Self, StoreError> {
+        if options.read_only {
+            return Self::open_to_read(options);
+        }
+        let (opened, answer) = oneshot::channel();
+        let thread = writer::spawn(options, opened).map_err(writer::no_thread)?;
+        let shared = answer.await.unwrap_or_else(|_| Err(closed("open")))?;
+        Ok(Self::new(shared, Keeper::Writer(thread)))
+    }
+
+    /// Finishes what was asked for, empties the write-ahead log and frees the file, whatever handles there still are:
+    /// their calls fail from here on.
+    ///
+    /// # Cancel safety
+    /// The store is closed even if this is dropped; then nobody knows when the file is free.
+    pub async fn close(&self) {
+        let shared = &self.inner.shared;
+        shared.close();
+        if shared.options.read_only {
+            self.inner.end();
+        } else {
+            // Nobody ever gives it a permit, so that this waits for the writer to close it.
+            _ = shared.closed.acquire().await;
+        }
+    }
+
+    /// What the writer did since the store was opened.
+    pub fn statistics(&self) -> Statistics {
+        self.inner.shared.statistics.read()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.shared.options.path
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.inner.shared.clock.now()
+    }
+
+    /// Lets the writer run a function that checks before it writes, and answers when it is committed.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        function: impl FnMut(&mut Session) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(operation, Box::new(Call::new(operation, function, reply)))?;
+        answer.await.unwrap_or_else(|_| Err(died(operation)))
+    }
+
+    /// Gives the writer a job.
+    pub(crate) fn send(&self, operation: &'static str, job: Box<dyn Job>) -> Result<(), StoreError> {
+        let shared = &self.inner.shared;
+        if shared.options.read_only {
+            let detail = format!("{} was opened read only", shared.options.path.display());
+            return Err(StoreError::new(StoreErrorKind::NotWritable, operation, detail));
+        }
+        if threads::is_writer() {
+            return Err(misuse(
+                operation,
+                "called from inside a transaction of the store, which would wait for itself; use the connection that the step was given",
+            ));
+        }
+        if shared.queue.push(job) { Ok(()) } else { Err(closed(operation)) }
+    }
+
+    /// Lets a reader run a function on what is committed.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        function: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job: ReadJob = Box::new(move |conn| {
+            // One snapshot for all statements of the function.
+            let read = conn.transaction().and_then(|tx| function(&tx));
+            _ = reply.send(read.map_err(|error| store_error(operation, error)));
+        });
+        if !self.inner.shared.reads.push(job) {
+            return Err(closed(operation));
+        }
+        answer.await.unwrap_or_else(|_| Err(unread(operation)))
+    }
+
+    /// Ids that nobody else gets.
+    pub(crate) async fn next_ids(&self, operation: &'static str, count: u32) -> Result<Range<i64>, StoreError> {
+        let ids = &self.inner.shared.ids;
+        loop {
+            if !ids.is_low()
+                && let Some(range) = ids.take(count)
+            {
+                return Ok(range);
+            }
+            let block = self.call(operation, |session| Ok(ids::fetch(&session.conn)?)).await?;
+            ids.add(&block);
+        }
+    }
+
+    fn open_to_read(options: SqliteOptions) -> Result<Self, StoreError> {
+        connection::check_folder(&options.path)?;
+        let conn = connection::open_reader(&options)?;
+        crate::schema::require(&conn, &options.path)?;
+        let clock = Arc::new(Clock::new());
+        let guard = Guard::new(Arc::clone(&clock));
+        let shared = Arc::new(Shared::new(options, clock, 1..1, &guard));
+        let readers = Readers::spawn(&shared)?;
+        Ok(Self::new(shared, Keeper::Readers(readers)))
+    }
+
+    fn new(shared: Arc<Shared>, keeper: Keeper) -> Self {
+        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }) }
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    type Conn = Connection;
+
+    fn capabilities(&self) -> Capabilities {
+        let durability = match self.inner.shared.options.synchronous {
+            Synchronous::Full => Durability::Full,
+            Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
+        };
+        Capabilities { name: "sqlite", shared: false, persistent: true, durability, batch_max: BATCH_MAX }
+    }
+
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<Connection>>,
+    ) -> Result<(), TransactError> {
+        let (reply, answer) = oneshot::channel();
+        self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
+        answer.await.unwrap_or_else(|_| Err(died("transact").into()))
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Guard>) -> Self {
+        Self {
+            options,
+            clock,
+            queue: Queue::new(),
+            reads: Arc::new(Queue::new()),
+            ids: IdCounter::new(ids),
+            members: Living::default(),
+            statistics: Counters::new(Arc::clone(guard)),
+            closed: Semaphore::new(0),
+        }
+    }
+
+    /// Nothing new is taken; what waits is finished.
+    pub(crate) fn close(&self) {
+        self.queue.close();
+    }
+}
+
+impl Inner {
+    fn end(&self) {
+        match self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // One of the store's own threads cannot wait for itself: it ends on its own.
+            Some(Keeper::Writer(thread)) if !threads::is_own() => _ = thread.join(),
+            Some(Keeper::Readers(readers)) if !threads::is_own() => readers.end(),
+            Some(Keeper::Readers(readers)) => readers.let_go(),
+            Some(Keeper::Writer(_)) | None => {}
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.close();
+        self.end();
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path: &PathBuf = &self.inner.shared.options.path;
+        f.debug_struct("SqliteStore").field("path", path).finish_non_exhaustive()
+    }
+}
+
+/// The writer ended before it answered.
+pub(crate) fn died(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
+}
+
+/// A read that did not come to its end.
+pub(crate) fn unread(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
+}

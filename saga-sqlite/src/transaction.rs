@@ -1,0 +1,268 @@
+//! The step transaction: claim, handlers, record, in the group's transaction behind a savepoint.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::{Connection, OptionalExtension as _};
+use saga_core::store::{
+    Changes, Claim, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, TransactError,
+    TransactionBody, Verdict, WorkKind,
+};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
+use crate::error::{Failure, store_error};
+use crate::job::{Fate, Flow, Job, panicked, unanswered};
+use crate::rows::{self, signed};
+use crate::session::{HANDLER, JOB, Session};
+
+const OPERATION: &str = "transact";
+/// How often sagas may move while a body decides. Nobody else writes meanwhile, so that one time is enough.
+const DECISIONS_MAX: usize = 4;
+
+/// One step transaction as a job.
+pub(crate) struct Transact {
+    claims: Vec<Claim>,
+    body: Box<dyn TransactionBody<Connection>>,
+    /// The runtime of the caller, so that handlers find timers and sockets.
+    runtime: Option<Handle>,
+    answer: Option<Result<(), TransactError>>,
+    reply: oneshot::Sender<Result<(), TransactError>>,
+}
+
+/// Why a step transaction did not come to its end.
+struct Stopped {
+    error: TransactError,
+    flow: Stop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Back to the savepoint; the others of the group go on.
+    Alone,
+    /// The whole transaction is in doubt: it is rolled back, and this one runs again alone.
+    WithGroup,
+    /// The whole transaction is gone, through this one's fault.
+    ForGood,
+}
+
+impl Transact {
+    pub(crate) fn new(
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<Connection>>,
+        reply: oneshot::Sender<Result<(), TransactError>>,
+    ) -> Self {
+        Self { claims, body, runtime: Handle::try_current().ok(), answer: None, reply }
+    }
+
+    fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
+        let mut standings = Vec::with_capacity(self.claims.len());
+        let mut granted = Vec::with_capacity(self.claims.len());
+        for claim in &self.claims {
+            let standing = grant(&session.conn, claim)?;
+            granted.push(standing.is_some());
+            standings.extend(standing.map(|standing| (claim.saga, standing)));
+        }
+        self.body.granted(&granted);
+        if standings.is_empty() {
+            return Ok(());
+        }
+        session.set(JOB)?;
+        let is_one = standings.len() == 1;
+        for index in (0..granted.len()).filter(|index| granted[*index]) {
+            self.handle(session, index, is_one)?;
+        }
+        self.record(session, &standings)?;
+        session.release(JOB)?;
+        Ok(())
+    }
+
+    /// Runs one handler behind a savepoint. The only one of a transaction needs none beside that of the job.
+    fn handle(&mut self, session: &mut Session, index: usize, is_one: bool) -> Result<(), Stopped> {
+        let savepoint = if is_one { JOB } else { HANDLER };
+        if !is_one {
+            session.set(savepoint)?;
+        }
+        let limit = self.body.time_limit(index);
+        let body = &mut self.body;
+        let ran = catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
+        let verdict = match ran {
+            Ok(verdict) => verdict.unwrap_or(Verdict::Abandon),
+            Err(panic) => return Err(Stopped::blame(index, panicked(OPERATION, &*panic), Stop::Alone)),
+        };
+        look_after(session, index)?;
+        match verdict {
+            Verdict::Keep => {}
+            Verdict::RollBack => session.roll_back_to(savepoint)?,
+            Verdict::Abandon => {
+                let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
+                return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));
+            }
+        }
+        if !is_one {
+            session.release(savepoint)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, session: &mut Session, granted: &[(SagaId, Standing)]) -> Result<(), Stopped> {
+        let now = session.now();
+        let mut changes = self.body.changes();
+        for _ in 0..DECISIONS_MAX {
+            refuse_twins(OPERATION, &changes)?;
+            let (standings, moved) = compare(&session.conn, &changes, granted)?;
+            if moved.is_empty() {
+                for (change, standing) in changes.iter().zip(standings) {
+                    write(session, change, standing, now)?.map_err(conflict)?;
+                }
+                return Ok(());
+            }
+            changes = self.body.decide_again(moved);
+        }
+        Err(conflict("a saga was decided on a version that it never had".to_owned()).into())
+    }
+}
+
+impl Job for Transact {
+    fn run(&mut self, session: &mut Session) -> Flow {
+        let runtime = self.runtime.clone();
+        let _entered = runtime.as_ref().map(Handle::enter);
+        let ran = catch_unwind(AssertUnwindSafe(|| self.transact(session)));
+        let stopped = match ran {
+            Ok(Ok(())) => {
+                self.answer = Some(Ok(()));
+                return Flow::GoOn;
+            }
+            Ok(Err(stopped)) => stopped,
+            Err(panic) => Stopped::from(panicked(OPERATION, &*panic)),
+        };
+        self.answer = Some(Err(stopped.error));
+        match stopped.flow {
+            Stop::WithGroup => Flow::Broken,
+            Stop::ForGood => Flow::Spoilt,
+            // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.
+            Stop::Alone if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => Flow::Broken,
+            Stop::Alone => Flow::GoOn,
+        }
+    }
+
+    fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let answer = match fate {
+            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
+            Fate::Failed(error) => {
+                // Alone in its transaction, the only handler is to blame for what the commit refused.
+                let error = error.error(OPERATION);
+                let is_to_blame = self.claims.len() == 1 && error.kind() == StoreErrorKind::Other;
+                Err(TransactError { error, culprit: is_to_blame.then_some(0), ended_transaction: false })
+            }
+        };
+        // A caller who went away does not want to know.
+        _ = self.reply.send(answer);
+    }
+}
+
+/// Where the claim's saga stands, if the claim is granted.
+fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>> {
+    let row = conn
+        .prepare_cached(
+            "SELECT p.status, p.version FROM saga_work w, saga_progress p WHERE w.id = ?1 AND w.epoch = ?2 \
+             AND p.id = ?3 AND NOT EXISTS (SELECT 1 FROM saga_records WHERE tenant = ?4 AND key = ?5 AND step = ?6)",
+        )?
+        .query_row(
+            (
+                claim.work.id.0,
+                signed(claim.work.epoch),
+                claim.saga.0,
+                claim.tenant.as_str(),
+                claim.key.as_str(),
+                claim.step.as_str(),
+            ),
+            |row| Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)? }),
+        )
+        .optional()?;
+    let wanted = match claim.kind {
+        WorkKind::Do => Status::Running,
+        WorkKind::Undo => Status::Compensating,
+    };
+    Ok(row.filter(|standing| standing.status == wanted))
+}
+
+/// Finds out what a handler did to the transaction.
+fn look_after(session: &Session, index: usize) -> Result<(), Stopped> {
+    let is_gone = session.conn.is_autocommit();
+    if session.guard.was_ended() {
+        let error = StoreError::new(StoreErrorKind::Misuse, OPERATION, "a handler ended the transaction that it was given");
+        let mut stopped = Stopped::blame(index, error, if is_gone { Stop::ForGood } else { Stop::Alone });
+        stopped.error.ended_transaction = true;
+        return Err(stopped);
+    }
+    if !is_gone {
+        return Ok(());
+    }
+    // SQLite rolled back by itself. A time limit is the handler's own fault; a full disk may be another's.
+    let (detail, stop) = if session.guard.was_interrupted() {
+        ("a statement ran past the handler's time limit, and SQLite rolled back", Stop::ForGood)
+    } else {
+        ("SQLite rolled the transaction back by itself", Stop::WithGroup)
+    };
+    let error = StoreError::new(StoreErrorKind::Unavailable, OPERATION, detail);
+    Err(Stopped::blame(index, error, stop))
+}
+
+/// Where the sagas of these changes stand, and those that are not where they were thought to be.
+fn compare(
+    conn: &Connection,
+    changes: &[Changes],
+    granted: &[(SagaId, Standing)],
+) -> Result<(Vec<Option<Standing>>, Vec<SagaRow>), Stopped> {
+    let mut standings = Vec::with_capacity(changes.len());
+    let mut moved = Vec::new();
+    for change in changes {
+        let Some(advance) = &change.saga else {
+            standings.push(None);
+            continue;
+        };
+        let known = granted.iter().find(|(saga, _)| *saga == advance.id).map(|(_, standing)| *standing);
+        let stands = match known {
+            Some(standing) => standing,
+            None => standing(conn, OPERATION, advance.id)?,
+        };
+        if stands.version != advance.expected {
+            moved.push(saga_by_id(conn, advance.id)?);
+        }
+        standings.push(Some(stands));
+    }
+    Ok((standings, moved))
+}
+
+fn conflict(met: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, OPERATION, met)
+}
+
+impl Stopped {
+    fn blame(index: usize, error: StoreError, flow: Stop) -> Self {
+        Self { error: TransactError { error, culprit: Some(index), ended_transaction: false }, flow }
+    }
+}
+
+/// An error that the store met itself: what was written is taken back, and the others go on.
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self { error: error.into(), flow: Stop::Alone }
+    }
+}
+
+impl From<rusqlite::Error> for Stopped {
+    fn from(error: rusqlite::Error) -> Self {
+        Self { error: store_error(OPERATION, error).into(), flow: Stop::WithGroup }
+    }
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Sql(error) => error.into(),
+            Failure::Refused(error) | Failure::Half(error) => error.into(),
+        }
+    }
+}

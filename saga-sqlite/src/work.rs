@@ -1,0 +1,299 @@
+//! What is to be done.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use saga_core::store::{
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Ids, Lease, SagaId, StoreError, Timestamp, Work, WorkId,
+    WorkKind, WorkRef,
+};
+
+use crate::changes::saga_by_id;
+use crate::clock::{after, between};
+use crate::rows::{self, signed};
+use crate::session::Session;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl Ids for SqliteStore {
+    async fn reserve_ids(&self, count: u32) -> Result<Range<i64>, StoreError> {
+        self.next_ids("reserve_ids", count).await
+    }
+}
+
+#[async_trait]
+impl Work for SqliteStore {
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+        self.call("claim", move |session| Ok(claim(session, &request)?)).await
+    }
+
+    async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        let work = work.to_vec();
+        self.call("renew", move |session| {
+            session.note_owner(lease.owner);
+            let until = after(session.now(), lease.ttl).0;
+            let sql = "UPDATE saga_work SET owner = ?3, leased_until = ?4 WHERE id = ?1 AND epoch = ?2";
+            let mut statement = session.conn.prepare_cached(sql)?;
+            let renew = |work: &WorkRef| {
+                Ok(statement.execute((work.id.0, signed(work.epoch), lease.owner.0, until))? == 1)
+            };
+            work.iter().map(renew).collect()
+        })
+        .await
+    }
+
+    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        let work = work.to_vec();
+        self.call("give_back", move |session| {
+            let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1 \
+                 WHERE id = ?1 AND epoch = ?2";
+            let mut statement = session.conn.prepare_cached(sql)?;
+            work.iter().map(|work| Ok(statement.execute((work.id.0, signed(work.epoch)))? == 1)).collect()
+        })
+        .await
+    }
+
+    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
+        self.call("begin_attempt", move |session| {
+            let sql = "UPDATE saga_work SET attempts = attempts + 1 WHERE id = ?1 AND epoch = ?2";
+            Ok(session.conn.prepare_cached(sql)?.execute((work.id.0, signed(work.epoch)))? == 1)
+        })
+        .await
+    }
+
+    async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
+        let output = output.to_vec();
+        self.call("note_late", move |session| {
+            // Two calls of one step key have one effect outside, so the first report stands.
+            let sql = "UPDATE saga_work SET late = coalesce(late, ?2) WHERE id = ?1";
+            Ok(session.conn.prepare_cached(sql)?.execute((work.0, &*output))? == 1)
+        })
+        .await
+    }
+
+    async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
+        let shared = std::sync::Arc::clone(self.shared());
+        self.look("backlog", move |conn| {
+            let now = shared.clock.now();
+            let mut statement = conn.prepare_cached(
+                "SELECT owner, leased_until > ?1 AS lasts, count(*), min(due_at) FROM saga_work GROUP BY owner, lasts",
+            )?;
+            let mut groups = statement.query([now.0])?;
+            let (mut rows, mut oldest) = (0, None::<i64>);
+            while let Some(group) = groups.next()? {
+                let owner = group.get::<_, Option<i64>>(0)?.map(saga_core::store::MemberId);
+                let lasts = group.get::<_, Option<bool>>(1)?.unwrap_or(false);
+                if lasts && owner.is_some_and(|owner| shared.members.has(owner, now)) {
+                    continue;
+                }
+                rows += rows::unsigned(group, 2)?;
+                let due: i64 = group.get(3)?;
+                oldest = Some(oldest.map_or(due, |oldest| oldest.min(due)));
+            }
+            let due = oldest.filter(|due| *due <= now.0);
+            Ok((rows, due.map(|due| between(Timestamp(due), now))))
+        })
+        .await
+    }
+
+    async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
+        let known = known.to_vec();
+        self.look("unknown_work", move |conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT d.name, d.version, count(*) FROM saga_work w JOIN saga_definitions d ON d.id = w.definition \
+                 GROUP BY w.definition ORDER BY d.name, d.version",
+            )?;
+            let counts = statement.query_map((), |row| {
+                let definition = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
+                Ok((definition, rows::unsigned(row, 2)?))
+            })?;
+            counts.filter(|row| !row.as_ref().is_ok_and(|(definition, _)| known.contains(definition))).collect()
+        })
+        .await
+    }
+}
+
+/// A row that a claim may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    due_at: i64,
+    id: i64,
+}
+
+fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Claimed> {
+    let now = session.now();
+    let mut definitions = Vec::with_capacity(request.definitions.len());
+    for definition in &*request.definitions {
+        definitions.extend(session.definitions.known(&session.conn, definition)?);
+    }
+    session.note_owner(request.lease.owner);
+    let mut claimed = Claimed::default();
+    loop {
+        // One more than asked for, so that it is known whether another one waits.
+        let room = (request.limit - claimed.work.len()).saturating_add(1);
+        let candidates = candidates(session, &definitions, now, room)?;
+        let had_recorded = take(session, request, &candidates, now, &mut claimed)?;
+        let is_full = claimed.work.len() >= request.limit;
+        if is_full && candidates.len() == room {
+            claimed.next_due_in = Some(Duration::ZERO);
+            break;
+        }
+        if !had_recorded || is_full {
+            claimed.next_due_in = next_due_in(session, &definitions, now)?;
+            break;
+        }
+    }
+    load_sagas(&session.conn, &mut claimed)?;
+    Ok(claimed)
+}
+
+/// Rows that are due, free and of a known definition: the oldest due first.
+fn candidates(
+    session: &mut Session,
+    definitions: &[i64],
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Vec<Candidate>> {
+    let mut found = Vec::new();
+    {
+        let mut free = session.conn.prepare_cached(
+            "SELECT due_at, id FROM saga_work WHERE owner IS NULL AND definition = ?1 AND due_at <= ?2 \
+             ORDER BY due_at, id LIMIT ?3",
+        )?;
+        for definition in definitions {
+            let rows = free.query_map((definition, now.0, rows::limit(limit)), candidate)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>().map(|rows| found.extend(rows))?;
+        }
+    }
+    for_each_abandoned(session, definitions, now, |row| {
+        if row.due_at <= now.0 {
+            found.push(row);
+        }
+    })?;
+    found.sort_unstable();
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Rows whose lease has ended, or whose owner is dead.
+fn for_each_abandoned(
+    session: &mut Session,
+    definitions: &[i64],
+    now: Timestamp,
+    mut found: impl FnMut(Candidate),
+) -> rusqlite::Result<()> {
+    let Session { conn, shared, owners, .. } = session;
+    let mut statement = conn.prepare_cached(
+        "SELECT due_at, id, definition FROM saga_work WHERE owner = ?1 AND leased_until <= ?2",
+    )?;
+    let mut gone = HashSet::new();
+    for owner in &*owners {
+        let lives = shared.members.has(*owner, now);
+        let ended_by = if lives { now.0 } else { i64::MAX };
+        let mut rows = statement.query((owner.0, ended_by))?;
+        let mut is_empty = true;
+        while let Some(row) = rows.next()? {
+            is_empty = false;
+            if definitions.contains(&row.get(2)?) {
+                found(candidate(row)?);
+            }
+        }
+        if is_empty && !lives {
+            gone.insert(*owner);
+        }
+    }
+    owners.retain(|owner| !gone.contains(owner));
+    Ok(())
+}
+
+fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+    Ok(Candidate { due_at: row.get(0)?, id: row.get(1)? })
+}
+
+/// Leases candidates until the claim is full; deletes those whose step has a record, and says whether there were any.
+fn take(
+    session: &mut Session,
+    request: &ClaimRequest,
+    candidates: &[Candidate],
+    now: Timestamp,
+    claimed: &mut Claimed,
+) -> rusqlite::Result<bool> {
+    let mut had_recorded = false;
+    let conn = &session.conn;
+    let until = after(now, request.lease.ttl).0;
+    for candidate in candidates {
+        if claimed.work.len() >= request.limit {
+            break;
+        }
+        let is_recorded: bool = conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM saga_records r WHERE r.tenant = w.tenant AND r.key = w.key \
+                 AND r.step = w.step) FROM saga_work w WHERE w.id = ?1",
+            )?
+            .query_row([candidate.id], |row| row.get(0))?;
+        if is_recorded {
+            conn.prepare_cached("DELETE FROM saga_work WHERE id = ?1")?.execute([candidate.id])?;
+            had_recorded = true;
+            continue;
+        }
+        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        let work = conn
+            .prepare_cached(
+                "UPDATE saga_work SET epoch = epoch + 1, suspect = suspect OR owner IS NOT NULL, owner = ?2, \
+                 leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, kind, saga, step, attempts, maybe, suspect, \
+                 retrying_since, payload, late",
+            )?
+            .query_row(params![candidate.id, request.lease.owner.0, until], |row| claimed_work(row, now))?;
+        claimed.work.push(work);
+    }
+    Ok(had_recorded)
+}
+
+fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> {
+    let retrying_since: Option<i64> = row.get(8)?;
+    Ok(ClaimedWork {
+        work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
+        kind: rows::parsed(row, 2, WorkKind::parse)?,
+        saga: SagaId(row.get(3)?),
+        step: rows::step(row, 4)?,
+        attempts: row.get(5)?,
+        maybe: row.get(6)?,
+        suspect: row.get(7)?,
+        retrying_for: retrying_since.map(|since| between(Timestamp(since), now)),
+        payload: row.get(9)?,
+        late: row.get(10)?,
+    })
+}
+
+/// How long until the next free row of a known definition is due.
+fn next_due_in(session: &mut Session, definitions: &[i64], now: Timestamp) -> rusqlite::Result<Option<Duration>> {
+    let mut next = None::<i64>;
+    let mut sooner = |due_at: i64| next = Some(next.map_or(due_at, |next| next.min(due_at)));
+    for definition in definitions {
+        let first = session
+            .conn
+            .prepare_cached(
+                "SELECT due_at FROM saga_work WHERE owner IS NULL AND definition = ?1 ORDER BY due_at LIMIT 1",
+            )?
+            .query_row([definition], |row| row.get(0))
+            .optional()?;
+        first.into_iter().for_each(&mut sooner);
+    }
+    for_each_abandoned(session, definitions, now, |row| sooner(row.due_at))?;
+    Ok(next.map(|due_at| between(now, Timestamp(due_at))))
+}
+
+fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> {
+    let mut loaded = HashSet::with_capacity(claimed.work.len());
+    for work in &claimed.work {
+        if loaded.insert(work.saga) {
+            let saga = saga_by_id(conn, work.saga)?;
+            let records = rows::records_of(conn, saga.tenant.as_str(), saga.key.as_str())?;
+            claimed.sagas.push((saga, records));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! The step transaction on SQLite: what handlers may do to each other, to their connection and to the clock.
+
+mod support;
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use saga_core::store::{RetryClass, Status, StoreErrorKind, Verdict};
+use support::{Body, Error, begun, complete, keep, notes, refused, status, store, write_note};
+
+/// A statement that runs for hours.
+const ENDLESS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000000) \
+    SELECT count(*) FROM n";
+
+#[tokio::test]
+async fn g1_writes_record_and_progress_commit_together() {
+    let (_folder, store) = store().await;
+    complete(&store, "k-1").await.unwrap();
+    assert_eq!(notes(&store).await, ["k-1"]);
+    assert_eq!(status(&store, "k-1").await, Some(Status::Completed));
+}
+
+#[tokio::test]
+async fn a_handler_that_is_rolled_back_takes_nobody_with_it() {
+    let (_folder, store) = store().await;
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await, begun(&store, "k-3").await];
+    Body::new(&claims)
+        .then(|conn| keep(write_note(conn, "one")))
+        .then(|conn| {
+            write_note(conn, "two").unwrap();
+            Verdict::RollBack
+        })
+        .then(|conn| keep(write_note(conn, "three")))
+        .transact(&store)
+        .await
+        .unwrap();
+    assert_eq!(notes(&store).await, ["one", "three"]);
+    assert_eq!(status(&store, "k-2").await, Some(Status::Running));
+}
+
+#[tokio::test]
+async fn a_handler_that_ends_the_transaction_is_found_out() {
+    for ending in ["COMMIT", "END", "ROLLBACK", "RELEASE saga_job", "ROLLBACK TO saga_job", "COMMIT; BEGIN IMMEDIATE"] {
+        let (_folder, store) = store().await;
+        let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
+        let error = Body::new(&claims)
+            .then(|conn| keep(write_note(conn, "one")))
+            .then(move |conn| {
+                write_note(conn, "two").unwrap();
+                // The handler does not even look whether it worked.
+                _ = conn.execute_batch(ending);
+                Verdict::Keep
+            })
+            .transact(&store)
+            .await
+            .unwrap_err();
+        assert!(error.ended_transaction, "{ending}: {error}");
+        assert_eq!(error.culprit, Some(1), "{ending}");
+        assert_eq!(notes(&store).await, Vec::<String>::new(), "{ending}");
+        assert_eq!(status(&store, "k-1").await, Some(Status::Running), "{ending}");
+        complete(&store, "k-3").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_was_prepared_before_is_refused_by_the_hook() {
+    let (_folder, store) = store().await;
+    // Under exactly this text the statement lies in the cache of the connection.
+    let prepare = |conn: &mut Connection| -> Result<(), Error> { Ok(drop(conn.prepare_cached("BEGIN IMMEDIATE")?)) };
+    store.write(prepare).await.unwrap();
+    let claim = begun(&store, "k-1").await;
+    Body::new(&[claim])
+        .then(|conn| {
+            // A nested BEGIN fails as it always does, and harms nobody.
+            assert!(conn.prepare_cached("BEGIN IMMEDIATE").unwrap().execute(()).is_err());
+            keep(write_note(conn, "kept"))
+        })
+        .transact(&store)
+        .await
+        .unwrap();
+    assert_eq!(notes(&store).await, ["kept"]);
+}
+
+#[tokio::test]
+async fn savepoints_of_a_handler_are_its_own_affair() {
+    let (_folder, store) = store().await;
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
+    Body::new(&claims)
+        .then(|conn| {
+            let savepoint = conn.savepoint().unwrap();
+            write_note(&savepoint, "undone").unwrap();
+            drop(savepoint);
+            let savepoint = conn.savepoint().unwrap();
+            write_note(&savepoint, "kept").unwrap();
+            savepoint.commit().unwrap();
+            Verdict::Keep
+        })
+        .then(|conn| {
+            // Left open: it ends with the handler's own.
+            keep(conn.execute_batch("SAVEPOINT mine; INSERT INTO notes (text) VALUES ('in an open savepoint')"))
+        })
+        .transact(&store)
+        .await
+        .unwrap();
+    assert_eq!(notes(&store).await, ["kept", "in an open savepoint"]);
+}
+
+#[tokio::test]
+async fn what_changes_the_connection_is_refused() {
+    let (_folder, store) = store().await;
+    let claim = begun(&store, "k-1").await;
+    Body::new(&[claim])
+        .then(|conn| {
+            for sql in ["PRAGMA query_only = ON", "PRAGMA cache_size = 1", "ATTACH ':memory:' AS other"] {
+                let error = conn.execute_batch(sql).unwrap_err();
+                assert!(error.to_string().contains("not authorized"), "{sql}: {error}");
+            }
+            let columns: i64 = conn.query_row("SELECT count(*) FROM pragma_table_info('notes')", (), |row| row.get(0)).unwrap();
+            assert_eq!(columns, 2);
+            keep(write_note(conn, "kept"))
+        })
+        .transact(&store)
+        .await
+        .unwrap();
+    assert_eq!(notes(&store).await, ["kept"]);
+}
+
+#[tokio::test]
+async fn a_statement_past_the_time_limit_is_interrupted() {
+    let (_folder, store) = store().await;
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
+    Body::new(&claims[..1])
+        .limit(Duration::from_millis(50))
+        .then(|conn| {
+            write_note(conn, "undone").unwrap();
+            let error = conn.query_row(ENDLESS, (), |row| row.get::<_, i64>(0)).unwrap_err();
+            assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
+            Verdict::RollBack
+        })
+        .transact(&store)
+        .await
+        .unwrap();
+    // An interrupted write takes the whole transaction with it, and the handler is to blame.
+    let error = Body::new(&claims[1..])
+        .limit(Duration::from_millis(50))
+        .then(|conn| {
+            _ = conn.execute(&format!("INSERT INTO notes (text) {ENDLESS}"), ());
+            Verdict::Keep
+        })
+        .transact(&store)
+        .await
+        .unwrap_err();
+    assert_eq!((error.culprit, error.ended_transaction), (Some(0), false), "{error}");
+    assert_eq!(error.error.class(), RetryClass::Transient);
+    assert_eq!(notes(&store).await, Vec::<String>::new());
+    complete(&store, "k-3").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_future_that_hangs_is_dropped_behind_its_time_limit() {
+    let (_folder, store) = store().await;
+    let claim = begun(&store, "k-1").await;
+    let error = Body::new(&[claim])
+        .limit(Duration::from_millis(20))
+        .then_async(|conn| {
+            Box::pin(async move {
+                write_note(conn, "undone").unwrap();
+                std::future::pending().await
+            })
+        })
+        .transact(&store)
+        .await
+        .unwrap_err();
+    assert_eq!(error.culprit, Some(0), "{error}");
+    assert_eq!(error.error.class(), RetryClass::Transient);
+    assert_eq!(notes(&store).await, Vec::<String>::new());
+    complete(&store, "k-2").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_handler_may_wait_for_timers_and_tasks_of_its_runtime() {
+    let (_folder, store) = store().await;
+    let claim = begun(&store, "k-1").await;
+    Body::new(&[claim])
+        .then_async(|conn| {
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                let text = tokio::spawn(async { "waited" }).await.unwrap();
+                keep(write_note(conn, text))
+            })
+        })
+        .transact(&store)
+        .await
+        .unwrap();
+    assert_eq!(notes(&store).await, ["waited"]);
+}
+
+#[tokio::test]
+async fn g10_a_body_that_panics_fails_alone_and_the_writer_goes_on() {
+    let (_folder, store) = store().await;
+    let claim = begun(&store, "k-1").await;
+    let error = Body::new(&[claim])
+        .then(|conn| {
+            write_note(conn, "undone").unwrap();
+            panic!("the handler fell over")
+        })
+        .transact(&store)
+        .await
+        .unwrap_err();
+    assert_eq!(error.culprit, Some(0));
+    assert!(error.to_string().contains("the handler fell over"), "{error}");
+    complete(&store, "k-2").await.unwrap();
+    assert_eq!(notes(&store).await, ["k-2"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_calls_the_store_is_refused_instead_of_waiting_for_itself() {
+    let (_folder, store) = store().await;
+    let claim = begun(&store, "k-1").await;
+    let inner = store.clone();
+    Body::new(&[claim])
+        .then_async(move |conn| {
+            let store = inner.clone();
+            Box::pin(async move {
+                let error = refused(saga_core::store::Ids::reserve_ids(&store, u32::MAX).await);
+                assert_eq!(error.kind(), StoreErrorKind::Misuse, "{error}");
+                keep(write_note(conn, "kept"))
+            })
+        })
+        .transact(&store)
+        .await
+        .unwrap();
+    assert_eq!(notes(&store).await, ["kept"]);
+}
+
+#[tokio::test]
+async fn a_deferred_constraint_is_the_fault_of_the_handler_that_broke_it() {
+    let (_folder, store) = store().await;
+    let create = "CREATE TABLE parents (id INTEGER PRIMARY KEY) STRICT;
+        CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED) STRICT;";
+    store.write(move |conn| -> Result<(), Error> { Ok(conn.execute_batch(create)?) }).await.unwrap();
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
+    let orphan = Body::new(&claims[..1]).then(|conn| keep(conn.execute("INSERT INTO children VALUES (1)", ())));
+    let innocent = Body::new(&claims[1..]).then(|conn| keep(write_note(conn, "kept")));
+    let gate = support::Gate::shut(&store).await;
+    let (orphan, innocent, ()) = tokio::join!(orphan.transact(&store), innocent.transact(&store), gate.open());
+    innocent.unwrap();
+    let error = orphan.unwrap_err();
+    assert_eq!((error.culprit, error.error.class()), (Some(0), RetryClass::Permanent), "{error}");
+    assert_eq!(notes(&store).await, ["kept"]);
+    assert_eq!(status(&store, "k-1").await, Some(Status::Running));
+}

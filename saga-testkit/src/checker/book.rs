@@ -1,0 +1,212 @@
+use std::collections::BTreeMap;
+
+use super::ledger::{Act, Final, Kind, Ledger, Left, Op, Recorded, SagaPlan, Standing, StepPlan, Variant, What};
+use super::violation::{Guarantee, Violation};
+
+/// The ledger, sorted by saga and by call. Places in it are places in `ledger.entries`.
+pub(super) struct Book<'a> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) sagas: Vec<SagaBook<'a>>,
+    pub(super) calls: BTreeMap<u64, Call<'a>>,
+}
+
+/// What is known of one saga.
+pub(super) struct SagaBook<'a> {
+    pub(super) plan: &'a SagaPlan,
+    pub(super) end: &'a Final,
+    /// The variant that runs, by what is stored, else by what a client was told.
+    pub(super) accepted: Option<u8>,
+    /// The calls of its step functions, in the order in which they began.
+    pub(super) calls: Vec<u64>,
+    /// The starts: place, variant, number.
+    pub(super) starts: Vec<(usize, u8, u64)>,
+    /// What clients were told.
+    pub(super) outcomes: Vec<(usize, Standing)>,
+    /// What operators did.
+    pub(super) acts: Vec<(usize, Act)>,
+    /// Where it was seen stuck.
+    pub(super) stuck: Vec<usize>,
+}
+
+/// What is known of one call of a step function.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    pub(super) number: u64,
+    pub(super) saga: usize,
+    pub(super) variant: u8,
+    pub(super) step: u8,
+    pub(super) op: Op,
+    pub(super) fence: u64,
+    pub(super) reads: Option<u64>,
+    pub(super) process: u16,
+    pub(super) entered: usize,
+    pub(super) left: Option<(usize, Left)>,
+    pub(super) key: Option<&'a str>,
+    pub(super) took: Vec<usize>,
+    pub(super) barred: Option<usize>,
+    pub(super) wrote: Vec<usize>,
+}
+
+impl Call<'_> {
+    /// Where it took effect, outside or in the database.
+    pub(super) fn effect(&self) -> Option<usize> {
+        self.took.first().or(self.wrote.first()).copied()
+    }
+
+    /// Whether it said for certain that nothing happened.
+    pub(super) fn is_definitely_not_done(&self) -> bool {
+        matches!(self.left, Some((_, Left::Rejected | Left::NotSent)))
+    }
+}
+
+impl<'a> Book<'a> {
+    pub(super) fn of(ledger: &'a Ledger) -> Self {
+        let sagas = ledger.sagas.iter().zip(&ledger.finals);
+        let sagas = sagas.map(|(plan, end)| SagaBook {
+            plan,
+            end,
+            accepted: end.variant,
+            calls: Vec::new(),
+            starts: Vec::new(),
+            outcomes: Vec::new(),
+            acts: Vec::new(),
+            stuck: Vec::new(),
+        });
+        let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
+        for at in 0..ledger.entries.len() {
+            book.enter(at);
+        }
+        book
+    }
+
+    fn enter(&mut self, at: usize) {
+        let entry = &self.ledger.entries[at];
+        match &entry.what {
+            What::StartCalled { call, saga, variant } => {
+                self.sagas[*saga as usize].starts.push((at, *variant, *call));
+            }
+            What::StartAnswered { call, answer: super::Answer::Started { .. } } => {
+                let of = |saga: &SagaBook<'_>| saga.starts.iter().find(|start| start.2 == *call).map(|start| start.1);
+                let started = self.sagas.iter_mut().find_map(|saga| of(saga).map(|variant| (saga, variant)));
+                if let Some((saga, variant)) = started {
+                    saga.accepted = saga.accepted.or(Some(variant));
+                }
+            }
+            What::OutcomeSeen { saga, standing } => self.sagas[*saga as usize].outcomes.push((at, *standing)),
+            What::Acted { saga, act } => self.sagas[*saga as usize].acts.push((at, *act)),
+            What::StuckSeen { saga } => self.sagas[*saga as usize].stuck.push(at),
+            What::Entered { call, saga, variant, step, op, fence, reads } => {
+                self.sagas[*saga as usize].calls.push(*call);
+                self.calls.insert(
+                    *call,
+                    Call {
+                        number: *call,
+                        saga: *saga as usize,
+                        variant: *variant,
+                        step: *step,
+                        op: *op,
+                        fence: *fence,
+                        reads: *reads,
+                        process: entry.process,
+                        entered: at,
+                        left: None,
+                        key: None,
+                        took: Vec::new(),
+                        barred: None,
+                        wrote: Vec::new(),
+                    },
+                );
+            }
+            what => self.enter_call(at, what),
+        }
+    }
+
+    fn enter_call(&mut self, at: usize, what: &'a What) {
+        let (What::Left { call, .. }
+        | What::Called { call, .. }
+        | What::Took { call }
+        | What::Barred { call }
+        | What::Wrote { call }) = what
+        else {
+            return;
+        };
+        // An effect of a call that nobody made is found by `effects::check`, which reads the entries themselves.
+        let Some(call) = self.calls.get_mut(call) else {
+            return;
+        };
+        match what {
+            What::Left { how, .. } => call.left = Some((at, *how)),
+            What::Called { key, .. } => call.key = Some(key),
+            What::Took { .. } => call.took.push(at),
+            What::Barred { .. } => call.barred = Some(at),
+            _ => call.wrote.push(at),
+        }
+    }
+
+    /// Whether somebody's claim may have been lost before that place: a crash, a stop, or a fault that repeats runs.
+    pub(super) fn is_disturbed_before(&self, place: usize) -> bool {
+        self.ledger.rest.repeats > 0
+            || self.ledger.entries[..place].iter().any(|entry| matches!(entry.what, What::Crashed | What::Paused))
+    }
+
+    /// The calls of one step of a saga, in the order in which they began.
+    pub(super) fn calls_of(&self, saga: usize, step: u8, op: Op) -> impl Iterator<Item = &Call<'a>> {
+        let calls = self.sagas[saga].calls.iter().filter_map(|number| self.calls.get(number));
+        calls.filter(move |call| call.step == step && call.op == op)
+    }
+
+    /// Where one step of a saga took effect, and by which call: the first time.
+    pub(super) fn effect_of(&self, saga: usize, step: u8, op: Op) -> Option<(usize, &Call<'a>)> {
+        let effects = self.calls_of(saga, step, op).filter_map(|call| call.effect().map(|at| (at, call)));
+        effects.min_by_key(|(at, _)| *at)
+    }
+}
+
+impl<'a> SagaBook<'a> {
+    pub(super) fn variant(&self) -> Option<&'a Variant> {
+        self.plan.variants.get(usize::from(self.accepted?))
+    }
+
+    /// The steps of what was accepted, with their numbers.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (u8, &'a StepPlan)> + use<'a> {
+        self.variant().into_iter().flat_map(|variant| (0..).zip(&variant.steps))
+    }
+
+    /// Whether an operator ended it.
+    pub(super) fn is_forced(&self) -> bool {
+        self.acts.iter().any(|(_, act)| matches!(act, Act::Force(_)))
+    }
+
+    /// Whether an operator went past that step.
+    pub(super) fn is_skipped(&self, step: u8, op: Op) -> bool {
+        self.acts.iter().any(|(_, act)| *act == Act::Skip { step, op })
+    }
+
+    /// How many records say that of a step.
+    pub(super) fn recorded(&self, step: u8, op: Op, outcome: Recorded) -> usize {
+        let records = self.end.records.iter();
+        records.filter(|record| record.step == step && record.op == op && record.outcome == outcome).count()
+    }
+
+    /// What a step or its undo acts on; nothing where there is no such step.
+    pub(super) fn kind(&self, step: u8, op: Op) -> Option<Kind> {
+        let plan = self.variant()?.steps.get(usize::from(step))?;
+        match op {
+            Op::Do => Some(plan.kind),
+            Op::Undo => plan.undo.as_ref().map(|undo| undo.kind),
+        }
+    }
+
+    /// The step's name, for messages.
+    pub(super) fn name(&self, step: u8, op: Op) -> String {
+        let name = self.variant().and_then(|variant| variant.steps.get(usize::from(step)));
+        let name = name.map_or("?", |step| &step.name);
+        let undo = if op == Op::Undo { ":undo" } else { "" };
+        format!("{}:{name}{undo}", self.plan.key)
+    }
+}
+
+/// Notes a violation.
+pub(super) fn broken(found: &mut Vec<Violation>, guarantee: Guarantee, saga: Option<usize>, about: impl Into<String>) {
+    found.push(Violation { guarantee, saga, about: about.into() });
+}

@@ -1,0 +1,114 @@
+//! G1, G2 and G3: effects, and what is recorded of them.
+
+use std::collections::BTreeSet;
+
+use super::book::{Book, broken};
+use super::ledger::{Kind, Op, Recorded, Standing, What};
+use super::violation::{Guarantee, Violation};
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    strangers(book, found);
+    for saga in 0..book.sagas.len() {
+        for (step, plan) in book.sagas[saga].steps() {
+            for op in [Op::Do, Op::Undo] {
+                match book.sagas[saga].kind(step, op) {
+                    Some(Kind::Transactional) => transactional(book, saga, step, op, found),
+                    Some(Kind::External) => external(book, saga, step, op, found),
+                    None => {}
+                }
+            }
+            completed(book, saga, step, plan.kind, found);
+        }
+    }
+}
+
+/// An effect without a call of a step function comes out of nothing.
+fn strangers(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for entry in &book.ledger.entries {
+        let (What::Took { call } | What::Wrote { call } | What::Barred { call }) = &entry.what else { continue };
+        if !book.calls.contains_key(call) {
+            broken(found, Guarantee::G2, None, format!("call {call} took effect, and no step function made it"));
+        }
+    }
+}
+
+fn transactional(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Violation>) {
+    let of = &book.sagas[saga];
+    let name = of.name(step, op);
+    let writes: usize = book.calls_of(saga, step, op).map(|call| call.wrote.len()).sum();
+    if writes > 1 {
+        broken(found, Guarantee::G2, Some(saga), format!("{name} was committed {writes} times"));
+    }
+    let done = of.end.records.iter().filter(|record| record.step == step && record.op == op);
+    let done: Vec<_> = done.filter(|record| record.outcome == Recorded::Done).collect();
+    match (writes, done.len()) {
+        (0, 0) | (1.., 1..) => {}
+        (0, _) => broken(found, Guarantee::G1, Some(saga), format!("{name} is recorded as done, and wrote nothing")),
+        (_, 0) => broken(found, Guarantee::G1, Some(saga), format!("{name} was committed without its record")),
+    }
+    let effect = book.effect_of(saga, step, op).map(|(_, call)| call.number);
+    let recorded = done.iter().find_map(|record| record.call);
+    if let (Some(effect), Some(recorded)) = (effect, recorded)
+        && effect != recorded
+    {
+        let about = format!("{name}: call {effect} was committed, and the output of call {recorded} was recorded");
+        broken(found, Guarantee::G1, Some(saga), about);
+    }
+}
+
+fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Violation>) {
+    let of = &book.sagas[saga];
+    let name = of.name(step, op);
+    let keys: BTreeSet<&str> = book.calls_of(saga, step, op).filter_map(|call| call.key).collect();
+    // A second undo, after a success that came late, has a key of its own.
+    let keys_max = if op == Op::Undo { of.recorded(step, op, Recorded::Done).max(1) } else { 1 };
+    if keys.len() > keys_max {
+        broken(found, Guarantee::G3, Some(saga), format!("{name} was called with {} keys: {keys:?}", keys.len()));
+    }
+    let took: usize = book.calls_of(saga, step, op).map(|call| call.took.len()).sum();
+    if took > 1 {
+        broken(found, Guarantee::G3, Some(saga), format!("{name} took effect {took} times outside"));
+    }
+    let records = of.end.records.iter().filter(|record| record.step == step && record.op == op);
+    let done: Vec<_> = records.filter(|record| record.outcome == Recorded::Done).collect();
+    if op == Op::Do && done.len() > 1 {
+        broken(found, Guarantee::G3, Some(saga), format!("{name} is recorded as done {} times", done.len()));
+    }
+    if op == Op::Do && !done.is_empty() && took == 0 {
+        broken(found, Guarantee::G3, Some(saga), format!("{name} is recorded as done, and never took effect"));
+    }
+    for call in done.iter().filter_map(|record| record.call) {
+        let is_answer = book.calls.get(&call).is_some_and(|seen| {
+            (seen.saga, seen.step, seen.op) == (saga, step, op)
+                && seen.left.is_some_and(|(_, how)| how == super::Left::Done)
+        });
+        if !is_answer {
+            broken(
+                found,
+                Guarantee::G3,
+                Some(saga),
+                format!("{name} is recorded with an output that it never returned"),
+            );
+        }
+    }
+}
+
+/// Everything that a completed saga should have done was done; what a step read is what the other one did.
+fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec<Violation>) {
+    let of = &book.sagas[saga];
+    let name = of.name(step, Op::Do);
+    let is_expected = of.end.standing == Standing::Completed && !of.is_forced() && !of.is_skipped(step, Op::Do);
+    if is_expected && book.effect_of(saga, step, Op::Do).is_none() {
+        let guarantee = if kind == Kind::Transactional { Guarantee::G1 } else { Guarantee::G3 };
+        broken(found, guarantee, Some(saga), format!("the saga is completed, and {name} never took effect"));
+    }
+    let reads = of.variant().and_then(|variant| variant.steps[usize::from(step)].reads);
+    for call in book.calls_of(saga, step, Op::Do) {
+        let expected = reads.and_then(|earlier| book.effect_of(saga, earlier, Op::Do)).map(|(_, call)| call.number);
+        let is_skipped = reads.is_some_and(|earlier| of.is_skipped(earlier, Op::Do));
+        if call.reads != expected && !is_skipped {
+            let about = format!("{name} was given the output of call {:?} instead of {expected:?}", call.reads);
+            broken(found, Guarantee::G3, Some(saga), about);
+        }
+    }
+}

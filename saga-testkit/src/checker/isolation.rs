@@ -1,0 +1,70 @@
+//! G12: tenants never meet.
+
+use std::collections::BTreeMap;
+
+use super::book::{Book, broken};
+use super::ledger::{Answer, Op, What};
+use super::violation::{Guarantee, Violation};
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    keys(book, found);
+    messages(book, found);
+    refusals(book, found);
+    for call in book.calls.values() {
+        let read = call.reads.and_then(|reads| book.calls.get(&reads));
+        if let Some(read) = read.filter(|read| read.saga != call.saga) {
+            let (own, other) = (&book.sagas[call.saga].plan, &book.sagas[read.saga].plan);
+            let guarantee = if own.tenant == other.tenant { Guarantee::G1 } else { Guarantee::G12 };
+            broken(
+                found,
+                guarantee,
+                Some(call.saga),
+                format!("call {} was given an output of saga #{}", call.number, read.saga),
+            );
+        }
+    }
+}
+
+/// No two step keys look alike outside.
+fn keys(book: &Book<'_>, found: &mut Vec<Violation>) {
+    let mut owners: BTreeMap<&str, (usize, u8, Op)> = BTreeMap::new();
+    for call in book.calls.values() {
+        let Some(key) = call.key else { continue };
+        let step = (call.saga, call.step, call.op);
+        let owner = *owners.entry(key).or_insert(step);
+        if owner == step {
+            continue;
+        }
+        let (one, other) = (&book.sagas[owner.0].plan.tenant, &book.sagas[call.saga].plan.tenant);
+        let guarantee = if one == other { Guarantee::G3 } else { Guarantee::G12 };
+        broken(found, guarantee, Some(call.saga), format!("the key {key} is also that of saga #{}", owner.0));
+    }
+}
+
+fn messages(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for entry in &book.ledger.entries {
+        let What::Delivered { tenant, call, message, .. } = &entry.what else { continue };
+        let Some(saga) = book.calls.get(call).map(|call| call.saga) else { continue };
+        if book.sagas[saga].plan.tenant != *tenant {
+            let about = format!("the message {message} says that it is of tenant {tenant:?}");
+            broken(found, Guarantee::G12, Some(saga), about);
+        }
+    }
+}
+
+/// A key that is taken in one tenant is free in another.
+fn refusals(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for (saga, of) in book.sagas.iter().enumerate() {
+        let offered = of.starts.iter().map(|start| start.1).collect::<std::collections::BTreeSet<_>>();
+        let refused = of.starts.iter().any(|start| {
+            book.ledger.entries.iter().any(|entry| {
+                matches!(&entry.what, What::StartAnswered { call, answer: Answer::Refused } if *call == start.2)
+            })
+        });
+        let namesake =
+            book.sagas.iter().any(|other| other.plan.key == of.plan.key && other.plan.tenant != of.plan.tenant);
+        if refused && namesake && offered.len() == 1 {
+            broken(found, Guarantee::G12, Some(saga), "its key was refused, and only another tenant has that key");
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What was planned, what was seen, and what stood there in the end.
+
+use serde::{Deserialize, Serialize};
+
+/// All that is known of one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// The sagas, by tenant and key; entries name them by their place here.
+    pub sagas: Vec<SagaPlan>,
+    /// What was seen, in the order in which it happened.
+    pub entries: Vec<Entry>,
+    /// How each saga stood in the end, in the order of `sagas`.
+    pub finals: Vec<Final>,
+    /// What else was there in the end.
+    pub rest: Rest,
+}
+
+/// A tenant's key, and what clients may try to start under it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SagaPlan {
+    /// Whose it is.
+    pub tenant: String,
+    /// The saga's key.
+    pub key: String,
+    /// The payloads and definitions that clients offer under this key. At most one of them is ever accepted.
+    pub variants: Vec<Variant>,
+}
+
+/// One thing that a client may start under a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// The definition's name.
+    pub definition: String,
+    /// Its steps in order.
+    pub steps: Vec<StepPlan>,
+}
+
+/// A step as its author wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepPlan {
+    /// Its name.
+    pub name: String,
+    /// What it acts on.
+    pub kind: Kind,
+    /// What undoes it.
+    pub undo: Option<UndoPlan>,
+    /// The earlier step whose output it takes.
+    pub reads: Option<u8>,
+    /// Whether the saga only goes forward once it is done.
+    pub is_pivot: bool,
+    /// How many events it emits each time it runs.
+    pub emits: u8,
+    /// How often it may be called in all, for one turn of its policy.
+    pub attempts: u32,
+}
+
+/// A compensation as its author wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoPlan {
+    /// What it acts on.
+    pub kind: Kind,
+    /// Whether it can run when nobody knows if the step took effect.
+    pub takes_unknown: bool,
+    /// How many events it emits each time it runs.
+    pub emits: u8,
+    /// How often it may be called in all, for one turn of its policy.
+    pub attempts: u32,
+}
+
+/// What a step acts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// The database, in the step's transaction.
+    Transactional,
+    /// A service outside that honours keys.
+    External,
+}
+
+/// Whether a step is done or undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Op {
+    /// The step itself.
+    Do,
+    /// Its compensation.
+    Undo,
+}
+
+/// Something that was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, in microseconds of the run.
+    pub at: u64,
+    /// In which process; 0 is the world outside.
+    pub process: u16,
+    /// What.
+    pub what: What,
+}
+
+/// What was seen. A `call` is the number of one call of a step function (or of one start by a client), unique in the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// A client calls `start`.
+    StartCalled {
+        /// The number of this call.
+        call: u64,
+        /// Under which tenant and key.
+        saga: u32,
+        /// With which payload and definition.
+        variant: u8,
+    },
+    /// `start` answered. A call without an answer may or may not have taken effect.
+    StartAnswered {
+        /// The number of that call.
+        call: u64,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A client was told how a saga ended.
+    OutcomeSeen {
+        /// The saga.
+        saga: u32,
+        /// What it was told.
+        standing: Standing,
+    },
+    /// A step function begins to run.
+    Entered {
+        /// The number of this call.
+        call: u64,
+        /// For which saga, by the payload it was given.
+        saga: u32,
+        /// For which variant, by the payload it was given.
+        variant: u8,
+        /// Which step.
+        step: u8,
+        /// Do or undo.
+        op: Op,
+        /// The epoch that it was told.
+        fence: u64,
+        /// The effect of which it was given the output: a later step of an earlier one, an undo of its own step.
+        reads: Option<u64>,
+    },
+    /// A step function returned. One that was dropped, or panicked, never does.
+    Left {
+        /// The number of that call.
+        call: u64,
+        /// What it returned.
+        how: Left,
+    },
+    /// A call arrived at the service outside.
+    Called {
+        /// The number of that call.
+        call: u64,
+        /// The key that came with it.
+        key: String,
+    },
+    /// A call took effect outside: it was the first with its key that was not refused.
+    Took {
+        /// The number of that call.
+        call: u64,
+    },
+    /// An undo arrived outside for a step that never took effect there: from now on it cannot.
+    Barred {
+        /// The number of that call.
+        call: u64,
+    },
+    /// What a transactional step function wrote was committed.
+    Wrote {
+        /// The number of that call.
+        call: u64,
+    },
+    /// A message was accepted by the transport.
+    Delivered {
+        /// The message's id.
+        message: String,
+        /// Whose the message says it is.
+        tenant: String,
+        /// Its ordering key.
+        key: String,
+        /// The call that emitted it, by its payload.
+        call: u64,
+        /// Which of the events of that call it is, from 0.
+        nth: u8,
+    },
+    /// A saga was seen stuck.
+    StuckSeen {
+        /// The saga.
+        saga: u32,
+    },
+    /// An operator acted, and it was accepted.
+    Acted {
+        /// On which saga.
+        saga: u32,
+        /// What was done.
+        act: Act,
+    },
+    /// A process was crashed.
+    Crashed,
+    /// A process was stopped.
+    Paused,
+    /// A stopped process went on.
+    Resumed,
+    /// A process said that it has shut down.
+    ShutDown,
+    /// From here on nothing is disturbed any more.
+    FaultsEnded,
+}
+
+/// What `start` answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// There is such a saga now. `is_new` where the answer says whether this call made it.
+    Started {
+        /// Whether this call made it, where that is said.
+        is_new: Option<bool>,
+    },
+    /// The key belongs to something else.
+    Refused,
+    /// It failed, and may be repeated.
+    Failed,
+}
+
+/// How a saga stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Standing {
+    /// Every step is done.
+    Completed,
+    /// What took effect is undone.
+    Compensated,
+    /// It needs a person.
+    Stuck,
+    /// It has not ended.
+    Unfinished,
+    /// There is no such saga.
+    Absent,
+}
+
+/// What a step function returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Left {
+    /// A success.
+    Done,
+    /// A business failure.
+    Rejected,
+    /// An error that says that the outside saw nothing.
+    NotSent,
+    /// Any other error: it may have happened.
+    Failed,
+}
+
+/// What an operator did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Act {
+    /// Try again.
+    Retry,
+    /// Go past the step.
+    Skip {
+        /// Which.
+        step: u8,
+        /// Do or undo.
+        op: Op,
+    },
+    /// End it as completed or as compensated.
+    Force(Standing),
+}
+
+/// How a saga stood in the end, as the engine tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Final {
+    /// How it stands.
+    pub standing: Standing,
+    /// Which variant is stored.
+    pub variant: Option<u8>,
+    /// The step records.
+    pub records: Vec<RecordSeen>,
+}
+
+/// A step record, as the engine tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordSeen {
+    /// Which step.
+    pub step: u8,
+    /// Do or undo.
+    pub op: Op,
+    /// What became of it.
+    pub outcome: Recorded,
+    /// The call whose output was recorded. An undo has no output.
+    pub call: Option<u64>,
+    /// Whether the success came in after the step had been decided without it. Its events are then not sent.
+    pub is_late: bool,
+    /// Its place among the records of the saga.
+    pub position: u32,
+}
+
+/// What a step record says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Recorded {
+    /// It took effect.
+    Done,
+    /// It certainly did not, by its own word, for want of attempts, or because it was barred.
+    NotDone,
+    /// It may have.
+    Unknown,
+    /// An operator went past it.
+    Skipped,
+}
+
+/// What else was there in the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// Messages that still wait to be sent.
+    pub outbox: u64,
+    /// Work rows of sagas that have ended.
+    pub work_of_ended: u64,
+    /// Sagas that wait for nothing.
+    pub forgotten: u64,
+    /// Sagas of which nobody knows, neither plan nor client.
+    pub strangers: u64,
+    /// Tasks of the engine that panicked.
+    pub panics: Vec<String>,
+    /// Faults that may have made the engine run something once more without counting it.
+    pub repeats: u32,
+}

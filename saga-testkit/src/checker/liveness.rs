@@ -1,0 +1,59 @@
+//! G8, G10 and G11: nothing spins, nothing is left over, nothing is forgotten.
+
+use super::book::{Book, broken};
+use super::ledger::{Act, Op, What};
+use super::violation::{Guarantee, Violation};
+
+/// A policy may be gone through once for the answer and once to settle what is unknown.
+const TURNS: u32 = 2;
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for saga in 0..book.sagas.len() {
+        attempts(book, saga, found);
+    }
+    shut_down(book, found);
+    let rest = &book.ledger.rest;
+    for panic in &rest.panics {
+        broken(found, Guarantee::G10, None, format!("a task of the engine panicked: {panic}"));
+    }
+    let mut none_left = |guarantee, count: u64, what: &str| {
+        if count > 0 {
+            broken(found, guarantee, None, format!("{count} {what}"));
+        }
+    };
+    none_left(Guarantee::G4, rest.outbox, "messages were never sent");
+    none_left(Guarantee::G11, rest.forgotten, "sagas wait for nothing");
+    none_left(Guarantee::G8, rest.work_of_ended, "work rows belong to sagas that have ended");
+    none_left(Guarantee::G6, rest.strangers, "sagas are stored that nobody started");
+}
+
+/// A call is repeated as often as its policy says, for each turn that an operator gives it.
+fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
+    let of = &book.sagas[saga];
+    let disturbances = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed | What::Paused));
+    let uncounted = book.ledger.rest.repeats + disturbances.count() as u32;
+    let retries = of.acts.iter().filter(|(_, act)| matches!(act, Act::Retry | Act::Skip { .. })).count() as u32;
+    for (step, plan) in of.steps() {
+        let undo = plan.undo.as_ref().map_or(0, |undo| undo.attempts);
+        for (op, attempts) in [(Op::Do, plan.attempts), (Op::Undo, undo)] {
+            let calls = book.calls_of(saga, step, op).count();
+            let most = (TURNS + retries) * attempts + uncounted;
+            if calls as u64 > u64::from(most) {
+                let about = format!("{} was called {calls} times, which is more than {most}", of.name(step, op));
+                broken(found, Guarantee::G8, Some(saga), about);
+            }
+        }
+    }
+}
+
+/// A process that said that it has shut down calls nobody any more.
+fn shut_down(book: &Book<'_>, found: &mut Vec<Violation>) {
+    let entries = book.ledger.entries.iter().enumerate();
+    for (place, entry) in entries.filter(|(_, entry)| entry.what == What::ShutDown) {
+        let after = book.calls.values().find(|call| call.process == entry.process && call.entered > place);
+        if let Some(call) = after {
+            let about = format!("process {} had shut down, and began call {}", entry.process, call.number);
+            broken(found, Guarantee::G10, Some(call.saga), about);
+        }
+    }
+}

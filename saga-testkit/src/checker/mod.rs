@@ -1,0 +1,40 @@
+//! An independent judge of what a run of sagas did.
+//!
+//! It knows nothing of the engine: not its types, not its tables, not its decisions. It reads a [`Ledger`] that the
+//! *outside* wrote (the service that was called, the business data, the clients, the receiver of the messages), adds what the
+//! engine says in the end as one witness more, and holds all of it against the guarantees G1 to G12.
+//!
+//! It must never be made to agree with the engine by reading the engine's code. Its rules are the sentences of the
+//! guarantees, and its own test damages sound ledgers and demands that each damage is found.
+
+mod book;
+mod effects;
+mod isolation;
+mod ledger;
+mod liveness;
+mod messages;
+mod starts;
+mod undo;
+mod violation;
+
+pub use self::ledger::{
+    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan,
+    UndoPlan, Variant, What,
+};
+pub use self::violation::{Guarantee, Violation};
+
+use self::book::Book;
+
+/// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
+pub fn check(ledger: &Ledger) -> Vec<Violation> {
+    let book = Book::of(ledger);
+    let mut found = Vec::new();
+    effects::check(&book, &mut found);
+    undo::check(&book, &mut found);
+    messages::check(&book, &mut found);
+    starts::check(&book, &mut found);
+    isolation::check(&book, &mut found);
+    liveness::check(&book, &mut found);
+    found.sort_by_key(|violation: &Violation| violation.guarantee);
+    found
+}

@@ -1,0 +1,152 @@
+//! G5: every saga ends, and exactly what took effect or may have is undone, in reverse order.
+
+use super::book::{Book, Call, broken};
+use super::ledger::{Kind, Left, Op, Standing, StepPlan};
+use super::violation::{Guarantee, Violation};
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for saga in 0..book.sagas.len() {
+        let mut note = |about: String| broken(found, Guarantee::G5, Some(saga), about);
+        forward(book, saga, &mut note);
+        ended(book, saga, &mut note);
+        for (step, plan) in book.sagas[saga].steps() {
+            justified(book, saga, step, plan, &mut note);
+            late(book, saga, step, &mut note);
+            order(book, saga, step, &mut note);
+        }
+    }
+}
+
+/// The steps are done in their order.
+fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
+    let of = &book.sagas[saga];
+    let mut before: Option<(u8, usize)> = None;
+    for (step, _) in of.steps().filter(|(step, _)| !of.is_skipped(*step, Op::Do)) {
+        let effect = book.effect_of(saga, step, Op::Do).map(|(at, _)| at);
+        if let (Some((earlier, earlier_at)), Some(at)) = (before, effect)
+            && earlier_at > at
+        {
+            note(format!("{} took effect before {}", of.name(step, Op::Do), of.name(earlier, Op::Do)));
+        }
+        // A step that never took effect stands at the end of time: nothing behind it may have.
+        before = Some((step, effect.unwrap_or(usize::MAX)));
+    }
+}
+
+/// What a completed saga did stands; what a compensated saga did is gone; and there was a reason.
+fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
+    let of = &book.sagas[saga];
+    let told = of.outcomes.last().map(|(_, standing)| *standing);
+    if of.accepted.is_some() && matches!(of.end.standing, Standing::Unfinished | Standing::Stuck) {
+        note(format!("the saga has not ended: it is {:?}, and the last client was told {told:?}", of.end.standing));
+    }
+    if of.is_forced() {
+        return;
+    }
+    let calls = || of.calls.iter().filter_map(|number| book.calls.get(number));
+    for (step, plan) in of.steps() {
+        let done = book.effect_of(saga, step, Op::Do);
+        let undone = book.effect_of(saga, step, Op::Undo);
+        let name = of.name(step, Op::Do);
+        match of.end.standing {
+            Standing::Completed => {
+                if let Some(call) = book.calls_of(saga, step, Op::Undo).next() {
+                    note(format!("the saga is completed, and {name} was undone by call {}", call.number));
+                }
+            }
+            Standing::Compensated => {
+                let must_undo = plan.undo.is_some() && !of.is_skipped(step, Op::Undo) && !of.is_skipped(step, Op::Do);
+                if done.is_some() && plan.is_pivot {
+                    note(format!("the saga is compensated, and its pivot {name} took effect"));
+                } else if let (Some((_, call)), None, true) = (done, undone, must_undo) {
+                    note(format!(
+                        "the saga is compensated, and {name}, done by call {}, was never undone",
+                        call.number
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    let has_failed = calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
+    if of.end.standing == Standing::Compensated && !has_failed && !book.is_disturbed_before(book.ledger.entries.len()) {
+        note("the saga is compensated, and no step of it failed".to_owned());
+    }
+    for stuck in &of.stuck {
+        let has_cause = calls().any(|call| call.entered < *stuck && !matches!(call.left, Some((_, Left::Done))));
+        if !has_cause && !book.is_disturbed_before(*stuck) {
+            note("the saga was stuck, and no step of it had failed".to_owned());
+        }
+    }
+}
+
+/// An undo runs only for what took effect or may have, with the output of just that.
+fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl FnMut(String)) {
+    let of = &book.sagas[saga];
+    let name = of.name(step, Op::Undo);
+    for undo in book.calls_of(saga, step, Op::Undo) {
+        let done = book.effect_of(saga, step, Op::Do).filter(|(at, _)| *at < undo.entered);
+        let Some(undo_plan) = &plan.undo else {
+            note(format!("{name} ran, and the step has no compensation"));
+            continue;
+        };
+        let is_justified = done.is_some() || (plan.kind == Kind::External && may_have_happened(book, saga, step, undo));
+        if !is_justified {
+            note(format!("{name} ran in call {}, and there was nothing to undo", undo.number));
+        }
+        match undo.reads {
+            Some(reads) if done.is_none_or(|(_, call)| call.number != reads) => {
+                note(format!("{name} was given the output of call {reads}, which is not what its step did"));
+            }
+            None if !undo_plan.takes_unknown => note(format!("{name} takes the output, and ran without one")),
+            _ => {}
+        }
+    }
+}
+
+/// An external step that was called, and not every call of it said for certain that nothing happened.
+fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
+    let mut calls = book.calls_of(saga, step, Op::Do).filter(|call| call.entered < undo.entered).peekable();
+    // An owner that vanished may have begun the call that nobody saw.
+    calls.peek().is_some()
+        && (calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
+            || book.is_disturbed_before(undo.entered))
+}
+
+/// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
+fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
+    let of = &book.sagas[saga];
+    let name = of.name(step, Op::Do);
+    let Some((done, call)) = book.effect_of(saga, step, Op::Do) else {
+        return;
+    };
+    let barred = book.calls_of(saga, step, Op::Undo).filter_map(|undo| undo.barred).min();
+    if barred.is_some_and(|at| at < done) {
+        note(format!("{name} took effect by call {} after it had been barred", call.number));
+    }
+    let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
+    if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
+    {
+        note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
+    }
+    let ended = of.outcomes.iter().find(|(_, told)| matches!(told, Standing::Completed | Standing::Compensated));
+    if ended.is_some_and(|(at, _)| *at < done) {
+        note(format!("{name} took effect by call {} after the saga had ended", call.number));
+    }
+}
+
+/// The undo of a step begins only when those behind it are undone.
+fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
+    let of = &book.sagas[saga];
+    let Some(first) = book.calls_of(saga, step, Op::Undo).next() else {
+        return;
+    };
+    for (later, plan) in of.steps().skip(usize::from(step) + 1) {
+        let must_undo = plan.undo.is_some() && !of.is_skipped(later, Op::Undo) && !of.is_skipped(later, Op::Do);
+        let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);
+        let undone = book.effect_of(saga, later, Op::Undo).map(|(at, _)| at);
+        if must_undo && done && undone.is_none_or(|at| at > first.entered) {
+            note(format!("{} began before {}", of.name(step, Op::Undo), of.name(later, Op::Undo)));
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! `cargo xtask check`: what must hold besides the tests.
+
+use anyhow::Result;
+
+use super::prerequisites::components;
+use super::tidy::tidy;
+use crate::phases::Phases;
+use crate::workspace::cargo;
+
+/// Formatting, clippy, rustdoc and tidy, warnings denied.
+pub(crate) fn check() -> Result<()> {
+    let mut phases = Phases::of("check");
+    phases.run("prerequisites", components)?;
+    phases.command("fmt", cargo().args(["fmt", "--all", "--check"]))?;
+    phases.command("clippy", cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    phases.run("tidy", || tidy().map(|()| String::new()))
+}

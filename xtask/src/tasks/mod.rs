@@ -1,0 +1,14 @@
+//! One file per task.
+
+mod bench;
+mod check;
+mod prerequisites;
+mod sim;
+mod test;
+mod tidy;
+
+pub(crate) use bench::bench;
+pub(crate) use check::check;
+pub(crate) use sim::sim;
+pub(crate) use test::test;
+pub(crate) use tidy::tidy;
