@@ -2,14 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// What `body` returned, and how long it took.
-pub(crate) fn timed<T>(body: impl FnOnce() -> T) -> (T, Duration) {
-    let begun = now();
-    let value = body();
-    (value, begun.elapsed())
-}
+/// Measures from its making.
+#[derive(Debug)]
+pub(crate) struct Stopwatch(Instant);
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
-fn now() -> Instant {
-    Instant::now()
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+    pub(crate) fn started() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
-use crate::clock::timed;
+use crate::clock::Stopwatch;
 
 const FLUSHES: usize = 51;
 const FLUSHED_BYTES: usize = 8 * 1024;
@@ -48,9 +48,9 @@ pub(crate) fn flush_time(folder: &Path) -> Result<Duration> {
     let block = [7_u8; FLUSHED_BYTES];
     let mut times = Vec::with_capacity(FLUSHES);
     for _ in 0..FLUSHES {
-        let (flushed, took) = timed(|| file.write_all(&block).and_then(|()| file.sync_data()));
-        flushed.context("cannot flush a file")?;
-        times.push(took);
+        let watch = Stopwatch::started();
+        file.write_all(&block).and_then(|()| file.sync_data()).context("cannot flush a file")?;
+        times.push(watch.elapsed());
     }
     times.sort_unstable();
     Ok(times[FLUSHES / 2])

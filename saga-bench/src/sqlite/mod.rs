@@ -2,9 +2,10 @@
 //!
 //! The work is an order saga of three steps, each doing exactly one INSERT in a table of its own.
 
+mod file;
 mod floor;
 mod run;
-mod schema;
+mod saga;
 mod workload;
 
 pub(crate) use run::{Options, run};

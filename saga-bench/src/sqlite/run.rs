@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
-use super::floor;
+use super::file::create;
+use super::{floor, saga};
 use crate::disk;
 use crate::figures::{Figures, Target};
 
@@ -46,15 +47,25 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     if !options.json {
         print_header(options, folder.path())?;
     }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut one_by_one = Figures::of("bare rusqlite, one step a commit");
     let mut grouped = Figures::of("bare rusqlite, 50 steps a commit");
+    let mut sagas = Figures::of("sagas, 64 in flight");
     for round in 0..options.rounds {
         let file = |name: &str| folder.path().join(format!("{name}-{round}.db"));
-        one_by_one.steps_per_second.push(floor::run(&file("one"), (options.sagas / SLOW_SHARE).max(1), 1)?);
+        for name in ["one", "grouped", "sagas"] {
+            runtime.block_on(create(&file(name)))?;
+        }
+        let few = (options.sagas / SLOW_SHARE).max(1);
+        one_by_one.steps_per_second.push(floor::run(&file("one"), few, 1)?);
         grouped.steps_per_second.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
+        sagas.steps_per_second.push(runtime.block_on(saga::run(&file("sagas"), options.sagas))?);
     }
-    let targets: [Target; 0] = [];
-    print_figures(options, &[&one_by_one, &grouped], &targets);
+    let targets = [
+        Target { name: "sagas to one step a commit", wanted: TIMES_ONE_BY_ONE, measured: sagas.ratio_to(&one_by_one) },
+        Target { name: "sagas to 50 steps a commit", wanted: TIMES_GROUPED, measured: sagas.ratio_to(&grouped) },
+    ];
+    print_figures(options, &[&one_by_one, &grouped, &sagas], &targets);
     Ok(!options.require || targets.iter().all(Target::is_reached))
 }
 

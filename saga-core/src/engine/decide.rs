@@ -131,7 +131,8 @@ impl<S: Store> Shared<S> {
                 }
                 Err(problem) => {
                     let reason = format!("its input cannot be made: {problem}");
-                    let blocked = machine::apply(&definition.shape, &mut saga.state, Event::Blocked { step, reason });
+                    let blocked = Event::Blocked { step, reason, maybe: false };
+                    let blocked = machine::apply(&definition.shape, &mut saga.state, blocked);
                     decision.became_stuck |= blocked.is_ok_and(|blocked| blocked.became_stuck);
                     false
                 }

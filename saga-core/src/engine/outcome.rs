@@ -5,7 +5,6 @@ use crate::step::Rejection;
 
 /// How a saga ended, or that it needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Outcome {
     /// Every step is done.
     #[non_exhaustive]

@@ -35,8 +35,9 @@ fn complaint(architecture: &str, number: usize) -> Option<Finding> {
     };
     let behind = architecture.lines().skip(at + 1).take_while(|line| line.starts_with("  "));
     let item: Vec<&str> = architecture.lines().skip(at).take(1).chain(behind).collect();
+    let name = format!("`g{number}_");
     let names_a_test =
-        links(&item.join("\n")).iter().any(|link| link.text.starts_with('`') && link.target.contains(".rs"));
+        links(&item.join("\n")).iter().any(|link| link.text.starts_with(&name) && link.target.contains(".rs"));
     let message = format!("G{number} names no test: end it with a link such as [`g{number}_..`](tests/tests/file.rs)");
     (!names_a_test).then(|| Finding::error(ARCHITECTURE, at + 1, message))
 }
@@ -81,6 +82,8 @@ mod tests {
         assert_eq!(found(&items), [""; 0]);
         items[6] = "- **G7** It\n  holds.".to_owned();
         assert!(found(&items)[0].starts_with("error: ARCHITECTURE.md:13: G7 names no test"), "{:?}", found(&items));
+        items[6] = item(8).replace("**G8**", "**G7**");
+        assert!(found(&items)[0].contains("G7 names no test"), "{:?}", found(&items));
         items.pop();
         assert!(found(&items)[1].contains("G12 is missing"), "{:?}", found(&items));
     }

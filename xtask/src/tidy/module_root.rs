@@ -4,24 +4,24 @@ use super::finding::Finding;
 use super::source::Source;
 use super::tokens::{Token, closing, end_of_item};
 
+/// One finding a file: the first item that belongs elsewhere, and how many more there are.
 pub(crate) fn only_lists(source: &Source) -> Vec<Finding> {
     if source.name() != "mod.rs" {
         return Vec::new();
     }
     let tokens = &source.tokens;
-    let mut findings = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        at = behind_attributes(tokens, at);
-        let Some(first) = tokens.get(at) else { break };
+    let mut strangers = Vec::new();
+    let mut at = behind_attributes(tokens, 0);
+    while let Some(first) = tokens.get(at) {
         let end = end_of_item(tokens, at);
         let item = &tokens[at..end.min(tokens.len())];
-        if let Some(complaint) = complaint(item) {
-            findings.push(Finding::error(&source.path, first.line, complaint));
-        }
-        at = item_end_of_use(tokens, at, end);
+        strangers.extend(complaint(item).map(|complaint| (first.line, complaint)));
+        at = behind_attributes(tokens, item_end_of_use(tokens, at, end));
     }
-    findings
+    let count = strangers.len();
+    let more = if count > 1 { format!("; {} more items do too", count - 1) } else { String::new() };
+    let first = strangers.into_iter().next();
+    first.map(|(line, complaint)| Finding::error(&source.path, line, complaint + &more)).into_iter().collect()
 }
 
 /// What is wrong with an item, if anything is.
@@ -39,7 +39,7 @@ fn complaint(item: &[Token]) -> Option<String> {
         }
         "use" | "mod" => None,
         other => Some(format!(
-            "a mod.rs holds documentation, `mod` and `use` only, and this is `{other}`; move it to a file of its own"
+            "a mod.rs holds documentation, `mod` and `use` only, and `{other}` belongs in a file of its own"
         )),
     }
 }
@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn items_are_found() {
-        assert_eq!(lines("x/mod.rs", "mod a;\nfn f() {}\npub use a::{B};\npub(crate) struct C;\n"), [2, 4]);
+        assert_eq!(lines("x/mod.rs", "mod a;\nfn f() {}\npub use a::{B};\npub(crate) struct C;\n"), [2]);
+        assert_eq!(lines("x/mod.rs", "mod a;\npub use a::{B};\npub(crate) struct C;\n"), [3]);
         assert_eq!(lines("x/mod.rs", "mod a {\n  pub struct B;\n}\n"), [1]);
         assert_eq!(lines("x/other.rs", "fn f() {}\n"), []);
     }
