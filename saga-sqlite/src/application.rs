@@ -190,8 +190,12 @@ where
         let is_gone = session.conn.is_autocommit();
         let refuse = |kind, detail: &str| Err(StoreError::new(kind, WRITE, detail).into());
         let answer = match ran {
-            _ if session.guard.was_ended() => refuse(StoreErrorKind::Misuse, "the closure ended the transaction that it was given"),
-            _ if session.guard.was_interrupted() && is_gone => refuse(StoreErrorKind::Unavailable, "a statement ran past the time limit"),
+            _ if session.guard.was_ended() => {
+                refuse(StoreErrorKind::Misuse, "the closure ended the transaction that it was given")
+            }
+            _ if session.guard.was_interrupted() && is_gone => {
+                refuse(StoreErrorKind::Unavailable, "a statement ran past the time limit")
+            }
             Ok(Some(answer)) => answer,
             Ok(None) => refuse(StoreErrorKind::Unavailable, "the closure did not end within its time limit"),
             Err(panic) => Err(panicked(WRITE, &*panic).into()),

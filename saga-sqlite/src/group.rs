@@ -34,7 +34,11 @@ pub(crate) enum Health {
 enum Ended {
     Committed,
     /// It was rolled back because of this job, which has an answer of its own unless there is an error here.
-    By { index: usize, for_good: bool, error: Option<GroupError> },
+    By {
+        index: usize,
+        for_good: bool,
+        error: Option<GroupError>,
+    },
     /// It certainly did not commit, and nobody knows which job is to blame.
     Refused(GroupError),
     /// It was not even begun.
@@ -78,7 +82,8 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
             }
         }
     }
-    if is_in_doubt || !session.conn.is_autocommit() { Health::Broken } else { Health::Sound }
+    let is_broken = is_in_doubt || session.was_tampered || !session.conn.is_autocommit();
+    if is_broken { Health::Broken } else { Health::Sound }
 }
 
 fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue<BoxedJob>, Limits)>) -> Ended {
@@ -92,6 +97,8 @@ fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue
             let flow = job.run(session);
             // SQLite ends a transaction by itself when the disk is full, when it is interrupted, and so on.
             let was_lost = session.conn.is_autocommit();
+            // The authorizer lets nobody come as far as the commit hook.
+            session.was_tampered |= was_lost && session.guard.was_ended();
             if flow != Flow::GoOn || was_lost {
                 roll_back(session);
                 let error = (flow == Flow::GoOn).then(GroupError::lost);
@@ -166,4 +173,59 @@ fn settle(job: BoxedJob, fate: Fate<'_>) {
 
 fn has_code(error: &rusqlite::Error, code: ErrorCode) -> bool {
     error.sqlite_error_code() == Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+    use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
+
+    use crate::store::SqliteStore;
+
+    /// Writes through a store job, which is answered by the store's own errors.
+    async fn fill(store: &SqliteStore, id: i64) -> Result<(), StoreError> {
+        store
+            .call("fill", move |session| {
+                let sql =
+                    "INSERT INTO saga_history (id, saga, at, kind, attempt, detail) VALUES (?1, 0, 0, 'stuck', 0, ?2)";
+                session.conn.prepare_cached(sql)?.execute((id, "x".repeat(3000)))?;
+                Ok(())
+            })
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_full_file_refuses_what_does_not_fit_and_loses_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("orders.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let pages = store.call("limit", |session| Ok(session.conn.pragma_update(None, "max_page_count", 100)?));
+        pages.await.unwrap();
+        let mut fitted = 0;
+        let error = loop {
+            match fill(&store, fitted + 1).await {
+                Ok(()) => fitted += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(fitted > 0);
+        assert_eq!((error.kind(), error.class()), (StoreErrorKind::NotWritable, RetryClass::Transient), "{error}");
+        // Room is made, and it goes on.
+        let pages = store.call("limit", |session| Ok(session.conn.pragma_update(None, "max_page_count", 1_000)?));
+        pages.await.unwrap();
+        fill(&store, fitted + 1).await.unwrap();
+        store.close().await;
+        let conn = Connection::open(&path).unwrap();
+        let kept: i64 = conn.query_row("SELECT count(*) FROM saga_history", (), |row| row.get(0)).unwrap();
+        assert_eq!(kept, fitted + 1);
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_job_of_the_store_leaves_the_writer_alive() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path().join("orders.db")).await.unwrap();
+        let error = store.call::<()>("fall", |_| panic!("fell over")).await.unwrap_err();
+        assert!(error.to_string().contains("fell over"), "{error}");
+        fill(&store, 1).await.unwrap();
+    }
 }

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, TransactError,
-    TransactionBody, Verdict, WorkKind,
+    Changes, Claim, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, TransactError, TransactionBody,
+    Verdict, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -85,7 +85,8 @@ impl Transact {
         }
         let limit = self.body.time_limit(index);
         let body = &mut self.body;
-        let ran = catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
+        let ran =
+            catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
         let verdict = match ran {
             Ok(verdict) => verdict.unwrap_or(Verdict::Abandon),
             Err(panic) => return Err(Stopped::blame(index, panicked(OPERATION, &*panic), Stop::Alone)),
@@ -191,7 +192,8 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
 fn look_after(session: &Session, index: usize) -> Result<(), Stopped> {
     let is_gone = session.conn.is_autocommit();
     if session.guard.was_ended() {
-        let error = StoreError::new(StoreErrorKind::Misuse, OPERATION, "a handler ended the transaction that it was given");
+        let error =
+            StoreError::new(StoreErrorKind::Misuse, OPERATION, "a handler ended the transaction that it was given");
         let mut stopped = Stopped::blame(index, error, if is_gone { Stop::ForGood } else { Stop::Alone });
         stopped.error.ended_transaction = true;
         return Err(stopped);

@@ -135,8 +135,23 @@ pub trait TransportHarness: Send + Sync + 'static {
         async { None }
     }
 
+    /// How long a message may take that must come.
+    fn arrival(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
     /// How long a check waits for something that should not happen.
     fn patience(&self) -> Duration {
         Timing::default().patience
     }
+}
+
+/// A backend that is not there, such as one without a database address. Its checks are listed and skipped, unless
+/// `SAGA_TEST_REQUIRED` names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    /// The backend's name.
+    pub backend: String,
+    /// What is missing, and how to get it.
+    pub reason: String,
 }

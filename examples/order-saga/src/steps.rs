@@ -28,7 +28,7 @@ pub async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepEr
 /// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
 #[saga_compensation]
 pub async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
-    let reason = ctx.saga_key();
+    let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
     tx.execute(
         "UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1",
         params![order.order_id, reason],

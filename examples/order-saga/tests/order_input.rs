@@ -114,6 +114,7 @@ fn what_else_cannot_be_used_is_said_in_one_sentence() {
     let shop = Shop::new();
     shop.run(&["--transport", "amqp://user:secret@host"]).is_unusable("--transport knows memory: only");
     shop.run(&["--outside", "ftp://host"]).is_unusable("--outside takes an address such as http://127.0.0.1:8080");
+    shop.run(&["--outside", "http://127.0.0.1:1"]).is_unusable("the services outside do not answer");
     shop.run(&["--orders", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");
     shop.run(&["--products", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");
     shop.run(&["verify"]).is_unusable("there is no order-saga.db; `order-saga run` makes it");
@@ -135,6 +136,11 @@ fn a_store_or_a_shop_of_a_newer_program_is_left_alone() {
     damage("INSERT INTO shop_migrations VALUES (99)");
     shop.run(&RUN).is_unusable("the shop's tables have version 99");
     damage("DELETE FROM shop_migrations WHERE version = 99");
+    damage("INSERT INTO saga_migrations (number, name, applied_at) VALUES (99, 'later', 0)");
+    for command in ["run", "verify", "list"] {
+        shop.run(&[command]).is_unusable("order-saga.db has schema 99, written by a newer version");
+    }
+    damage("DELETE FROM saga_migrations WHERE number = 99");
     assert_eq!(shop.run(&RUN).code, 0);
 }
 

@@ -118,3 +118,40 @@ fn the_services_outside_may_be_a_process_of_their_own() {
     let ran = shop.run(&[&REAL[..], &["--outside", &outside.url]].concat());
     all_ended(&shop, &ran);
 }
+
+#[test]
+fn services_outside_that_die_and_come_back_are_asked_again() {
+    let shop = Shop::new();
+    let outside = OutsideProcess::start(&shop, &[]);
+    let (url, address) = (outside.url.clone(), outside.address().to_owned());
+    let child = shop.command(&[&REAL[..], &["--outside", &url]].concat()).spawn().expect("the program starts");
+    while shop.ended() < REAL_ORDERS / 4 {
+        std::thread::yield_now();
+    }
+    drop(outside);
+    let outside = OutsideProcess::start_at(&shop, &address, &[]);
+    let ran = Ran::of(child.wait_with_output().expect("it ends"));
+    all_ended(&shop, &ran);
+    drop(outside);
+}
+
+#[test]
+fn what_an_earlier_run_left_is_brought_to_its_end_whatever_is_run_next() {
+    let shop = Shop::new();
+    let outside = OutsideProcess::start(&shop, &[]);
+    let with_outside = ["--outside", &outside.url];
+    let mut child = shop.command(&[&REAL[..], &with_outside].concat()).spawn().expect("the program starts");
+    while shop.ended() < REAL_ORDERS / 4 {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended too early");
+    }
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+
+    shop.write("none.jsonl", "");
+    let ran = shop.run(&[&["run", "--json", "--orders", "none.jsonl"], &with_outside[..]].concat());
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.err.contains("going on with "), "{ran}");
+    assert_eq!(number(&ran.json(), "orders"), 0, "{ran}");
+    let audit = shop.verify();
+    assert!(number(&audit, "orders") < REAL_ORDERS, "{audit}");
+}

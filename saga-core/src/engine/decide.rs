@@ -127,7 +127,8 @@ impl<S: Store> Shared<S> {
                 }
                 Err(problem) => {
                     let reason = format!("its input cannot be made: {problem}");
-                    let blocked = machine::apply(&definition.shape, &mut saga.state, Event::Blocked { step, reason });
+                    let blocked = Event::Blocked { step, reason, maybe: false };
+                    let blocked = machine::apply(&definition.shape, &mut saga.state, blocked);
                     decision.became_stuck |= blocked.is_ok_and(|blocked| blocked.became_stuck);
                     false
                 }
@@ -207,7 +208,7 @@ impl<S: Store> Shared<S> {
                 tenant: saga.tenant.clone(),
                 aggregate_type: saga.definition.id.name.to_string(),
                 aggregate_id: saga.key.to_string(),
-                event_type: event.name.to_owned(),
+                event_type: event.name.clone().into_owned(),
                 payload: event.payload.clone(),
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),

@@ -8,6 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::command::{Command, InFlight};
 use super::decide::{Findings, HandOn};
+use super::late;
 use super::outcome::Outcome;
 use super::shared::Shared;
 use crate::machine::{self, Event, Failure, FailureKind, Phase, StepPhase};
@@ -110,7 +111,8 @@ impl<S: Store> Shared<S> {
             machine::Command::Undo { .. } => Event::UndoBlocked { step, reason: "the saga does not compensate".into() },
             // It did happen, in the hands of an older owner.
             machine::Command::Do { .. } if command.late.is_some() => {
-                findings.output.clone_from(&command.late);
+                let noted = command.late.as_deref().unwrap_or_default();
+                findings = Findings { attempts: command.attempts, ..late::findings(noted) };
                 Event::Done { step }
             }
             machine::Command::Do { .. } if command.maybe => {

@@ -58,7 +58,8 @@ pub struct StepState {
     /// How many undos of it were begun.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
     pub undo_round: u32,
-    /// Whether it was decided without knowing whether it had happened, and no success was reported since.
+    /// Whether it may have happened: it was decided, or a person was called, without knowing, and no success was
+    /// reported since.
     #[serde(rename = "q", default, skip_serializing_if = "is_false")]
     pub maybe: bool,
     /// Whether a success was reported after its undo had begun without knowing of it.

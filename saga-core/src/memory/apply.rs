@@ -19,11 +19,11 @@ pub(super) fn refuse_misuse(data: &Data, operation: &'static str, changes: &[Cha
                 return misuse(format!("there is no saga {}", advance.id.0));
             }
         }
-        if let Some(command) = change.commands.iter().find(|command| data.work.contains_key(&command.id)) {
-            return misuse(format!("there is a work row {} already", command.id.0));
-        }
-        if let Some(message) = change.messages.iter().find(|message| data.outbox.contains(message.id)) {
-            return misuse(format!("there is a message {} already", message.id));
+        // Changes that were applied before and are recorded again miss; they are no misuse.
+        if let Some(detail) = double_of(data, change)
+            && miss(data, change).is_none()
+        {
+            return misuse(detail);
         }
     }
     Ok(())
@@ -87,6 +87,14 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
             saga.history.push((now, entry));
         }
     }
+}
+
+/// An id among those to insert that is there already, in words.
+fn double_of(data: &Data, change: &Changes) -> Option<String> {
+    let command = change.commands.iter().find(|command| data.work.contains_key(&command.id));
+    let command = command.map(|command| format!("there is a work row {} already", command.id.0));
+    let message = change.messages.iter().find(|message| data.outbox.contains(message.id));
+    command.or_else(|| message.map(|message| format!("there is a message {} already", message.id)))
 }
 
 fn work_of(change: &Changes) -> impl Iterator<Item = WorkRef> {

@@ -62,8 +62,8 @@ impl<T> fmt::Debug for Codec<T> {
 /// The codec of a type that can be stored: JSON.
 pub const fn codec<T: Payload>() -> Codec<T> {
     Codec {
-        encode: |value| serde_json::to_vec(value).map_err(CodecError::new::<T>),
-        decode: |bytes| serde_json::from_slice(bytes).map_err(CodecError::new::<T>),
+        encode: |value| serde_json::to_vec(value).map_err(|error| CodecError::writing::<T>(&error)),
+        decode: |bytes| serde_json::from_slice(bytes).map_err(|error| CodecError::reading::<T>(&error)),
     }
 }
 
@@ -77,15 +77,82 @@ pub const fn no_codec<T>() -> Codec<T> {
 }
 
 /// A value could not be written in its stored form, or not be read from it.
-#[derive(Debug, thiserror::Error)]
-#[error("`{type_name}`: {source}")]
+///
+/// It names the type and the place, never what was stored: payloads are not printed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{type_name}`: {reason}")]
 pub struct CodecError {
     type_name: &'static str,
-    source: serde_json::Error,
+    reason: String,
 }
 
 impl CodecError {
-    fn new<T>(source: serde_json::Error) -> Self {
-        Self { type_name: std::any::type_name::<T>(), source }
+    fn writing<T>(error: &serde_json::Error) -> Self {
+        Self { type_name: std::any::type_name::<T>(), reason: error.to_string() }
+    }
+
+    fn reading<T>(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        // Of the messages about data, those about fields name a field of the type; the others quote the value.
+        let quotes_nothing =
+            !error.is_data() || text.starts_with("missing field") || text.starts_with("duplicate field");
+        let reason = if quotes_nothing {
+            text
+        } else {
+            format!("a value of another type or form at line {} column {}", error.line(), error.column())
+        };
+        Self { type_name: std::any::type_name::<T>(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, serde::Deserialize)]
+    struct Card {
+        number: u64,
+    }
+
+    fn reading(stored: &str) -> String {
+        codec::<Card>().decode(stored.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let bytes = codec::<Card>().encode(&Card { number: u64::MAX }).unwrap();
+        assert_eq!(codec::<Card>().decode(&bytes).unwrap(), Card { number: u64::MAX });
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_with_a_fraction_comes_back_to_the_last_bit(bits in any::<u64>()) {
+            let number = f64::from_bits(bits);
+            prop_assume!(number.is_finite());
+            let read = codec::<f64>().decode(&codec::<f64>().encode(&number).unwrap()).unwrap();
+            prop_assert_eq!(read.to_bits(), number.to_bits());
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_type_and_the_place_and_no_value() {
+        let type_name = std::any::type_name::<Card>();
+        assert_eq!(reading("{}"), format!("`{type_name}`: missing field `number` at line 1 column 2"));
+        assert_eq!(reading("{\"number\""), format!("`{type_name}`: EOF while parsing an object at line 1 column 9"));
+        for stored in ["{\"number\":\"4242\"}", "{\"number\":-4242}", "[4242.5]", "\"4242\""] {
+            let error = reading(stored);
+            assert!(error.contains("a value of another type or form at line 1 column"), "{error}");
+            assert!(!error.contains("4242"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_stored_form_is_an_error() {
+        let error = codec::<BTreeMap<(u8, u8), u8>>().encode(&BTreeMap::from([((1, 2), 3)])).unwrap_err();
+        assert!(error.to_string().ends_with("key must be a string"), "{error}");
     }
 }

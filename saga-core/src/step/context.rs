@@ -197,7 +197,7 @@ impl StepContext {
     /// classified.
     pub fn emit<E: Event>(&self, event: &E) -> Result<(), StepError> {
         let payload = serde_json::to_vec(event)?;
-        self.lock().push(Emitted { name: E::NAME, payload });
+        self.lock().push(Emitted { name: E::NAME.into(), payload });
         Ok(())
     }
 
@@ -244,5 +244,64 @@ impl fmt::Debug for ContextParts {
             .field("time_left", &self.time_left.as_ref().map(|time_left| time_left()))
             .field("cancelled", &self.cancel.is_cancelled())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Placed(u64);
+
+    impl Event for Placed {
+        const NAME: &'static str = "placed";
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Paid(u64);
+
+    impl Event for Paid {
+        const NAME: &'static str = "paid";
+    }
+
+    #[test]
+    fn the_keys_of_a_test_are_read_from_the_one_that_is_given() {
+        let check = |key: &str, do_key: &str, saga_key: &str| {
+            let ctx = StepContext::for_test(key);
+            assert_eq!((ctx.key(), ctx.do_key(), ctx.saga_key()), (key, do_key, saga_key));
+        };
+        check("order-7:charge", "order-7:charge", "order-7");
+        check("order-7:charge:undo", "order-7:charge", "order-7");
+        check("a:b:charge", "a:b:charge", "a:b");
+        check("order-7", "order-7", "order-7");
+        check("order-7:undo", "order-7", "order-7");
+    }
+
+    #[test]
+    fn a_test_sets_what_the_step_looks_at() {
+        let plain = StepContext::for_test("order-7:charge");
+        assert_eq!((plain.attempt(), plain.fence(), plain.time_left()), (1, 1, None));
+        let cancel = CancelSignal::new();
+        let ctx = plain.with_attempt(3).with_fence(9).with_time_left(Duration::from_secs(2)).with_cancel(&cancel);
+        assert_eq!((ctx.attempt(), ctx.fence(), ctx.time_left()), (3, 9, Some(Duration::from_secs(2))));
+        assert!(!ctx.is_cancelled());
+        cancel.cancel();
+        assert!(ctx.is_cancelled());
+    }
+
+    #[test]
+    fn events_are_kept_in_order_and_taken_once() {
+        let ctx = StepContext::for_test("order-7:charge");
+        ctx.emit(&Placed(1)).unwrap();
+        ctx.emit(&Paid(2)).unwrap();
+        ctx.emit(&Placed(3)).unwrap();
+        assert_eq!(ctx.emitted::<Placed>(), [Placed(1), Placed(3)]);
+        assert_eq!(ctx.emitted::<Paid>(), [Paid(2)]);
+        let names: Vec<_> = ctx.take_emitted().into_iter().map(|emitted| emitted.name).collect();
+        assert_eq!(names, ["placed", "paid", "placed"]);
+        assert_eq!(ctx.take_emitted(), []);
     }
 }

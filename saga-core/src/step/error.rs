@@ -162,3 +162,44 @@ impl fmt::Debug for StepError {
         debug.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the warehouse does not answer")]
+    struct Warehouse(#[source] std::num::ParseIntError);
+
+    fn warehouse() -> Result<u64, Warehouse> {
+        "x".parse().map_err(Warehouse)
+    }
+
+    #[test]
+    fn an_error_that_nobody_classified_is_tried_again() {
+        let step = || -> Result<u64, StepError> { Ok(warehouse()?) };
+        let error = step().unwrap_err();
+        assert_eq!(error.kind(), StepErrorKind::Transient);
+        assert_eq!(error.to_string(), "the warehouse does not answer: invalid digit found in string");
+        assert!(matches!(error.source(), Some(source) if source.is::<Warehouse>()));
+    }
+
+    #[test]
+    fn each_constructor_makes_its_kind() {
+        let check = |error: StepError, kind, text: &str| {
+            assert_eq!((error.kind(), error.to_string()), (kind, text.to_owned()));
+            assert_eq!(error.rejection().is_some(), kind == StepErrorKind::Rejected);
+            assert_eq!(error.into_rejection().is_ok(), kind == StepErrorKind::Rejected);
+        };
+        check(StepError::reject("sold out"), StepErrorKind::Rejected, "sold out");
+        check(StepError::reject_with("sold out"), StepErrorKind::Rejected, "sold out");
+        check(StepError::retry("busy"), StepErrorKind::Transient, "busy");
+        check(StepError::not_sent("refused"), StepErrorKind::NotSent, "refused");
+        check(StepError::stuck("unreadable"), StepErrorKind::Stuck, "unreadable");
+    }
+
+    #[test]
+    fn debug_shows_the_kind_and_the_cause() {
+        assert_eq!(format!("{:?}", StepError::retry("busy")), "StepError { kind: Transient, source: \"busy\" }");
+    }
+}

@@ -119,3 +119,79 @@ params_of_tuples! {
     (A B C D E F G H I J K)
     (A B C D E F G H I J K L)
 }
+
+#[cfg(all(test, feature = "macros"))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{Output, Outputs, State, States, StepContext, StepErrorKind};
+    use super::*;
+    use crate::saga_step;
+
+    #[saga_step]
+    async fn nothing(_order: u64) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[saga_step(name = "maybe-a-price")]
+    async fn price(_order: u64) -> Result<Option<u32>, StepError> {
+        Ok(None)
+    }
+
+    fn read<P: Params>(states: &States, outputs: &[(&'static str, &str)]) -> Result<P, StepError> {
+        let stored = outputs.iter().map(|(step, output)| (*step, Arc::from(output.as_bytes())));
+        P::read(Args { ctx: &StepContext::for_test("order-7:step"), states, outputs: &stored.collect() })
+    }
+
+    #[test]
+    fn outputs_are_read_under_the_name_of_their_step() {
+        let outputs = [("nothing", "null"), ("maybe-a-price", "null")];
+        let (Output(()), Output(none)): (Output<nothing>, Output<price>) = read(&States::new(), &outputs).unwrap();
+        assert_eq!(none, None);
+        let (Output(some),): (Output<price>,) = read(&States::new(), &[("maybe-a-price", "7")]).unwrap();
+        assert_eq!(some, Some(7));
+    }
+
+    #[test]
+    fn each_state_is_found_by_its_type() {
+        let mut states = States::new();
+        assert_eq!(states.insert(7_u32), None);
+        assert_eq!(states.insert("text"), None);
+        let (State(text), State(number)): (State<&str>, State<u32>) = read(&states, &[]).unwrap();
+        assert_eq!((text, number), ("text", 7));
+        assert_eq!(states.insert(8_u32), Some(7));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_stuck_and_never_a_rejection() {
+        let check = |error: StepError, text: &str| {
+            assert_eq!(error.kind(), StepErrorKind::Stuck);
+            assert!(error.to_string().contains(text), "{error}");
+        };
+        let none = States::new();
+        check(read::<(Output<price>,)>(&none, &[]).unwrap_err(), "`maybe-a-price` has no recorded output");
+        let other = [("maybe-a-price", "\"dear\"")];
+        check(read::<(Output<price>,)>(&none, &other).unwrap_err(), "the recorded output of the step `maybe-a-price`");
+        check(read::<(State<u32>,)>(&none, &[]).unwrap_err(), "without a state of type `u32`");
+    }
+
+    #[test]
+    fn needs_name_the_states_and_the_steps() {
+        let needs = Needs::of::<(State<u32>, Output<price>, State<String>)>();
+        assert_eq!(
+            needs.states.iter().map(|state| state.type_name).collect::<Vec<_>>(),
+            ["u32", "alloc::string::String"]
+        );
+        assert_eq!(needs.outputs, [NeededOutput { step: "maybe-a-price", type_id: TypeId::of::<price>() }]);
+        assert_eq!(Needs::of::<()>(), Needs::default());
+    }
+
+    #[test]
+    fn a_later_output_of_a_step_replaces_the_earlier_one() {
+        let mut outputs = Outputs::new();
+        outputs.insert("price", Arc::from(&b"1"[..]));
+        outputs.insert("price", Arc::from(&b"2"[..]));
+        assert_eq!(outputs.get("price").map(|output| &output[..]), Some(&b"2"[..]));
+        assert_eq!(format!("{outputs:?}"), "[\"price\"]");
+    }
+}

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 /// Why a step rejected the saga, as it is recorded: a message, and the user's own error if there was one.
 ///
 /// The message stands beside the details, so a log or a list never needs the type.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     message: String,
     /// JSON as text: a unit struct is `null` in JSON, which an optional value could not tell from nothing.
@@ -44,5 +44,75 @@ impl Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+/// The details are the user's data, so they are not printed.
+impl fmt::Debug for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let details = self.details.as_ref().map(String::len);
+        f.debug_struct("Rejection").field("message", &self.message).field("details_bytes", &details).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct SoldOut;
+
+    impl fmt::Display for SoldOut {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("sold out")
+        }
+    }
+
+    struct Unwritable;
+
+    impl Serialize for Unwritable {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("no form"))
+        }
+    }
+
+    impl fmt::Display for Unwritable {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("unwritable")
+        }
+    }
+
+    fn stored(rejection: &Rejection) -> Rejection {
+        serde_json::from_str(&serde_json::to_string(rejection).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_error_comes_back_after_it_was_stored() {
+        let rejection = stored(&Rejection::with_details(&SoldOut));
+        assert_eq!(rejection.message(), "sold out");
+        assert_eq!(rejection.details::<SoldOut>(), Some(SoldOut));
+        assert_eq!(rejection.details::<u64>(), None);
+    }
+
+    #[test]
+    fn an_error_without_fields_is_not_the_same_as_none() {
+        assert_eq!(stored(&Rejection::with_details(&SoldOut)).details_json(), Some("null"));
+        let without = stored(&Rejection::new("sold out"));
+        assert_eq!((without.details_json(), without.details::<SoldOut>()), (None, None));
+    }
+
+    #[test]
+    fn an_error_that_has_no_stored_form_keeps_its_message() {
+        let rejection = Rejection::with_details(&Unwritable);
+        assert_eq!((rejection.message(), rejection.details_json()), ("unwritable", None));
+    }
+
+    #[test]
+    fn the_details_are_not_printed() {
+        let rejection = Rejection::with_details(&"4242");
+        assert_eq!(
+            format!("{:?}", Rejection { message: "no".to_owned(), ..rejection }),
+            "Rejection { message: \"no\", details_bytes: Some(6) }"
+        );
     }
 }

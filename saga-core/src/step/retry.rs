@@ -50,3 +50,43 @@ impl Default for RetryPolicy {
         Self::DEFAULT
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_wait_doubles_up_to_the_cap() {
+        let policy = RetryPolicy { attempts: 8, base: Duration::from_millis(100), cap: Duration::from_secs(1) };
+        let waits: Vec<u128> = (1..=6).map(|attempt| policy.delay_max(attempt).as_millis()).collect();
+        assert_eq!(waits, [100, 200, 400, 800, 1000, 1000]);
+    }
+
+    #[test]
+    fn the_last_attempt_is_the_last() {
+        let policy = RetryPolicy { attempts: 3, ..RetryPolicy::DEFAULT };
+        assert_eq!([1, 2, 3, 4].map(|attempt| policy.allows_after(attempt)), [true, true, false, false]);
+    }
+
+    #[test]
+    fn the_wait_is_drawn_from_nothing_to_the_longest() {
+        let policy = RetryPolicy::DEFAULT;
+        assert_eq!(policy.delay(1, 0), Duration::ZERO);
+        assert_eq!(policy.delay(1, 1 << 63), policy.delay_max(1) / 2);
+        assert_eq!(policy.delay(1, u64::MAX) + Duration::from_nanos(1), policy.delay_max(1));
+    }
+
+    proptest! {
+        #[test]
+        fn no_wait_is_longer_than_its_longest_or_than_the_cap(
+            base in any::<Duration>(), cap in any::<Duration>(), attempt in any::<u32>(), random in any::<u64>(),
+        ) {
+            let policy = RetryPolicy { attempts: 1, base, cap };
+            prop_assert!(policy.delay(attempt, random) <= policy.delay_max(attempt));
+            prop_assert!(policy.delay_max(attempt) <= cap);
+            prop_assert!(policy.delay_max(attempt) <= policy.delay_max(attempt.saturating_add(1)));
+        }
+    }
+}

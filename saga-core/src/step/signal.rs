@@ -52,3 +52,26 @@ impl CancelSignal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn everyone_who_waits_is_told() {
+        let signal = CancelSignal::new();
+        let other = signal.clone();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut first = pin!(signal.cancelled());
+        let mut second = pin!(other.cancelled());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        signal.cancel();
+        assert!(first.poll(&mut context).is_ready());
+        assert!(second.poll(&mut context).is_ready());
+        assert!(pin!(other.cancelled()).poll(&mut context).is_ready());
+    }
+}

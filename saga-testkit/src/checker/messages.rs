@@ -53,7 +53,7 @@ fn is_committed(book: &Book<'_>, call: &Call<'_>) -> bool {
         Some(Kind::Transactional) => !call.wrote.is_empty(),
         Some(Kind::External) if call.op == Op::Do => {
             let mut records = of.end.records.iter().filter(|record| record.outcome == Recorded::Done);
-            records.any(|record| record.op == Op::Do && record.call == Some(call.number))
+            records.any(|record| record.op == Op::Do && record.call == Some(call.number) && !record.is_late)
         }
         // The record of an external undo has no output, so it does not say which of its calls it was.
         Some(Kind::External) => matches!(call.left, Some((_, Left::Done))),
@@ -69,7 +69,8 @@ fn sent(book: &Book<'_>, saga: usize, first: &BTreeMap<EventRef, (usize, &str)>,
             let calls = || book.calls_of(saga, step, op).filter(|call| is_committed(book, call));
             let arrived = |call: &Call<'_>| (0..emits).filter(|nth| first.contains_key(&(call.number, *nth))).count();
             let senders = calls().filter(|call| arrived(call) > 0).count();
-            let rounds = of.recorded(step, op, Recorded::Done);
+            let records = of.end.records.iter().filter(|record| (record.step, record.op) == (step, op));
+            let rounds = records.filter(|record| record.outcome == Recorded::Done && !record.is_late).count();
             let name = of.name(step, op);
             if emits > 0 && rounds > 0 && !calls().any(|call| arrived(call) == usize::from(emits)) {
                 broken(found, Guarantee::G4, Some(saga), format!("{name} is recorded, and its events never arrived"));

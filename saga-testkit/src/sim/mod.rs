@@ -1,6 +1,28 @@
 //! The seeded simulation of the whole engine.
 
+mod blows;
+mod calls;
+mod client;
+mod definitions;
 pub mod executor;
+mod fault;
+mod finals;
+mod hook;
+mod log;
+mod operate;
+pub mod outside;
 mod random;
+mod rates;
+mod recorder;
+mod replica;
+mod run;
+mod scenario;
+mod steps;
+mod transport;
+mod world;
 
+pub use self::fault::{Fault, Hits};
 pub use self::random::Random;
+pub use self::rates::Rates;
+pub use self::run::{Report, run, run_logged};
+pub use self::scenario::{Blow, SAGAS_MIN, SagaScript, Scenario};

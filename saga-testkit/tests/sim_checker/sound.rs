@@ -233,6 +233,6 @@ impl Run<'_> {
 
     fn record(&mut self, step: u8, op: Op, outcome: Recorded, call: Option<u64>) {
         let position = self.records.len() as u32;
-        self.records.push(RecordSeen { step, op, outcome, call, position });
+        self.records.push(RecordSeen { step, op, outcome, call, is_late: false, position });
     }
 }

@@ -1,16 +1,22 @@
-use std::process::ExitCode;
+use std::{collections::HashSet, process::ExitCode};
 
-use saga_core::Runtime;
+use anyhow::Context;
+use saga_core::{
+    Runtime,
+    engine::Inspector,
+    store::{SagaFilter, Status},
+};
+use saga_sqlite::SqliteStore;
 
 use super::{
     Summary,
-    drive::{Drive, Driven},
+    drive::{Drive, Driven, Job},
     input::Input,
     progress::Progress,
 };
 use crate::{
     cli::RunArgs,
-    orders::{Refusal, read_orders},
+    orders::{Numbered, Refusal, read_orders},
     outside::{Book, Carrier, Dice, Gateway, Outside, Services},
     place::{Place, check_transport},
     print::print,
@@ -36,6 +42,9 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     check_transport(&args.transport)?;
     let place = Place::parse(&args.store.store)?;
     let elsewhere = args.outside.as_deref().map(Outside::at).transpose()?;
+    if let Some(outside) = &elsewhere {
+        outside.tally().await.context("the services outside do not answer")?;
+    }
     let input = Input::read(args)?;
 
     let store = place.open_store().await?;
@@ -43,13 +52,15 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut shop = place.open_shop()?;
     shop::migrate(&mut shop)?;
     shop::load_products(&mut shop, &input.products)?;
-    let mut intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&shop)?);
+    let intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&shop)?);
     input.refused_products.iter().chain(&intake.refused).for_each(|refusal| eprintln!("{refusal}"));
-
     let outside = match elsewhere {
         Some(outside) => outside,
         None => Outside::InProcess(Services::new(Book::open(&place.outside())?, Dice::new(args.seed))),
     };
+    let unfinished = unfinished(&store).await?;
+    let found_unfinished = unfinished.len();
+
     let saga = create_order();
     let runtime = Runtime::builder(store)
         .saga(&saga)
@@ -57,37 +68,48 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .state(Carrier(outside.clone()))
         .start()
         .await?;
-
-    let lines = intake.orders.len() + intake.repeated + intake.refused.len();
     let mut progress = Progress::of(intake.orders.len());
     let drive = Drive { runtime: &runtime, saga: &saga, concurrency: args.concurrency.get() };
-    let driven = drive.run(std::mem::take(&mut intake.orders), &mut progress, interrupted()).await;
+    let (mut summary, orders) = Summary::of(intake);
+    let driven = drive.run(jobs(orders, unfinished), &mut progress, interrupted()).await;
     runtime.shutdown().await;
     let elapsed = progress.finish();
-    let driven = driven?;
+    let driven = driven.with_context(|| format!("the run stopped, nothing is lost, go on with: {}", same_command()))?;
 
     for (line, sentence) in &driven.refused {
         eprintln!("{}", Refusal { file: input.orders.to_string(), line: *line, sentence: sentence.clone() });
     }
-    let mut summary = Summary {
-        orders: lines,
-        started: driven.started,
-        already_known: driven.already_known + intake.repeated,
-        refused: driven.refused.len() + intake.refused.len(),
-        completed: driven.completed,
-        compensated: driven.compensated(),
-        compensated_by_reason: driven.compensated_by_reason.clone(),
-        stuck: driven.stuck.len(),
-        ..Summary::default()
-    };
+    summary.add(&driven, found_unfinished, elapsed);
     summary.count(&shop::Tally::of(&shop)?, &outside.tally().await?);
-    summary.time(elapsed, driven.started);
     if args.json {
         print(serde_json::to_string(&summary)? + "\n")?;
     } else {
         print(&summary)?;
     }
     Ok(exit(&driven))
+}
+
+/// The keys of the sagas that earlier runs have not brought to their end.
+async fn unfinished(store: &SqliteStore) -> anyhow::Result<Vec<String>> {
+    let mut keys = Vec::new();
+    for status in [Status::Running, Status::Compensating] {
+        let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
+        let sagas = Inspector::new(store.clone()).list(filter).await?;
+        keys.extend(sagas.into_iter().map(|saga| saga.key.as_str().to_owned()));
+    }
+    if !keys.is_empty() {
+        eprintln!("going on with {} orders that were under way", keys.len());
+    }
+    Ok(keys)
+}
+
+/// The orders, and before them what earlier runs have left and is not among them.
+fn jobs(orders: Vec<Numbered>, unfinished: Vec<String>) -> Vec<Job> {
+    let ours: HashSet<&str> = orders.iter().map(|numbered| numbered.order.order_id.as_str()).collect();
+    let mut jobs: Vec<Job> =
+        unfinished.into_iter().filter(|key| !ours.contains(key.as_str())).map(Job::Earlier).collect();
+    jobs.extend(orders.into_iter().map(Job::Order));
+    jobs
 }
 
 /// Ready when the program is interrupted. A second interruption ends it at once.

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, vec};
 
-use saga_core::{Outcome, Runtime, Saga, StartError, engine::RuntimeError};
+use saga_core::{Outcome, Running, Runtime, Saga, StartError, engine::RuntimeError};
 use saga_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 
@@ -13,6 +13,15 @@ pub(super) struct Drive<'a> {
     pub(super) runtime: &'a Runtime<SqliteStore>,
     pub(super) saga: &'a Saga<SqliteStore, Order>,
     pub(super) concurrency: usize,
+}
+
+/// What is to be brought to its end.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// A saga that an earlier run started, and that is no order of this one.
+    Earlier(String),
+    /// An order.
+    Order(Numbered),
 }
 
 /// What came of the orders.
@@ -28,37 +37,30 @@ pub(super) struct Driven {
 }
 
 enum One {
-    Refused {
-        line: usize,
-        sentence: String,
-    },
+    Refused { line: usize, sentence: String },
     NotStarted,
-    /// Without an outcome where the runtime was shut down before the saga ended.
-    Started {
-        key: String,
-        already_known: bool,
-        outcome: Option<Outcome>,
-    },
+    Earlier { key: String, outcome: Option<Outcome> },
+    Started { key: String, already_known: bool, outcome: Option<Outcome> },
 }
 
 impl Drive<'_> {
-    /// Runs the orders. When `interrupted` is ready nothing more is started, and the runtime is shut down.
+    /// Does the jobs. When `interrupted` is ready nothing more is started, and the runtime is shut down.
     pub(super) async fn run(
         &self,
-        orders: Vec<Numbered>,
+        jobs: Vec<Job>,
         progress: &mut Progress,
         interrupted: impl Future<Output = ()>,
     ) -> anyhow::Result<Driven> {
         let mut driven = Driven::default();
-        let mut orders = orders.into_iter();
+        let mut jobs = jobs.into_iter();
         let mut under_way = JoinSet::new();
         let mut interrupted = std::pin::pin!(interrupted);
         loop {
-            self.start_more(&mut orders, &mut under_way);
+            self.start_more(&mut jobs, &mut under_way);
             tokio::select! {
                 () = &mut interrupted, if !driven.interrupted => {
                     driven.interrupted = true;
-                    orders = Vec::new().into_iter();
+                    jobs = Vec::new().into_iter();
                     progress.say("interrupted; what is under way is brought to a safe end");
                     self.runtime.shutdown().await;
                 }
@@ -70,12 +72,22 @@ impl Drive<'_> {
         }
     }
 
-    fn start_more(&self, orders: &mut vec::IntoIter<Numbered>, under_way: &mut JoinSet<anyhow::Result<One>>) {
-        for Numbered { line, order } in orders.by_ref().take(self.concurrency - under_way.len()) {
+    fn start_more(&self, jobs: &mut vec::IntoIter<Job>, under_way: &mut JoinSet<anyhow::Result<One>>) {
+        for job in jobs.by_ref().take(self.concurrency - under_way.len()) {
             let (runtime, saga) = (self.runtime.clone(), self.saga.clone());
-            under_way.spawn(async move { run_one(&runtime, &saga, line, order).await });
+            under_way.spawn(async move {
+                match job {
+                    Job::Earlier(key) => wait_for_one(&runtime, key).await,
+                    Job::Order(Numbered { line, order }) => run_one(&runtime, &saga, line, order).await,
+                }
+            });
         }
     }
+}
+
+async fn wait_for_one(runtime: &Runtime<SqliteStore>, key: String) -> anyhow::Result<One> {
+    let outcome = outcome(&runtime.attach(&key).await?).await?;
+    Ok(One::Earlier { key, outcome })
 }
 
 async fn run_one(
@@ -93,12 +105,17 @@ async fn run_one(
         Err(error) => return Ok(One::Refused { line, sentence: error.to_string() }),
     };
     let already_known = running.already_known();
-    let outcome = match running.outcome().await {
-        Ok(outcome) => Some(outcome),
-        Err(RuntimeError::Ended) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let outcome = outcome(&running).await?;
     Ok(One::Started { key, already_known, outcome })
+}
+
+/// Nothing where the runtime was shut down before the saga ended.
+async fn outcome(running: &Running<SqliteStore>) -> anyhow::Result<Option<Outcome>> {
+    match running.outcome().await {
+        Ok(outcome) => Ok(Some(outcome)),
+        Err(RuntimeError::Ended) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Driven {
@@ -106,6 +123,7 @@ impl Driven {
         let (key, already_known, outcome) = match one {
             One::NotStarted => return,
             One::Refused { line, sentence } => return self.refused.push((line, sentence)),
+            One::Earlier { key, outcome } => return self.take_earlier(&key, outcome),
             One::Started { key, already_known, outcome } => (key, already_known, outcome),
         };
         *(if already_known { &mut self.already_known } else { &mut self.started }) += 1;
@@ -117,9 +135,15 @@ impl Driven {
                 let head = reason.message().split(':').next().unwrap_or_default().to_owned();
                 *self.compensated_by_reason.entry(head).or_default() += 1;
             }
-            Some(Outcome::Stuck { step, reason, .. }) => self.stuck.push(format!("{key} is stuck at {step}: {reason}")),
+            Some(stuck) => self.stuck.push(format!("{key} is {stuck}")),
         }
         progress.ended(self.completed, self.compensated());
+    }
+
+    fn take_earlier(&mut self, key: &str, outcome: Option<Outcome>) {
+        if let Some(stuck @ Outcome::Stuck { .. }) = outcome {
+            self.stuck.push(format!("{key} is {stuck}"));
+        }
     }
 
     pub(super) fn compensated(&self) -> usize {

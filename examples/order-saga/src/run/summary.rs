@@ -2,8 +2,11 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::Serialize;
 
-use super::progress::per_second;
-use crate::{outside, shop};
+use super::{drive::Driven, progress::per_second};
+use crate::{
+    orders::{Intake, Numbered},
+    outside, shop,
+};
 
 /// What came of a run, as it is printed.
 #[derive(Debug, Default, Serialize)]
@@ -22,7 +25,7 @@ pub struct Summary {
     pub compensated: usize,
     /// The same by reason.
     pub compensated_by_reason: BTreeMap<String, usize>,
-    /// Orders of this run that need a person.
+    /// Orders of this run, and of earlier ones, that need a person.
     pub stuck: usize,
     /// Steps that took effect in this store so far.
     pub steps: u32,
@@ -36,11 +39,31 @@ pub struct Summary {
     pub duplicates_refused: u32,
     /// How long the run took.
     pub elapsed_ms: u64,
-    /// Sagas that ended in this run, by the second.
+    /// Sagas that this run started or found unfinished, by the second.
     pub sagas_per_second: f64,
 }
 
 impl Summary {
+    /// What is known when the lines were read, and the orders to run.
+    pub(super) fn of(intake: Intake) -> (Self, Vec<Numbered>) {
+        let Intake { orders, repeated, refused } = intake;
+        let lines = orders.len() + repeated + refused.len();
+        (Self { orders: lines, already_known: repeated, refused: refused.len(), ..Self::default() }, orders)
+    }
+
+    /// Adds what came of the orders.
+    pub(super) fn add(&mut self, driven: &Driven, found_unfinished: usize, elapsed: Duration) {
+        self.started = driven.started;
+        self.already_known += driven.already_known;
+        self.refused += driven.refused.len();
+        self.completed = driven.completed;
+        self.compensated = driven.compensated();
+        self.compensated_by_reason.clone_from(&driven.compensated_by_reason);
+        self.stuck = driven.stuck.len();
+        self.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        self.sagas_per_second = (per_second(driven.started + found_unfinished, elapsed) * 10.0).round() / 10.0;
+    }
+
     /// Fills in what really took effect: it is counted in the shop's tables and in the books outside, not by the runtime.
     pub(super) fn count(&mut self, shop: &shop::Tally, outside: &outside::Tally) {
         self.steps = shop.placed + shop.reserved + outside.charged + outside.booked + shop.confirmed;
@@ -53,11 +76,6 @@ impl Summary {
         self.undos = self.undos_by_step.values().sum();
         self.retries = outside.repeated;
         self.duplicates_refused = outside.replayed;
-    }
-
-    pub(super) fn time(&mut self, elapsed: Duration, ended: usize) {
-        self.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        self.sagas_per_second = (per_second(ended, elapsed) * 10.0).round() / 10.0;
     }
 }
 

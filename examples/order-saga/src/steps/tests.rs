@@ -73,7 +73,7 @@ async fn what_is_not_there_is_rejected_by_its_name() {
 async fn an_order_that_comes_to_nothing_keeps_the_reason() {
     let mut conn = shop();
     place_order(&mut conn, order(2)).await.expect("placed");
-    let ctx = StepContext::for_test("A-1:place-order:undo");
+    let ctx = StepContext::for_test("A-1:place-order:undo").with_failure("charge-card", "card declined");
     cancel_order(&mut conn, &ctx, order(2)).await.expect("cancelled");
     assert_eq!(text(&conn, STATUS), "cancelled card declined");
 }

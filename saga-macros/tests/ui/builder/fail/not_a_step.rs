@@ -1,8 +1,8 @@
 // rule: step
-use saga_core::{Saga, saga::SagaBuilder, store::Store};
+use saga_core::{Saga, memory::MemoryStore, saga::SagaBuilder};
 
-fn saga<S: Store>() -> SagaBuilder<S, String> {
-    Saga::named("order").input::<String>().step::<String>()
+fn saga() -> SagaBuilder<MemoryStore, String> {
+    Saga::named("order").input::<String>().step::<u64>()
 }
 
 fn main() {}

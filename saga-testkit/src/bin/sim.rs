@@ -1,0 +1,235 @@
+//! Runs seeded schedules of the whole engine, with faults, and judges each of them.
+//!
+//! `sim [--seeds N] [--seed-from S] [--threads T] [--json]` runs many; `sim --seed X` runs one and prints what happened.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use saga_testkit::sim::{Fault, Report, SAGAS_MIN, run, run_logged};
+
+/// From so many schedules on, a fault that was never hit fails the run.
+const EVERY_FAULT_FROM: u64 = 5_000;
+/// One schedule in so many is run twice and compared.
+const REPEATED: u64 = 100;
+/// How many failing seeds are shown.
+const SHOWN: usize = 5;
+
+fn main() -> ExitCode {
+    match Arguments::parse(std::env::args().skip(1)) {
+        Ok(Arguments { seed: Some(seed), .. }) => one(seed),
+        Ok(arguments) => many(&arguments),
+        Err(problem) => {
+            eprintln!("{problem}\nusage: sim [--seeds N] [--seed-from S] [--threads T] [--json] | sim --seed X");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Arguments {
+    seeds: u64,
+    seed_from: u64,
+    threads: usize,
+    seed: Option<u64>,
+    json: bool,
+}
+
+impl Arguments {
+    fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mut arguments = Self { seeds: 1_000, seed_from: 0, threads, seed: None, json: false };
+        while let Some(name) = given.next() {
+            if name == "--json" {
+                arguments.json = true;
+                continue;
+            }
+            let value = given.next().ok_or_else(|| format!("`{name}` needs a value"))?;
+            let value: u64 = value.parse().map_err(|_| format!("`{name} {value}`: not a whole number"))?;
+            match name.as_str() {
+                "--seeds" => arguments.seeds = value,
+                "--seed-from" => arguments.seed_from = value,
+                "--threads" => arguments.threads = usize::try_from(value).unwrap_or(1).max(1),
+                "--seed" => arguments.seed = Some(value),
+                _ => return Err(format!("there is no option `{name}`")),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// Runs one schedule and prints its ledger.
+fn one(seed: u64) -> ExitCode {
+    let (report, log) = run_logged(seed);
+    println!("{:#?}", report.scenario);
+    for (saga, plan) in report.ledger.sagas.iter().enumerate() {
+        println!("saga #{saga}: {}/{} {:?}", plan.tenant, plan.key, plan.variants.first().map(|one| &one.definition));
+    }
+    let entries = report.ledger.entries.iter();
+    let entries = entries.map(|entry| (entry.at, format!("p{:<3} {:?}", entry.process, entry.what)));
+    let mut lines: Vec<(u64, String)> = entries.chain(log.into_iter().map(|(at, line)| (at, format!("     {line}")))).collect();
+    lines.sort_by_key(|line| line.0);
+    for (at, line) in lines {
+        println!("{:>12.3} ms  {line}", at as f64 / 1e3);
+    }
+    for (saga, end) in report.ledger.finals.iter().enumerate() {
+        println!("saga #{saga}: {:?}, variant {:?}", end.standing, end.variant);
+        for record in &end.records {
+            println!("    {record:?}");
+        }
+    }
+    println!("{:?}", report.ledger.rest);
+    println!("{} polls, {:?} of virtual time, fingerprint {:016x}", report.polls, report.time, report.fingerprint());
+    if report.violations.is_empty() {
+        println!("nothing is broken");
+        return ExitCode::SUCCESS;
+    }
+    print_violations(&report);
+    ExitCode::FAILURE
+}
+
+fn print_violations(report: &Report) {
+    println!("seed {}:", report.scenario.seed);
+    for violation in &report.violations {
+        println!("    {violation}");
+    }
+    println!("    replay: cargo xtask sim --seed {}", report.scenario.seed);
+}
+
+/// What many schedules add up to.
+#[derive(Debug, Default)]
+struct Sum {
+    hits: Vec<u64>,
+    schedules: Vec<u64>,
+    sagas: u64,
+    sagas_min: u64,
+    polls: u64,
+    time: Duration,
+    failed: u64,
+    unequal: Vec<u64>,
+}
+
+impl Sum {
+    fn new() -> Self {
+        let none = || vec![0; Fault::ALL.len()];
+        Self { hits: none(), schedules: none(), sagas_min: u64::MAX, ..Self::default() }
+    }
+
+    fn add(&mut self, report: &Report) {
+        for (at, hits) in report.hits.iter().enumerate() {
+            self.hits[at] += hits;
+            self.schedules[at] += u64::from(*hits > 0);
+        }
+        let sagas = report.scenario.sagas.len() as u64;
+        self.sagas += sagas;
+        self.sagas_min = self.sagas_min.min(sagas);
+        self.polls += report.polls;
+        self.time += report.time;
+        self.failed += u64::from(!report.violations.is_empty());
+    }
+
+    fn join(&mut self, other: Self) {
+        for at in 0..self.hits.len() {
+            self.hits[at] += other.hits[at];
+            self.schedules[at] += other.schedules[at];
+        }
+        self.sagas += other.sagas;
+        self.sagas_min = self.sagas_min.min(other.sagas_min);
+        self.polls += other.polls;
+        self.time += other.time;
+        self.failed += other.failed;
+        self.unequal.extend(other.unequal);
+    }
+
+    fn never_hit(&self) -> Vec<&'static str> {
+        let unhit = Fault::ALL.iter().filter(|fault| self.hits[**fault as usize] == 0);
+        unhit.map(|fault| fault.name()).collect()
+    }
+}
+
+fn many(arguments: &Arguments) -> ExitCode {
+    #[expect(clippy::disallowed_methods, reason = "the rate is a person's waiting time; nothing simulated reads it")]
+    let begun = std::time::Instant::now();
+    let next = AtomicU64::new(arguments.seed_from);
+    let end = arguments.seed_from.saturating_add(arguments.seeds);
+    let (sum, shown, is_stopped) = (Mutex::new(Sum::new()), Mutex::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..arguments.threads {
+            scope.spawn(|| {
+                let mut own = Sum::new();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || is_stopped.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let report = run(seed);
+                    own.add(&report);
+                    if seed % REPEATED == 0 && run(seed).fingerprint() != report.fingerprint() {
+                        own.unequal.push(seed);
+                    }
+                    let mut shown = shown.lock().expect("nobody panics while printing");
+                    if !report.violations.is_empty() && *shown < SHOWN {
+                        *shown += 1;
+                        print_violations(&report);
+                    }
+                }
+                sum.lock().expect("nobody panics while adding").join(own);
+            });
+        }
+    });
+    let sum = sum.into_inner().expect("nobody panics while adding");
+    conclude(arguments, &sum, begun.elapsed())
+}
+
+fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
+    let rate = arguments.seeds as f64 / elapsed.as_secs_f64();
+    let never_hit = if arguments.seeds >= EVERY_FAULT_FROM { sum.never_hit() } else { Vec::new() };
+    let is_good = sum.failed == 0 && sum.unequal.is_empty() && never_hit.is_empty() && sum.sagas_min >= SAGAS_MIN;
+    if arguments.json {
+        let faults: serde_json::Map<String, serde_json::Value> =
+            Fault::ALL.iter().map(|fault| (fault.name().to_owned(), sum.hits[*fault as usize].into())).collect();
+        let line = serde_json::json!({
+            "seeds": arguments.seeds,
+            "seed_from": arguments.seed_from,
+            "failed": sum.failed,
+            "unequal": sum.unequal,
+            "never_hit": never_hit,
+            "sagas": sum.sagas,
+            "sagas_min": sum.sagas_min,
+            "schedules_per_second": rate,
+            "virtual_seconds": sum.time.as_secs(),
+            "faults": faults,
+        });
+        println!("{line}");
+    } else {
+        println!("{:<28} {:>12} {:>12}", "what happened", "times", "schedules");
+        for fault in Fault::ALL {
+            let at = *fault as usize;
+            println!("{:<28} {:>12} {:>12}", fault.name(), sum.hits[at], sum.schedules[at]);
+        }
+        println!(
+            "{} schedules from seed {}, {:.0} a second on {} threads; {} sagas, at least {} a schedule; {} polls; \
+             {} virtual hours",
+            arguments.seeds,
+            arguments.seed_from,
+            rate,
+            arguments.threads,
+            sum.sagas,
+            sum.sagas_min,
+            sum.polls,
+            sum.time.as_secs() / 3600
+        );
+    }
+    if sum.failed > 0 {
+        println!("{} schedules broke a guarantee", sum.failed);
+    }
+    for seed in &sum.unequal {
+        println!("seed {seed} was not the same when it ran again");
+    }
+    for fault in never_hit {
+        println!("never hit: {fault}");
+    }
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

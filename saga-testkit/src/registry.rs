@@ -1,0 +1,232 @@
+//! The list of all checks: the only place where a check is named, so that a new one reaches every author.
+
+use crate::check::{Check, Need};
+use crate::fixture::Bench;
+use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
+use crate::store::{
+    claims, concurrency, histories, lanes, leases, limits, listing, members, misses, outbox, records, recovery, sagas,
+    start_in, transaction, unknown,
+};
+use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
+
+/// One line a check: its clauses, where it stands, and what it needs.
+macro_rules! checks {
+    ($($clauses:expr => $module:ident :: $name:ident :: <$harness:ident> $(needs $need:ident)?,)*) => {
+        vec![$(Check {
+            clauses: &$clauses,
+            name: stringify!($name),
+            need: checks!(@need $($need)?),
+            run: |bench| Box::pin($module::$name::<$harness>(bench)),
+        }),*]
+    };
+    (@need) => { Need::Nothing };
+    (@need $need:ident) => { Need::$need };
+}
+/// Every check of a store.
+pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    let mut checks = duties::<H>();
+    checks.extend(decisions::<H>());
+    checks.extend(transactions::<H>());
+    checks
+}
+
+/// The checks of starting sagas inside the application's own transaction.
+pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-IN-1"] => start_in::a_committed_start_is_there::<H>,
+        ["S-IN-1"] => start_in::a_start_that_was_rolled_back_is_not_there::<H>,
+        ["S-IN-2"] => start_in::a_taken_key_does_not_end_the_transaction::<H>,
+        ["S-IN-2", "S-SAGA-2"] => start_in::one_key_twice_in_one_transaction::<H>,
+        ["S-IN-3"] => start_in::a_bare_connection_is_refused::<H>,
+    ]
+}
+
+fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-ID-1"] => sagas::ids_are_above_zero_and_never_given_twice::<H>,
+        ["S-ID-1"] => sagas::ids_are_not_given_again_by_the_next_process::<H>,
+        ["S-ID-1"] => concurrency::ids_differ_among_tasks::<H>,
+        ["S-SAGA-1"] => sagas::start_keeps_all_that_it_was_given::<H>,
+        ["S-SAGA-1"] => sagas::a_started_saga_outlives_its_process::<H>,
+        ["S-SAGA-1"] => sagas::a_leased_first_command_belongs_to_its_owner::<H>,
+        ["S-SAGA-1"] => sagas::every_command_of_a_start_is_kept::<H>,
+        ["S-SAGA-1"] => limits::large_and_binary_values_are_kept::<H>,
+        ["S-SAGA-1"] => unknown::a_repeated_start_finds_out::<H> needs UnknownCommit,
+        ["S-SAGA-2"] => sagas::a_second_start_gets_the_stored_saga::<H>,
+        ["S-SAGA-2"] => sagas::a_second_start_changes_nothing::<H>,
+        ["S-SAGA-2"] => sagas::the_same_key_twice_in_one_call::<H>,
+        ["S-SAGA-2"] => sagas::a_key_stays_taken_when_its_saga_has_ended::<H>,
+        ["S-SAGA-2"] => concurrency::one_of_many_starts_is_new::<H>,
+        ["S-SAGA-2"] => concurrency::overlapping_starts_do_not_lock_each_other_out::<H>,
+        ["S-SAGA-2"] => limits::keys_differ_by_case::<H>,
+        ["S-SAGA-3"] => sagas::answers_to_a_start_come_in_order::<H>,
+        ["S-SAGA-3"] => sagas::an_empty_call_does_nothing::<H>,
+        ["S-SAGA-3"] => limits::one_call_carries_many_rows::<H>,
+        ["S-SAGA-4"] => sagas::one_key_of_two_tenants_is_two_sagas::<H>,
+        ["S-SAGA-4"] => sagas::no_read_crosses_tenants::<H>,
+        ["S-SAGA-4"] => sagas::sagas_by_id_finds_those_that_exist::<H>,
+        ["S-SAGA-4"] => limits::the_longest_names_fit::<H>,
+        ["S-SAGA-5"] => listing::pages_by_id_meet_each_saga_once::<H>,
+        ["S-SAGA-5"] => listing::a_list_obeys_every_field_of_its_filter::<H>,
+        ["S-SAGA-5", "S-SAGA-4"] => listing::a_list_is_of_one_tenant::<H>,
+        ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
+        ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
+        ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,
+        ["S-WORK-1"] => claims::a_claim_gives_the_next_epoch_and_the_owner::<H>,
+        ["S-WORK-1"] => claims::a_claim_brings_all_that_is_needed::<H>,
+        ["S-WORK-1", "S-WORK-9"] => claims::work_that_is_not_due_is_left::<H>,
+        ["S-WORK-1", "S-WORK-9"] => claims::work_falls_due::<H>,
+        ["S-WORK-1"] => claims::nothing_waits_in_an_empty_store::<H>,
+        ["S-WORK-1"] => claims::work_of_unknown_definitions_is_left::<H>,
+        ["S-WORK-1"] => claims::a_claim_obeys_its_limit::<H>,
+        ["S-WORK-1"] => claims::the_oldest_due_comes_first::<H>,
+        ["S-WORK-2"] => claims::two_claims_share_nothing::<H>,
+        ["S-WORK-2"] => claims::a_lease_outlives_the_handle_it_was_taken_with::<H> needs Shared,
+        ["S-WORK-2"] => concurrency::many_claims_share_nothing::<H>,
+        ["S-WORK-2"] => concurrency::two_processes_share_no_work::<H> needs Shared,
+        ["S-WORK-3"] => recovery::an_ended_lease_is_free_and_suspect::<H>,
+        ["S-WORK-3", "S-MEM-2"] => recovery::the_work_of_a_member_that_left_is_free_and_suspect::<H>,
+        ["S-WORK-3"] => recovery::suspicion_stays_until_the_row_is_finished::<H>,
+        ["S-WORK-3"] => recovery::work_survives_the_death_of_every_process::<H>,
+        ["S-WORK-4"] => claims::work_of_a_recorded_step_is_deleted::<H>,
+        ["S-WORK-4"] => claims::a_record_of_one_step_leaves_the_others::<H>,
+        ["S-WORK-5"] => leases::a_renewed_lease_lasts::<H>,
+        ["S-WORK-5"] => leases::renewing_answers_for_each_row_in_order::<H>,
+        ["S-WORK-5"] => leases::a_lost_row_cannot_be_renewed::<H>,
+        ["S-WORK-6", "S-WORK-3"] => leases::a_row_that_was_given_back_is_free::<H>,
+        ["S-WORK-6"] => leases::giving_back_raises_the_epoch::<H>,
+        ["S-WORK-6"] => leases::giving_back_answers_for_each_row_in_order::<H>,
+        ["S-WORK-6"] => leases::a_first_epoch_can_be_given_back::<H>,
+        ["S-WORK-6"] => unknown::giving_back_learns_whether_a_step_committed::<H> needs UnknownCommit,
+        ["S-WORK-7"] => leases::an_attempt_is_written_down_before_it_runs::<H>,
+        ["S-WORK-8"] => leases::a_late_success_is_kept_on_the_row::<H>,
+        ["S-WORK-8"] => leases::a_late_success_bars_a_decision_that_did_not_see_it::<H>,
+        ["S-WORK-8"] => leases::without_a_late_success_the_condition_holds::<H>,
+        ["S-WORK-9", "S-WORK-3"] => leases::a_postponed_row_waits_and_remembers::<H>,
+        ["S-WORK-9"] => leases::retrying_is_counted_from_the_first_error::<H>,
+        ["S-WORK-9"] => leases::an_attempt_without_an_error_is_no_retry::<H>,
+        ["S-WORK-9"] => claims::the_backlog_counts_what_waits::<H>,
+        ["S-WORK-9"] => claims::work_that_is_not_due_is_not_overdue::<H>,
+        ["S-OUT-1"] => lanes::only_lanes_with_rows_are_leased::<H>,
+        ["S-OUT-1"] => lanes::a_lane_has_one_owner::<H>,
+        ["S-OUT-1"] => lanes::a_released_lane_is_leased_under_the_next_epoch::<H>,
+        ["S-OUT-1", "S-MEM-2"] => lanes::a_lane_of_a_vanished_owner_is_free::<H>,
+        ["S-OUT-1"] => lanes::a_renewed_lane_lasts::<H>,
+        ["S-OUT-1"] => outbox::a_lane_with_parked_keys_only_is_not_leased::<H>,
+        ["S-OUT-1"] => concurrency::a_lane_goes_to_one_of_many::<H>,
+        ["S-OUT-2"] => lanes::a_lane_whose_epoch_moved_reads_nothing::<H>,
+        ["S-OUT-2"] => outbox::a_message_is_read_as_it_was_written::<H>,
+        ["S-OUT-2"] => outbox::a_key_is_read_by_position::<H>,
+        ["S-OUT-2"] => outbox::a_limited_read_takes_the_first_of_a_key::<H>,
+        ["S-OUT-3"] => outbox::what_was_sent_is_deleted::<H>,
+        ["S-OUT-3"] => outbox::a_message_waits_until_it_is_sent::<H>,
+        ["S-OUT-3"] => outbox::the_depth_tells_the_age_of_the_oldest::<H>,
+        ["S-OUT-4", "S-OUT-2"] => outbox::a_parked_key_holds_up_itself_only::<H>,
+        ["S-OUT-4"] => outbox::a_released_key_is_read_again::<H>,
+        ["S-OUT-4"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
+        ["S-OUT-4"] => outbox::one_key_of_two_tenants_is_parked_apart::<H>,
+        ["S-MEM-1"] => members::each_member_gets_a_higher_id::<H>,
+        ["S-MEM-2"] => members::a_dead_member_never_lives_again::<H>,
+        ["S-MEM-2"] => recovery::the_work_of_a_silent_member_is_free::<H>,
+        ["S-MEM-2"] => recovery::work_leased_to_nobody_is_free::<H>,
+        ["S-MEM-2"] => members::a_beat_keeps_what_was_leased::<H>,
+        ["S-MEM-3"] => members::a_living_member_beats::<H>,
+        ["S-MEM-3", "S-MEM-2"] => members::a_member_that_left_is_dead::<H>,
+        ["S-MEM-4"] => members::members_of_an_earlier_process_are_dead::<H> needs Alone,
+    ]
+}
+
+fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-REC-1"] => records::everything_of_a_change_is_written::<H>,
+        ["S-REC-1", "S-REC-2"] => records::a_moved_saga_leaves_nothing::<H>,
+        ["S-REC-1", "S-REC-4"] => records::a_lost_row_leaves_nothing::<H>,
+        ["S-REC-1", "S-REC-5"] => records::a_record_that_exists_leaves_nothing::<H>,
+        ["S-REC-1"] => records::a_miss_hinders_no_other_change::<H>,
+        ["S-REC-1"] => records::the_end_is_written_down_and_cleared::<H>,
+        ["S-REC-1"] => records::every_outcome_is_kept::<H>,
+        ["S-REC-1"] => records::history_comes_oldest_first::<H>,
+        ["S-REC-1"] => limits::empty_is_not_absent::<H>,
+        ["S-REC-1", "S-WORK-1", "S-WORK-3", "S-WORK-5", "S-WORK-6", "S-TX-1"]
+            => histories::random_histories_answer_as_the_model::<H>,
+        ["S-REC-2"] => records::an_advance_counts_one::<H>,
+        ["S-REC-2"] => records::changes_without_an_advance_move_no_saga::<H>,
+        ["S-REC-3"] => concurrency::one_of_many_writers_wins::<H>,
+        ["S-REC-4"] => recovery::who_lost_its_row_decides_nothing::<H>,
+        ["S-REC-4"] => recovery::an_ended_lease_that_nobody_took_still_decides::<H>,
+        ["S-REC-4"] => records::the_lease_does_not_matter_to_a_decision::<H>,
+        ["S-REC-4"] => records::postponing_needs_the_epoch::<H>,
+        ["S-REC-4"] => records::finishing_twice_misses::<H>,
+        ["S-REC-5"] => records::a_record_is_inserted_once::<H>,
+        ["S-REC-5"] => records::a_revision_needs_what_it_expects::<H>,
+        ["S-REC-5"] => concurrency::one_of_many_records_is_inserted::<H>,
+        ["S-REC-6"] => records::two_changes_of_one_saga_are_refused::<H>,
+        ["S-REC-7"] => misses::a_lost_row_comes_before_all_else::<H>,
+        ["S-REC-7"] => misses::a_late_success_comes_before_record_and_saga::<H>,
+        ["S-REC-7"] => misses::a_record_comes_before_the_saga::<H>,
+        ["S-REC-8"] => records::a_message_appears_with_its_commit::<H>,
+        ["S-REC-9"] => unknown::a_repeated_record_finds_out::<H> needs UnknownCommit,
+    ]
+}
+
+fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-TX-1"] => transaction::an_old_epoch_is_not_granted::<H>,
+        ["S-TX-1"] => transaction::a_row_that_is_gone_is_not_granted::<H>,
+        ["S-TX-1"] => transaction::a_step_with_a_record_is_not_granted::<H>,
+        ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_compensates::<H>,
+        ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_is_stuck::<H>,
+        ["S-TX-1"] => transaction::undoing_is_not_granted_while_the_saga_runs::<H>,
+        ["S-TX-1"] => transaction::undoing_is_granted_while_the_saga_compensates::<H>,
+        ["S-TX-1"] => concurrency::a_step_takes_effect_once::<H>,
+        ["S-TX-2"] => transaction::the_granted_rows_are_nobody_elses::<H>,
+        ["S-TX-2"] => transaction::a_short_lease_does_not_end_a_step::<H>,
+        ["S-TX-3"] => transaction::a_handler_that_errs_is_undone_alone::<H>,
+        ["S-TX-3"] => transaction::an_undone_write_shows_what_was_there::<H>,
+        ["S-TX-4"] => transaction::a_batch_commits_together::<H>,
+        ["S-TX-4"] => transaction::a_dropped_call_happened_whole_or_not_at_all::<H>,
+        ["S-TX-4"] => limits::a_step_transaction_carries_a_full_batch::<H>,
+        ["S-TX-5"] => transaction::a_moved_saga_is_decided_again::<H>,
+        ["S-TX-5", "S-TX-4"] => transaction::a_record_that_exists_rolls_all_back::<H>,
+        ["S-TX-5", "S-TX-4"] => transaction::a_row_that_is_gone_rolls_all_back::<H>,
+        ["S-TX-5", "S-REC-5"] => concurrency::a_step_and_its_cancellation_exclude_each_other::<H>,
+        ["S-TX-6"] => transaction::a_handler_that_ended_the_transaction_is_named::<H> needs EndedTransaction,
+        ["S-TX-7"] => transaction::without_a_claim_nothing_is_written::<H>,
+        ["S-TX-8"] => transaction::an_abandoned_handler_rolls_all_back::<H>,
+    ]
+}
+
+/// Every check of a transport.
+pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>> {
+    checks![
+        ["T-PUB-1"] => publish::each_message_is_answered_in_order::<H>,
+        ["T-PUB-1"] => publish::a_confirmed_message_is_delivered::<H>,
+        ["T-PUB-1"] => publish::nobody_listens::<H>,
+        ["T-PUB-1"] => publish::an_empty_call_answers_nothing::<H>,
+        ["T-PUB-1", "T-SUB-2"] => publish::a_message_outlives_its_receiver::<H>,
+        ["T-PUB-2"] => publish::a_refused_message_is_alone::<H>,
+        ["T-PUB-3"] => ordering::one_key_comes_in_order::<H>,
+        ["T-PUB-3"] => ordering::one_call_keeps_the_order_of_a_key::<H>,
+        ["T-PUB-3"] => ordering::many_keys_keep_their_orders::<H>,
+        ["T-PUB-4"] => publish::the_same_id_is_delivered_again::<H>,
+        ["T-SUB-1"] => delivery::every_name_gets_every_message::<H>,
+        ["T-SUB-1"] => delivery::one_of_a_name_gets_each_message::<H>,
+        ["T-SUB-1"] => delivery::only_its_topics_are_received::<H>,
+        ["T-SUB-1"] => delivery::several_topics_are_received::<H>,
+        ["T-SUB-1"] => delivery::another_process_receives::<H>,
+        ["T-SUB-1"] => delivery::a_receiver_waits_for_what_comes::<H>,
+        ["T-SUB-1"] => delivery::a_dropped_receive_loses_nothing::<H>,
+        ["T-SUB-2"] => acknowledge::what_was_not_settled_comes_again::<H>,
+        ["T-SUB-2"] => acknowledge::what_was_accepted_does_not_come_again::<H>,
+        ["T-SUB-2"] => acknowledge::settling_takes_the_messages_named::<H>,
+        ["T-SUB-3"] => acknowledge::a_rejected_message_comes_again::<H>,
+        ["T-SUB-3"] => acknowledge::a_message_is_given_up_in_the_end::<H>,
+        ["T-SUB-3"] => acknowledge::a_rejected_message_holds_up_no_other::<H>,
+        ["T-SUB-4"] => prefetch::no_more_than_prefetch_is_delivered::<H>,
+        ["T-SUB-4"] => prefetch::a_limit_is_obeyed::<H>,
+        ["T-SUB-4"] => prefetch::a_full_receiver_leaves_the_rest_to_others::<H>,
+        ["T-SUB-5"] => content::everything_arrives_as_it_was_sent::<H>,
+        ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
+        ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
+    ]
+}

@@ -1,0 +1,66 @@
+//! What is done to the processes and to the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::env::Environment;
+
+use super::replica::{LEASE, Replica};
+use super::world::World;
+use super::{Blow, Fault};
+use crate::checker::What;
+
+/// How long a planned crash waits for its poll: a process that is idle does not reach it.
+const CRASH_WITHIN: Duration = Duration::from_secs(2);
+
+/// Strikes at that moment.
+pub(crate) async fn strike(world: Arc<World>, replicas: Vec<Arc<Replica>>, moment: Duration, blow: Blow) {
+    world.env.sleep(moment).await;
+    let of = |replica: u64| Arc::clone(&replicas[replica as usize]);
+    match blow {
+        Blow::Crash { replica, polls } => crash(&world, &of(replica), polls).await,
+        Blow::Pause { replica, duration } => pause(&world, &of(replica), duration).await,
+        Blow::Drain { replica } => drain(&world, &of(replica)).await,
+        Blow::StoreDown { duration } => {
+            world.take_store_down(duration);
+            world.env.sleep(duration).await;
+        }
+    }
+}
+
+async fn crash(world: &World, replica: &Replica, polls: u64) {
+    let Some(live) = replica.live() else { return };
+    let process = live.env.process();
+    world.control.kill_after(process, polls);
+    tokio::select! {
+        biased;
+        () = world.control.died(process) => world.hit(Fault::CrashAtPoll),
+        () = world.env.sleep(CRASH_WITHIN) => world.control.spare(process),
+    }
+}
+
+async fn pause(world: &World, replica: &Replica, duration: Duration) {
+    let Some(live) = replica.live() else { return };
+    let process = live.env.process();
+    world.control.pause(process);
+    world.enter(What::Paused);
+    world.env.sleep(duration).await;
+    world.control.resume(process);
+    world.enter(What::Resumed);
+    if duration > LEASE {
+        world.hit(Fault::PausedPastLease);
+    }
+}
+
+async fn drain(world: &World, replica: &Replica) {
+    let Some(live) = replica.live() else { return };
+    let process = live.env.process();
+    let is_drained = live.ask(|runtime| Box::pin(async move { runtime.shutdown().await })).await.is_some();
+    if is_drained {
+        world.recorder.enter(process, What::ShutDown);
+        world.hit(Fault::Drained);
+        // It stays for a while, so that whatever it still does is seen.
+        world.wait_up_to(LEASE).await;
+    }
+    world.control.kill(process);
+}

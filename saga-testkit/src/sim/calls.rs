@@ -1,0 +1,254 @@
+//! What the step functions of the simulated sagas do, and what goes wrong in them.
+
+use std::panic::resume_unwind;
+use std::time::Duration;
+
+use saga_core::StepError;
+use saga_core::env::Environment;
+use saga_core::memory::MemoryConn;
+use saga_core::step::StepContext;
+use tokio::sync::oneshot;
+
+use super::outside::{Reply, Request};
+use super::steps::{SimEvent, SimInput, SimOutput, TIME_LIMIT};
+use super::world::{Seat, World};
+use super::Fault;
+use crate::checker::{Left, Op, What};
+
+/// How long a slow step takes at most: less than its time limit.
+const SLOW_MAX: Duration = Duration::from_millis(1500);
+/// How late a call may arrive outside.
+const LATE_MAX: Duration = Duration::from_secs(9);
+/// How many rows the transactions quarrel about.
+const HOT_ROWS: u64 = 2;
+
+/// A call of a step function.
+pub(crate) struct Call<'a> {
+    pub(crate) seat: Option<Seat>,
+    pub(crate) ctx: &'a StepContext,
+    pub(crate) step: u8,
+    pub(crate) op: Op,
+    pub(crate) input: SimInput,
+    pub(crate) reads: Option<u64>,
+    pub(crate) emits: u8,
+}
+
+/// A call that was entered in the ledger.
+struct Running<'a> {
+    seat: Seat,
+    ctx: &'a StepContext,
+    number: u64,
+    op: Op,
+    step: u8,
+    emits: u8,
+    input: SimInput,
+}
+
+/// Writes in the transaction.
+pub(crate) async fn transactional(conn: &mut MemoryConn, call: Call<'_>) -> Result<SimOutput, StepError> {
+    let running = call.begin()?;
+    let result = running.transact(conn).await;
+    running.end(result)
+}
+
+/// Calls the service outside.
+pub(crate) async fn external(call: Call<'_>) -> Result<SimOutput, StepError> {
+    let running = call.begin()?;
+    let result = running.call_outside().await;
+    running.end(result)
+}
+
+impl<'a> Call<'a> {
+    fn begin(self) -> Result<Running<'a>, StepError> {
+        let Some(seat) = self.seat else {
+            return Err(StepError::reject("the runtime gave no state, though the step takes one"));
+        };
+        let number = seat.world.recorder.number();
+        let (saga, variant, fence) = (self.input.saga, self.input.variant, self.ctx.fence());
+        if fence > 1 && self.ctx.attempt() == 1 {
+            seat.world.hit(Fault::TakenOver);
+        }
+        if self.op == Op::Undo && self.reads.is_none() {
+            seat.world.hit(Fault::UndoUnknown);
+        }
+        seat.enter(What::Entered {
+            call: number,
+            saga,
+            variant,
+            step: self.step,
+            op: self.op,
+            fence,
+            reads: self.reads,
+        });
+        let Self { ctx, op, step, emits, input, .. } = self;
+        Ok(Running { seat, ctx, number, op, step, emits, input })
+    }
+}
+
+impl Running<'_> {
+    fn world(&self) -> &World {
+        &self.seat.world
+    }
+
+    async fn transact(&self, conn: &mut MemoryConn) -> Result<SimOutput, StepError> {
+        self.stumble().await?;
+        if self.world().happens(|rates| rates.hot_rows) {
+            let row = self.world().draw(|random| random.below(HOT_ROWS));
+            if let Err(conflict) = conn.add(&format!("hot-{row}"), 1) {
+                self.world().hit_repeating(Fault::RowConflict);
+                return Err(conflict.into());
+            }
+        }
+        conn.log(self.number.to_be_bytes());
+        self.emit()?;
+        if self.world().happens(|rates| rates.slow) {
+            self.slow(SLOW_MAX).await;
+        }
+        if self.world().happens(|rates| rates.fails) {
+            self.world().hit(Fault::HandlerFailedAfterWrite);
+            return Err(StepError::retry("failed behind its writes"));
+        }
+        self.refuse()?;
+        Ok(SimOutput { effect: self.number, call: self.number })
+    }
+
+    async fn call_outside(&self) -> Result<SimOutput, StepError> {
+        self.stumble().await?;
+        if self.world().happens(|rates| rates.not_sent) {
+            self.world().hit(Fault::NotSent);
+            return Err(StepError::not_sent("connection refused"));
+        }
+        self.emit()?;
+        let request = Request {
+            call: self.number,
+            op: self.op,
+            key: self.ctx.key().to_owned(),
+            do_key: self.ctx.do_key().to_owned(),
+            is_refused: self.op == Op::Do && self.is_refused(),
+        };
+        self.seat.enter(What::Called { call: self.number, key: request.key.clone() });
+        let reply = self.send(request).await?;
+        match reply {
+            Reply::Done { effect } => Ok(SimOutput { effect, call: self.number }),
+            Reply::Undone { .. } | Reply::Barred => {
+                self.refuse_undo()?;
+                Ok(SimOutput { effect: self.number, call: self.number })
+            }
+            Reply::Rejected => {
+                self.world().hit(Fault::HandlerRejected);
+                Err(StepError::reject("the service declines"))
+            }
+        }
+    }
+
+    /// Sends the request, and waits for the reply. What is on its way arrives even when the caller is gone.
+    async fn send(&self, request: Request) -> Result<Reply, StepError> {
+        let lost = || StepError::retry("the connection broke");
+        let is_late = self.world().happens(|rates| rates.arrives_late);
+        let is_lost = self.world().happens(|rates| rates.answer_lost);
+        if !is_late && !self.world().happens(|rates| rates.slow) {
+            let reply = arrive(&self.seat.world, &request);
+            if is_lost {
+                self.world().hit(Fault::AnswerLost);
+                return Err(lost());
+            }
+            return Ok(reply);
+        }
+        let (answer, answered) = oneshot::channel();
+        let world = std::sync::Arc::clone(&self.seat.world);
+        let env = world.env.clone();
+        env.spawn(Box::pin(async move {
+            world.wait_up_to(if is_late { LATE_MAX } else { SLOW_MAX }).await;
+            if is_late && answer.is_closed() {
+                world.hit(Fault::ArrivedLate);
+            }
+            let reply = arrive(&world, &request);
+            if is_lost {
+                world.hit(Fault::AnswerLost);
+            } else {
+                // Whoever asked may be gone: that is what late means.
+                let _ = answer.send(reply);
+            }
+        }));
+        answered.await.map_err(|_| lost())
+    }
+
+    /// Fails before anything is done.
+    async fn stumble(&self) -> Result<(), StepError> {
+        let world = self.world();
+        if world.happens(|rates| rates.panics) {
+            world.hit(Fault::HandlerPanicked);
+            // Unlike `panic!` this prints nothing.
+            resume_unwind(Box::new("a step function of the simulation panicked"));
+        }
+        if world.happens(|rates| rates.hangs) {
+            world.hit(Fault::HandlerHung);
+            world.env.sleep(TIME_LIMIT * 10).await;
+        }
+        if world.happens(|rates| rates.fails) {
+            world.hit(Fault::HandlerFailed);
+            return Err(StepError::retry("failed at once"));
+        }
+        Ok(())
+    }
+
+    /// Says no, where the schedule wants it, to a step in a transaction.
+    fn refuse(&self) -> Result<(), StepError> {
+        match self.op {
+            Op::Do if self.is_refused() => {
+                self.world().hit(Fault::HandlerRejected);
+                Err(StepError::reject("out of stock"))
+            }
+            Op::Do => Ok(()),
+            Op::Undo => self.refuse_undo(),
+        }
+    }
+
+    fn refuse_undo(&self) -> Result<(), StepError> {
+        if self.world().happens(|rates| rates.undo_rejects) {
+            self.world().hit(Fault::UndoRejected);
+            return Err(StepError::reject("it cannot be undone now"));
+        }
+        Ok(())
+    }
+
+    /// Whether this step is not to succeed: for good, or just now.
+    fn is_refused(&self) -> bool {
+        let plan = &self.world().scenario.sagas[self.input.saga as usize];
+        plan.refused_step == Some(self.step) || self.world().happens(|rates| rates.rejects)
+    }
+
+    async fn slow(&self, max: Duration) {
+        self.world().wait_up_to(max).await;
+    }
+
+    fn emit(&self) -> Result<(), StepError> {
+        (0..self.emits).try_for_each(|nth| self.ctx.emit(&SimEvent { call: self.number, nth }))
+    }
+
+    fn end(self, result: Result<SimOutput, StepError>) -> Result<SimOutput, StepError> {
+        let how = match &result {
+            Ok(_) => Left::Done,
+            Err(error) => match error.kind() {
+                saga_core::StepErrorKind::Rejected => Left::Rejected,
+                saga_core::StepErrorKind::NotSent => Left::NotSent,
+                _ => Left::Failed,
+            },
+        };
+        self.seat.enter(What::Left { call: self.number, how });
+        result
+    }
+}
+
+/// The request arrives at the service, which writes down what it does.
+fn arrive(world: &World, request: &Request) -> Reply {
+    let reply = world.outside.arrive(request, &world.hits);
+    let call = request.call;
+    match reply {
+        Reply::Done { effect } if effect == call => world.enter(What::Took { call }),
+        Reply::Undone { is_first: true } => world.enter(What::Took { call }),
+        Reply::Barred => world.enter(What::Barred { call }),
+        _ => {}
+    }
+    reply
+}

@@ -1,0 +1,132 @@
+//! The clients: who starts sagas, and waits for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::engine::{Outcome, StartError};
+use saga_core::env::Environment;
+use saga_core::{Running, Tenant};
+use saga_core::memory::MemoryStore;
+
+use super::Fault;
+use super::definitions::SimDefinition;
+use super::replica::{Live, Replica};
+use super::steps::SimInput;
+use super::world::World;
+use crate::checker::{Answer, Standing, What};
+
+/// How long a client waits before it tries again.
+const PAUSE_MAX: Duration = Duration::from_millis(1500);
+/// How long a client waits for a call that it drops.
+const PATIENCE_MAX: Duration = Duration::from_millis(20);
+
+/// What a client knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) world: Arc<World>,
+    pub(crate) replicas: Vec<Arc<Replica>>,
+    pub(crate) definitions: Arc<[SimDefinition]>,
+    /// Which saga of the scenario, and which variant of it.
+    pub(crate) saga: u32,
+    pub(crate) variant: u8,
+}
+
+impl Client {
+    /// Starts the saga at that moment, and again until it was answered for certain.
+    pub(crate) async fn start_at(self, moment: Duration) {
+        self.world.env.sleep(moment).await;
+        loop {
+            let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
+            let live = replica.when_live().await;
+            if self.start(&live).await.is_some() {
+                return;
+            }
+            self.world.wait_up_to(PAUSE_MAX).await;
+        }
+    }
+
+    /// One call of `start`. It answers nothing when the call is to be repeated.
+    pub(crate) async fn start(&self, live: &Live) -> Option<Answer> {
+        let call = self.world.recorder.number();
+        let (world, client) = (Arc::clone(&self.world), self.clone());
+        let script = &world.scenario.sagas[self.saga as usize];
+        let definition = self.definitions[script.variants[usize::from(self.variant)]].saga.clone();
+        let input = SimInput { saga: self.saga, variant: self.variant, reads: None };
+        let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
+        self.world.enter(What::StartCalled { call, saga: self.saga, variant: self.variant });
+        let is_dropped = self.world.happens(|rates| rates.client_drops);
+        let asked = live.ask(move |runtime| {
+            Box::pin(async move {
+                let runtime = runtime.tenant(tenant);
+                let start = runtime.start(&definition, key, input);
+                let started = if is_dropped {
+                    client.drop_soon(start).await?
+                } else {
+                    start.await
+                };
+                let answer = answer_of(&started);
+                client.world.enter(What::StartAnswered { call, answer });
+                client.note(answer);
+                if let Ok(running) = started {
+                    client.follow(running);
+                }
+                Some(answer)
+            })
+        });
+        asked.await.flatten().filter(|answer| *answer != Answer::Failed)
+    }
+
+    /// Waits for a call no longer than it takes to lose patience.
+    async fn drop_soon<T>(&self, start: impl Future<Output = T>) -> Option<T> {
+        let patience = self.world.draw(|random| random.below(PATIENCE_MAX.as_nanos() as u64));
+        tokio::select! {
+            biased;
+            () = self.world.env.sleep(Duration::from_nanos(patience)) => {
+                self.world.hit(Fault::StartDropped);
+                None
+            }
+            started = start => Some(started),
+        }
+    }
+
+    fn note(&self, answer: Answer) {
+        match answer {
+            Answer::Started { is_new: Some(false) } => self.world.hit(Fault::StartedTwice),
+            Answer::Refused => self.world.hit(Fault::StartRefused),
+            Answer::Failed => self.world.hit(Fault::StartFailed),
+            Answer::Started { .. } => {}
+        }
+    }
+
+    /// Waits for the end, in the process that answered.
+    fn follow(&self, running: Running<MemoryStore>) {
+        let (world, saga) = (Arc::clone(&self.world), self.saga);
+        let env = world.env.clone();
+        env.spawn(Box::pin(async move {
+            if let Ok(outcome) = running.ended().await {
+                world.enter(What::OutcomeSeen { saga, standing: standing_of(&outcome) });
+            }
+        }));
+    }
+}
+
+pub(crate) fn tenant_of(name: &str) -> Tenant {
+    // Every tenant of a scenario has a legal name.
+    Tenant::from_stored(name).unwrap_or_default()
+}
+
+pub(crate) fn standing_of(outcome: &Outcome) -> Standing {
+    match outcome {
+        Outcome::Completed { .. } => Standing::Completed,
+        Outcome::Compensated { .. } => Standing::Compensated,
+        _ => Standing::Stuck,
+    }
+}
+
+fn answer_of(started: &Result<Running<MemoryStore>, StartError>) -> Answer {
+    match started {
+        Ok(running) => Answer::Started { is_new: Some(!running.already_known()) },
+        Err(StartError::OtherPayload { .. } | StartError::OtherSaga { .. }) => Answer::Refused,
+        Err(_) => Answer::Failed,
+    }
+}

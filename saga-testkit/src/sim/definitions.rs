@@ -1,0 +1,75 @@
+use saga_core::Saga;
+use saga_core::memory::MemoryStore;
+use saga_core::saga::{SagaBuilder, SagaError};
+
+use super::steps::{Announce, Charge, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
+use crate::checker::Variant;
+
+/// A saga definition, and what the checker knows of it.
+#[derive(Debug, Clone)]
+pub(crate) struct SimDefinition {
+    pub(crate) saga: Saga<MemoryStore, SimInput>,
+    pub(crate) variant: Variant,
+}
+
+/// Every definition of the simulation: transactional and external steps in all orders, with and without a pivot.
+///
+/// # Errors
+/// Those of the builder; there are none unless a definition here is wrong.
+pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("order").step::<Reserve<0>>().step::<Charge<1>>().step::<Confirm<2>>().build()?,
+        named("long").step::<Reserve<0>>().step::<Reserve<1>>().step::<Charge<2>>().step::<Ship<3>>().step::<Confirm<4>>().build()?,
+        named("reads").step::<Charge<0>>().after::<Charge<1>, Charge<0>>(0).step::<Confirm<2>>().build()?,
+        named("pivot").step::<Reserve<0>>().step::<Charge<1>>().pivot().step::<Announce<2>>().step::<Confirm<3>>().build()?,
+        named("needs").step::<Ship<0>>().after::<Reserve<1>, Ship<0>>(0).step::<Announce<2>>().build()?,
+        named("undoable").step::<Note<0>>().step::<Charge<1>>().step::<Reserve<2>>().build()?,
+        named("local").step::<Reserve<0>>().step::<Reserve<1>>().after::<Reserve<2>, Reserve<0>>(0).step::<Note<3>>().step::<Confirm<4>>().build()?,
+        named("remote").step::<Charge<0>>().step::<Ship<1>>().after::<Charge<2>, Ship<1>>(1).step::<Ship<3>>().build()?,
+        named("single").step::<Confirm<0>>().build()?,
+        named("one-call").step::<Charge<0>>().build()?,
+        named("late-pivot").step::<Reserve<0>>().step::<Confirm<1>>().pivot().step::<Reserve<2>>().after::<Charge<3>, Reserve<2>>(2).step::<Announce<4>>().build()?,
+    ])
+}
+
+/// Builds a definition and its plan side by side.
+struct Planner {
+    builder: SagaBuilder<MemoryStore, SimInput>,
+    variant: Variant,
+}
+
+fn named(name: &str) -> Planner {
+    let variant = Variant { definition: name.to_owned(), steps: Vec::new() };
+    Planner { builder: Saga::named(name).input(), variant }
+}
+
+impl Planner {
+    fn step<T: Planned>(mut self) -> Self {
+        self.variant.steps.push(T::plan(None));
+        Self { builder: self.builder.step::<T>(), ..self }
+    }
+
+    /// A step whose input is made with the output of the earlier step at that place.
+    fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
+        self.variant.steps.push(T::plan(Some(earlier)));
+        let map = |input: &SimInput, output: SimOutput| SimInput { reads: Some(output.effect), ..*input };
+        Self { builder: self.builder.step_after::<T, E>(map), ..self }
+    }
+
+    fn pivot(mut self) -> Self {
+        if let Some(step) = self.variant.steps.last_mut() {
+            step.is_pivot = true;
+        }
+        Self { builder: self.builder.pivot(), ..self }
+    }
+
+    fn build(mut self) -> Result<SimDefinition, SagaError> {
+        // A last step that cannot be undone is the pivot where none is declared.
+        let has_pivot = self.variant.steps.iter().any(|step| step.is_pivot);
+        let needs_none = |name: &str| name.starts_with("note");
+        if let Some(last) = self.variant.steps.last_mut().filter(|last| !has_pivot && last.undo.is_none()) {
+            last.is_pivot = !needs_none(&last.name);
+        }
+        Ok(SimDefinition { saga: self.builder.build()?, variant: self.variant })
+    }
+}

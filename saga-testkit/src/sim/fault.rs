@@ -1,0 +1,142 @@
+use std::sync::{Mutex, PoisonError};
+
+macro_rules! faults {
+    ($($(#[doc = $doc:literal])* $fault:ident = $name:literal,)*) => {
+        /// What the simulation does to the engine, and what should come of it. Each must be hit in a long run.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Fault {
+            $($(#[doc = $doc])* $fault,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$fault),*];
+
+            /// The name, for tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$fault => $name,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// A process is crashed at a random poll.
+    CrashAtPoll = "crash at a poll",
+    /// A process is crashed at a boundary of the store: before, inside or behind a commit.
+    CrashAtCommit = "crash at a commit",
+    /// A crashed process is started again.
+    Restarted = "process restarted",
+    /// A process is stopped for longer than a lease.
+    PausedPastLease = "paused past its lease",
+    /// A process is shut down in the middle.
+    Drained = "drained in the middle",
+    /// A commit fails and the store says so.
+    CommitFailed = "commit failed",
+    /// A commit loses against another transaction.
+    CommitConflict = "commit conflict",
+    /// A commit happened, and the caller is not told.
+    CommitUnknownKept = "unknown commit: kept",
+    /// A commit did not happen, and the caller is not told.
+    CommitUnknownLost = "unknown commit: lost",
+    /// A commit is decided long after its caller was told that it is unknown.
+    CommitDecidedLate = "unknown commit: decided late",
+    /// The store cannot be reached for a while.
+    StoreDown = "store down",
+    /// A call of the store takes long.
+    StoreSlow = "store slow",
+    /// A read fails.
+    ReadFailed = "read failed",
+    /// A step function panics.
+    HandlerPanicked = "handler panicked",
+    /// A step function returns an error.
+    HandlerFailed = "handler failed",
+    /// A transactional step function returns an error behind its writes.
+    HandlerFailedAfterWrite = "handler failed behind its writes",
+    /// A step function rejects.
+    HandlerRejected = "handler rejected",
+    /// A step function passes its time limit.
+    HandlerHung = "handler hung",
+    /// A compensation rejects.
+    UndoRejected = "undo rejected",
+    /// Two transactions write one row.
+    RowConflict = "row conflict",
+    /// A call took effect outside, and its answer was lost.
+    AnswerLost = "answer lost",
+    /// A call was never sent, and the step function says so.
+    NotSent = "not sent",
+    /// A call arrives outside after its caller has gone.
+    ArrivedLate = "call arrived late",
+    /// A call outside came with a key that had taken effect.
+    KeyHonoured = "key honoured",
+    /// An undo outside came for something that had never arrived.
+    UndoBarred = "undo barred its step",
+    /// A call outside came for a step that was barred.
+    BarredRefused = "barred step refused",
+    /// A compensation ran without knowing whether there was anything to undo.
+    UndoUnknown = "undo of an unknown outcome",
+    /// A step was taken over from an owner that vanished.
+    TakenOver = "taken over",
+    /// A message could not be published.
+    PublishFailed = "publish failed",
+    /// A message was published, and the confirmation was lost.
+    ConfirmLost = "confirm lost",
+    /// A message was refused for good for a while, so that its key was parked.
+    PublishRefused = "publish refused",
+    /// A message was delivered more than once.
+    DeliveredTwice = "delivered twice",
+    /// A key was started again with the same payload.
+    StartedTwice = "started twice",
+    /// A key was started again with another payload, and refused.
+    StartRefused = "start refused",
+    /// A start failed.
+    StartFailed = "start failed",
+    /// The future of a start was dropped.
+    StartDropped = "start dropped",
+    /// A saga was stuck.
+    Stuck = "saga stuck",
+    /// An operator tried again.
+    OperatorRetried = "operator retried",
+    /// An operator went past a step.
+    OperatorSkipped = "operator skipped",
+    /// An operator ended a saga.
+    OperatorForced = "operator forced",
+    /// A saga completed.
+    Completed = "saga completed",
+    /// A saga was compensated.
+    Compensated = "saga compensated",
+}
+
+/// How often each fault was hit.
+#[derive(Debug)]
+pub struct Hits {
+    counts: Mutex<Vec<u64>>,
+}
+
+impl Hits {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { counts: Mutex::new(vec![0; Fault::ALL.len()]) }
+    }
+
+    /// Notes a hit.
+    pub fn hit(&self, fault: Fault) {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)[fault as usize] += 1;
+    }
+
+    /// How often this one was hit.
+    pub fn of(&self, fault: Fault) -> u64 {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)[fault as usize]
+    }
+
+    /// The counts in the order of [`Fault::ALL`].
+    pub fn counts(&self) -> Vec<u64> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Default for Hits {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,145 @@
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use saga_core::Runtime;
+use saga_core::env::Environment;
+use saga_core::memory::MemoryStore;
+use tokio::sync::{Notify, oneshot};
+
+use super::Fault;
+use super::definitions::SimDefinition;
+use super::executor::SimEnvironment;
+use super::hook::Hook;
+use super::transport::SimTransport;
+use super::world::{Seat, World};
+use crate::checker::What;
+
+/// How long a lease lasts: a few times the time limit of a step, and short beside a schedule.
+pub(crate) const LEASE: Duration = Duration::from_secs(5);
+const MEMBER: Duration = Duration::from_secs(3);
+const POLL: Duration = Duration::from_millis(400);
+/// How long a crashed process stays away at most.
+const AWAY_MAX: Duration = Duration::from_secs(3);
+/// How far the clocks of two processes may differ.
+const CLOCK_MAX_SECONDS: u64 = 1_000_000;
+
+/// A process that runs the engine, and is started again whenever it dies.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    world: Arc<World>,
+    store: MemoryStore,
+    definitions: Arc<[SimDefinition]>,
+    live: Mutex<Option<Live>>,
+    came_up: Notify,
+}
+
+/// One life of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) env: SimEnvironment,
+    pub(crate) runtime: Runtime<MemoryStore>,
+}
+
+impl Replica {
+    pub(crate) fn new(world: &Arc<World>, store: &MemoryStore, definitions: &Arc<[SimDefinition]>) -> Arc<Self> {
+        Arc::new(Self {
+            world: Arc::clone(world),
+            store: store.clone(),
+            definitions: Arc::clone(definitions),
+            live: Mutex::default(),
+            came_up: Notify::new(),
+        })
+    }
+
+    /// Starts the process, and starts it again when it died.
+    pub(crate) async fn keep_alive(self: Arc<Self>) {
+        loop {
+            let control = &self.world.control;
+            let origin = self.world.draw(|random| random.below(CLOCK_MAX_SECONDS));
+            let env = control.process(Duration::from_secs(origin));
+            let (started, is_started) = oneshot::channel();
+            let replica = Arc::clone(&self);
+            let own = env.clone();
+            env.spawn(Box::pin(async move {
+                // A process that does not start ends, and is started again.
+                let _ = started.send(replica.start(own).await);
+            }));
+            if let Ok(Some(runtime)) = is_started.await {
+                self.set(Some(Live { env: env.clone(), runtime }));
+                self.came_up.notify_waiters();
+                control.died(env.process()).await;
+                self.set(None);
+                self.world.enter(What::Crashed);
+                self.world.hit(Fault::Restarted);
+            }
+            control.kill(env.process());
+            let away = if self.world.is_calm() { POLL } else { AWAY_MAX };
+            self.world.wait_up_to(away).await;
+        }
+    }
+
+    async fn start(&self, env: SimEnvironment) -> Option<Runtime<MemoryStore>> {
+        let seat = Seat { world: Arc::clone(&self.world), process: env.process() };
+        let store = self.store.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
+        let (places, transactions, batch, calls) = self.world.draw(|random| {
+            let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
+            (few(random, &[1, 3, 32]), few(random, &[1, 2]), few(random, &[1, 4, 16]), few(random, &[1, 4]))
+        });
+        let mut builder = Runtime::builder(store)
+            .environment(Arc::new(env))
+            .transport(SimTransport { seat: seat.clone() })
+            .state(seat)
+            .settings(|settings| {
+                settings.lease_ttl = LEASE;
+                settings.member_ttl = MEMBER;
+                settings.poll_interval = POLL;
+                settings.places = places;
+                settings.transactions = transactions;
+                settings.batch_max = batch;
+                settings.calls = calls;
+                settings.drain_limit = LEASE;
+                settings.publish_attempts = 2;
+            });
+        for definition in self.definitions.iter() {
+            builder = builder.saga(&definition.saga);
+        }
+        builder.start().await.ok()
+    }
+
+    /// The process, if it runs now.
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The process; waits until it runs.
+    pub(crate) async fn when_live(&self) -> Live {
+        loop {
+            let came_up = self.came_up.notified();
+            if let Some(live) = self.live() {
+                return live;
+            }
+            came_up.await;
+        }
+    }
+
+    fn set(&self, live: Option<Live>) {
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
+    }
+}
+
+impl Live {
+    /// Runs something in this process. Nothing if the process dies before it ends.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(Runtime<MemoryStore>) -> std::pin::Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        let question = question(self.runtime.clone());
+        self.env.spawn(Box::pin(async move {
+            // Whoever asked may have stopped waiting.
+            let _ = answer.send(question.await);
+        }));
+        answered.await.ok()
+    }
+}

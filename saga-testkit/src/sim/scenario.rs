@@ -1,0 +1,120 @@
+use std::time::Duration;
+
+use super::{Random, Rates};
+
+/// One schedule: which sagas run on how many replicas, and what is done to them. All of it is drawn from the seed.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The seed.
+    pub seed: u64,
+    /// How many processes run the engine.
+    pub replicas: u64,
+    /// The sagas.
+    pub sagas: Vec<SagaScript>,
+    /// What is done to the processes and the store, and when.
+    pub blows: Vec<(Duration, Blow)>,
+    /// How often everything else happens.
+    pub rates: Rates,
+    /// How much virtual time one poll takes at most.
+    pub poll_max: Duration,
+}
+
+/// A key of a tenant, and who starts what under it.
+#[derive(Debug, Clone)]
+pub struct SagaScript {
+    /// Whose it is; the empty text is the default tenant.
+    pub tenant: &'static str,
+    /// The saga's key.
+    pub key: String,
+    /// The definitions that are offered, by their places. All but the first are offered in vain, or the first is.
+    pub variants: Vec<usize>,
+    /// Who starts it: when, and which variant.
+    pub starts: Vec<(Duration, u8)>,
+    /// The step that always rejects.
+    pub refused_step: Option<u8>,
+}
+
+/// Something that is done to a replica or to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blow {
+    /// Crash a replica, at its so manyth poll from now.
+    Crash {
+        /// Which.
+        replica: u64,
+        /// After how many polls.
+        polls: u64,
+    },
+    /// Stop a replica for so long.
+    Pause {
+        /// Which.
+        replica: u64,
+        /// For how long.
+        duration: Duration,
+    },
+    /// Shut a replica down, and start it again.
+    Drain {
+        /// Which.
+        replica: u64,
+    },
+    /// Nobody reaches the store for so long.
+    StoreDown {
+        /// For how long.
+        duration: Duration,
+    },
+}
+
+/// The least sagas of a schedule.
+pub const SAGAS_MIN: u64 = 3;
+const SAGAS_MAX: u64 = 5;
+/// Within this time everything is started and every blow falls.
+const BUSY: Duration = Duration::from_secs(4);
+
+impl Scenario {
+    /// The schedule of that seed, with sagas of so many definitions.
+    pub fn draw(seed: u64, definitions: usize) -> Self {
+        let mut random = Random::new(seed);
+        let count = random.between(SAGAS_MIN, SAGAS_MAX);
+        let sagas = (0..count).map(|at| SagaScript::draw(&mut random, at, definitions)).collect();
+        let replicas = random.between(1, 3);
+        let blows = if random.per_mille(700) { random.below(4) } else { 0 };
+        let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, replicas))).collect();
+        let rates = Rates::draw(&mut random);
+        let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
+        Self { seed, replicas, sagas, blows, rates, poll_max }
+    }
+}
+
+impl SagaScript {
+    fn draw(random: &mut Random, at: u64, definitions: usize) -> Self {
+        // The first two have one key, in two tenants: they must never meet.
+        let tenant = if at == 1 { "other" } else { "" };
+        let key = if at < 2 { "twice".to_owned() } else { format!("key-{at}") };
+        let variants = 1 + u64::from(random.per_mille(250));
+        let variants: Vec<usize> = (0..variants).map(|_| random.below(definitions as u64) as usize).collect();
+        let starts = (0..random.between(1, 3)).map(|nth| {
+            let variant = if nth == 0 { 0 } else { random.below(variants.len() as u64) as u8 };
+            (moment(random), variant)
+        });
+        let starts = starts.collect();
+        let refused_step = random.per_mille(400).then(|| random.below(5) as u8);
+        Self { tenant, key, variants, starts, refused_step }
+    }
+}
+
+impl Blow {
+    fn draw(random: &mut Random, replicas: u64) -> Self {
+        let replica = random.below(replicas);
+        match random.below(10) {
+            0..4 => Self::Crash { replica, polls: random.between(1, 200) },
+            4..6 => Self::Pause { replica, duration: Duration::from_millis(random.between(100, 15_000)) },
+            6..8 => Self::Drain { replica },
+            _ => Self::StoreDown { duration: Duration::from_millis(random.between(50, 9_000)) },
+        }
+    }
+}
+
+/// A moment of the busy time, most often an early one.
+fn moment(random: &mut Random) -> Duration {
+    let max = *random.pick(&[1, 50, 500, BUSY.as_millis() as u64]);
+    Duration::from_millis(random.below(max))
+}

@@ -1,0 +1,209 @@
+//! The step functions of the simulated sagas. `N` is the step's place in its saga, so that one function can be several
+//! steps.
+
+use std::time::Duration;
+
+use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::step::{
+    Args, Codec, Compensation, CompensationHandler, Given, Handler, NoCompensation, Run, Step, StepOptions, Undo,
+    UndoOf, codec, undo_input, undo_output,
+};
+use saga_core::{Event, State};
+use serde::{Deserialize, Serialize};
+
+use super::calls::{Call, external, transactional};
+use super::world::Seat;
+use crate::checker::{Kind, Op, StepPlan, UndoPlan};
+
+/// How long a step may take. It is short, so that a schedule lives through many leases.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// How often a step is tried.
+const ATTEMPTS: u32 = 3;
+/// How often a compensation is tried.
+const UNDO_ATTEMPTS: u32 = 4;
+
+const OPTIONS: StepOptions = StepOptions::DEFAULT
+    .attempts(ATTEMPTS)
+    .base(Duration::from_millis(50))
+    .cap(Duration::from_millis(800))
+    .timeout(TIME_LIMIT);
+const UNDO_OPTIONS: StepOptions = OPTIONS.attempts(UNDO_ATTEMPTS);
+
+/// The input of every saga and every step: who I am, as the user's own data knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SimInput {
+    /// The saga's place in the ledger.
+    pub(crate) saga: u32,
+    /// Which of its variants.
+    pub(crate) variant: u8,
+    /// The effect of the earlier step whose output a mapping read.
+    pub(crate) reads: Option<u64>,
+}
+
+/// What every step returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SimOutput {
+    /// The call that took effect.
+    pub(crate) effect: u64,
+    /// The call that returned this.
+    pub(crate) call: u64,
+}
+
+/// What every step emits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SimEvent {
+    pub(crate) call: u64,
+    pub(crate) nth: u8,
+}
+
+impl Event for SimEvent {
+    const NAME: &'static str = "happened";
+}
+
+/// A step as the checker knows it.
+pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output = SimOutput> {
+    const KIND: Kind;
+    const UNDO_PLAN: Option<UndoPlan>;
+    const EMITS: u8;
+
+    fn plan(reads: Option<u8>) -> StepPlan {
+        StepPlan {
+            name: Self::NAME.to_owned(),
+            kind: Self::KIND,
+            undo: Self::UNDO_PLAN,
+            reads,
+            is_pivot: false,
+            emits: Self::EMITS,
+            attempts: ATTEMPTS,
+        }
+    }
+}
+
+/// How a call of a step function is put together from its arguments.
+fn call<'a>(args: Args<'a>, step: u8, op: Op, input: SimInput, reads: Option<u64>, emits: u8) -> Call<'a> {
+    // `State<Seat>` is among the parameters of every step, so the runtime has checked that it is there.
+    let seat = args.states.get::<Seat>();
+    Call { seat, ctx: args.ctx, step, op, input, reads, emits }
+}
+
+macro_rules! steps {
+    ($($(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $step<const N: usize>;
+
+        impl<const N: usize> Step for $step<N> {
+            type Input = SimInput;
+            type Output = SimOutput;
+            type Params = (State<Seat>,);
+            type Compensation = steps!(@compensation $step $undo);
+            const NAME: &'static str = $names[N];
+            const OPTIONS: StepOptions = steps!(@options $undo);
+            const INPUT: Codec<SimInput> = codec::<SimInput>();
+            const OUTPUT: Codec<SimOutput> = codec::<SimOutput>();
+            const UNDO: Option<UndoOf<Self>> = steps!(@undo $undo);
+        }
+
+        impl<const N: usize> Handler<MemoryStore> for $step<N> {
+            fn handler() -> Run<MemoryStore, Self> {
+                steps!(@run $run N $emits)
+            }
+        }
+
+        impl<const N: usize> Planned for $step<N> {
+            const KIND: Kind = Kind::$run;
+            const UNDO_PLAN: Option<UndoPlan> = steps!(@plan $run $undo);
+            const EMITS: u8 = $emits;
+        }
+    )*};
+    (@compensation $step:ident (none)) => { NoCompensation };
+    (@compensation $step:ident (not_needed)) => { NoCompensation };
+    (@compensation $step:ident ($undo:ident $output:ty, emits $emits:literal)) => { $undo<N> };
+    (@options (not_needed)) => { OPTIONS.no_compensation() };
+    (@options $other:tt) => { OPTIONS };
+    (@undo (none)) => { None };
+    (@undo (not_needed)) => { None };
+    (@undo $other:tt) => { Some(UndoOf::new(undo_input::<Self>(), undo_output::<Self>())) };
+    (@run Transactional $n:ident $emits:literal) => {
+        Run::Transaction(|conn, args, input| {
+            Box::pin(transactional(conn, call(args, $n as u8, Op::Do, input, input.reads, $emits)))
+        })
+    };
+    (@run External $n:ident $emits:literal) => {
+        Run::External(|args, input| Box::pin(external(call(args, $n as u8, Op::Do, input, input.reads, $emits))))
+    };
+    (@plan $run:ident (none)) => { None };
+    (@plan $run:ident (not_needed)) => { None };
+    (@plan $run:ident ($undo:ident Option<SimOutput>, emits $emits:literal)) => {
+        Some(UndoPlan { kind: Kind::$run, takes_unknown: true, emits: $emits, attempts: UNDO_ATTEMPTS })
+    };
+    (@plan $run:ident ($undo:ident $output:ty, emits $emits:literal)) => {
+        Some(UndoPlan { kind: Kind::$run, takes_unknown: false, emits: $emits, attempts: UNDO_ATTEMPTS })
+    };
+}
+
+macro_rules! names {
+    ($prefix:literal) => {
+        [
+            concat!($prefix, "-0"),
+            concat!($prefix, "-1"),
+            concat!($prefix, "-2"),
+            concat!($prefix, "-3"),
+            concat!($prefix, "-4"),
+            concat!($prefix, "-5"),
+        ]
+    };
+}
+
+steps! {
+    /// Transactional, undone in a transaction.
+    Reserve names!("reserve"), Transactional, emits 1, (Release SimOutput, emits 1);
+    /// External, undone whether it is known to have happened or not.
+    Charge names!("charge"), External, emits 2, (Refund Option<SimOutput>, emits 1);
+    /// External, undone only with its output.
+    Ship names!("ship"), External, emits 0, (CallBack SimOutput, emits 0);
+    /// Transactional, and nothing has to be undone.
+    Note names!("note"), Transactional, emits 0, (not_needed);
+    /// Transactional, not to be undone: a pivot, or behind it.
+    Confirm names!("confirm"), Transactional, emits 1, (none);
+    /// External, not to be undone: a pivot, or behind it.
+    Announce names!("announce"), External, emits 1, (none);
+}
+
+macro_rules! compensations {
+    ($($undo:ident $output:ty, $run:ident, emits $emits:literal, $reads:expr;)*) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $undo<const N: usize>;
+
+        impl<const N: usize> Compensation for $undo<N> {
+            type Input = SimInput;
+            type Output = Given<$output>;
+            type Params = (State<Seat>,);
+            const OPTIONS: StepOptions = UNDO_OPTIONS;
+        }
+
+        impl<const N: usize> CompensationHandler<MemoryStore> for $undo<N> {
+            fn handler() -> Undo<MemoryStore, Self> {
+                compensations!(@run $run N $emits $reads)
+            }
+        }
+    )*};
+    (@run Transactional $n:ident $emits:literal $reads:expr) => {
+        Undo::Transaction(|conn: &mut MemoryConn, args, input, output| {
+            let call = call(args, $n as u8, Op::Undo, input, $reads(output), $emits);
+            Box::pin(async move { transactional(conn, call).await.map(|_| ()) })
+        })
+    };
+    (@run External $n:ident $emits:literal $reads:expr) => {
+        Undo::External(|args, input, output| {
+            let call = call(args, $n as u8, Op::Undo, input, $reads(output), $emits);
+            Box::pin(async move { external(call).await.map(|_| ()) })
+        })
+    };
+}
+
+compensations! {
+    Release SimOutput, Transactional, emits 1, |given: Given<SimOutput>| Some(given.0.effect);
+    Refund Option<SimOutput>, External, emits 1, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
+    CallBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
+}

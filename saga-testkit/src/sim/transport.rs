@@ -1,0 +1,86 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use saga_core::env::Environment;
+use saga_core::transport::{
+    Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind,
+};
+
+use super::Fault;
+use super::steps::SimEvent;
+use super::world::Seat;
+use crate::checker::What;
+
+/// A broker outside. It accepts what is published at once in any order, unless it has a bad day.
+#[derive(Debug)]
+pub(crate) struct SimTransport {
+    pub(crate) seat: Seat,
+}
+
+impl SimTransport {
+    fn publish_one(&self, message: &Message) -> Result<(), TransportError> {
+        let world = &self.seat.world;
+        let error = |kind, detail: &str| Err(TransportError::new(kind, "publish", detail));
+        if world.happens(|rates| rates.publish_fails) {
+            world.hit(Fault::PublishFailed);
+            return error(TransportErrorKind::Unavailable, "the broker cannot be reached");
+        }
+        if world.happens(|rates| rates.publish_refused) {
+            world.hit(Fault::PublishRefused);
+            return error(TransportErrorKind::Refused, "nobody takes this");
+        }
+        self.accept(message);
+        if world.happens(|rates| rates.confirm_lost) {
+            world.hit(Fault::ConfirmLost);
+            return error(TransportErrorKind::Unknown, "no confirmation came");
+        }
+        Ok(())
+    }
+
+    fn accept(&self, message: &Message) {
+        let event: SimEvent = match serde_json::from_slice(&message.payload) {
+            Ok(event) => event,
+            // What cannot be read was emitted by nobody, and the checker says so.
+            Err(_) => SimEvent { call: u64::MAX, nth: 0 },
+        };
+        if !self.seat.world.note_delivery((event.call, event.nth)) {
+            self.seat.world.hit(Fault::DeliveredTwice);
+        }
+        self.seat.enter(What::Delivered {
+            message: message.id.to_string(),
+            tenant: message.tenant.to_string(),
+            key: format!("{}/{}/{}", message.tenant, message.topic, message.key),
+            call: event.call,
+            nth: event.nth,
+        });
+    }
+}
+
+#[async_trait]
+impl Transport for SimTransport {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
+        let world = &self.seat.world;
+        let mut order: Vec<usize> = (0..messages.len()).collect();
+        world.draw(|random| {
+            for last in (1..order.len()).rev() {
+                order.swap(last, random.below(last as u64 + 1) as usize);
+            }
+        });
+        let mut answers: Vec<_> = messages.iter().map(|_| Ok(())).collect();
+        for at in order {
+            if !world.is_calm() && world.draw(|random| random.per_mille(100)) {
+                world.env.sleep(Duration::from_millis(1)).await;
+            }
+            answers[at] = self.publish_one(&messages[at]);
+        }
+        answers
+    }
+
+    async fn subscribe(&self, _: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
+        Err(TransportError::new(TransportErrorKind::Refused, "subscribe", "the simulated broker only receives"))
+    }
+}

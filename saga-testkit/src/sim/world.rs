@@ -1,0 +1,120 @@
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use saga_core::env::Environment;
+
+use super::executor::{Control, ProcessId, SimEnvironment};
+use super::outside::Outside;
+use super::recorder::Recorder;
+use super::{Fault, Hits, Random, Rates, Scenario};
+use crate::checker::What;
+
+/// What surrounds the engine: the service outside, the faults, and the ledger.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) control: Control,
+    /// The environment of the world: what is spawned here outlives every process.
+    pub(crate) env: SimEnvironment,
+    pub(crate) recorder: Recorder,
+    pub(crate) outside: Outside,
+    pub(crate) hits: Hits,
+    pub(crate) scenario: Scenario,
+    /// Faults that may make the engine run something once more without counting it.
+    pub(crate) repeats: AtomicU32,
+    random: Mutex<Random>,
+    is_calm: AtomicBool,
+    store_down_until: AtomicU64,
+    /// The events that the broker has accepted.
+    delivered: Mutex<BTreeSet<(u64, u8)>>,
+}
+
+impl World {
+    pub(crate) fn new(env: SimEnvironment, control: Control, recorder: Recorder, scenario: Scenario) -> Self {
+        let random = Mutex::new(Random::new(scenario.seed ^ 0x0077_6f72_6c64));
+        Self {
+            control,
+            env,
+            recorder,
+            outside: Outside::default(),
+            hits: Hits::new(),
+            scenario,
+            repeats: AtomicU32::new(0),
+            random,
+            is_calm: AtomicBool::new(false),
+            store_down_until: AtomicU64::new(0),
+            delivered: Mutex::default(),
+        }
+    }
+
+    /// Whether this happens now. In the calm nothing does.
+    pub(crate) fn happens(&self, rate: impl FnOnce(&Rates) -> u32) -> bool {
+        let rate = rate(&self.scenario.rates);
+        rate > 0 && !self.is_calm() && self.draw(|random| random.per_mille(rate))
+    }
+
+    pub(crate) fn draw<T>(&self, draw: impl FnOnce(&mut Random) -> T) -> T {
+        draw(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes a fault, and writes nothing into the ledger.
+    pub(crate) fn hit(&self, fault: Fault) {
+        self.hits.hit(fault);
+    }
+
+    /// Notes a fault after which the engine may run something again without counting an attempt.
+    pub(crate) fn hit_repeating(&self, fault: Fault) {
+        self.hits.hit(fault);
+        self.repeats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Writes an entry of the world.
+    pub(crate) fn enter(&self, what: What) {
+        self.recorder.enter(self.env.process(), what);
+    }
+
+    pub(crate) fn is_calm(&self) -> bool {
+        self.is_calm.load(Ordering::Relaxed)
+    }
+
+    /// From now on nothing is disturbed any more.
+    pub(crate) fn calm_down(&self) {
+        self.is_calm.store(true, Ordering::Relaxed);
+        self.store_down_until.store(0, Ordering::Relaxed);
+        self.enter(What::FaultsEnded);
+    }
+
+    pub(crate) fn take_store_down(&self, duration: Duration) {
+        let until = self.control.now() + duration;
+        self.store_down_until.store(until.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_store_down(&self) -> bool {
+        u128::from(self.store_down_until.load(Ordering::Relaxed)) > self.control.now().as_nanos()
+    }
+
+    /// Notes that the broker accepted an event; answers whether it was the first time.
+    pub(crate) fn note_delivery(&self, event: (u64, u8)) -> bool {
+        self.delivered.lock().unwrap_or_else(PoisonError::into_inner).insert(event)
+    }
+
+    /// Waits for a drawn time of at most `max`.
+    pub(crate) async fn wait_up_to(&self, max: Duration) {
+        let nanos = self.draw(|random| random.below(max.as_nanos() as u64));
+        self.env.sleep(Duration::from_nanos(nanos)).await;
+    }
+}
+
+/// The world as one process meets it. It is the state that the step functions of that process get.
+#[derive(Debug, Clone)]
+pub(crate) struct Seat {
+    pub(crate) world: Arc<World>,
+    pub(crate) process: ProcessId,
+}
+
+impl Seat {
+    pub(crate) fn enter(&self, what: What) {
+        self.world.recorder.enter(self.process, what);
+    }
+}

@@ -1,0 +1,18 @@
+//! The checks of a store, by duty.
+
+pub(crate) mod claims;
+pub(crate) mod concurrency;
+pub(crate) mod histories;
+pub(crate) mod lanes;
+pub(crate) mod leases;
+pub(crate) mod limits;
+pub(crate) mod listing;
+pub(crate) mod members;
+pub(crate) mod misses;
+pub(crate) mod outbox;
+pub(crate) mod records;
+pub(crate) mod recovery;
+pub(crate) mod sagas;
+pub(crate) mod start_in;
+pub(crate) mod transaction;
+pub(crate) mod unknown;

@@ -1,0 +1,167 @@
+//! What waits in the outbox, and the keys that are parked.
+
+use std::time::Duration;
+
+use saga_core::store::{MessageId, Outbox, OutboxRow};
+
+use crate::check::{Failed, Outcome, ensure, ensure_eq};
+use crate::fixture::{Begun, Bench, tenant};
+use crate::harness::StoreHarness;
+
+fn positions(rows: &[OutboxRow], key: &str) -> Vec<u64> {
+    rows.iter().filter(|row| row.aggregate_id == key).map(|row| row.position).collect()
+}
+
+/// Two ordering keys of one lane.
+fn neighbours(begun: &Begun) -> (String, String) {
+    let first = String::from("o-0");
+    let lane = begun.message(&first, 1).lane;
+    let same = |number: u32| format!("o-{number}");
+    let second = (1..10_000).map(same).find(|key| begun.message(key, 1).lane == lane);
+    (first, second.unwrap_or_default())
+}
+
+pub(crate) async fn a_message_is_read_as_it_was_written<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start_of(&tenant("acme"), "k-1").await?;
+    let mut message = begun.message("o-1", 7);
+    message.payload = vec![0, 255, 10, 13];
+    message.event_type = "Größe geändert".into();
+    let sent = saga_core::store::Changes { messages: vec![message.clone()], ..begun.done(1) };
+    bench.apply(sent).await?;
+    let rows = bench.outbox().await?;
+    ensure_eq!(rows.len(), 1, "the messages");
+    let row = &rows[0];
+    ensure_eq!((row.id, &row.tenant, row.position), (message.id, &message.tenant, 7), "which message it is");
+    ensure_eq!((&row.aggregate_type, &row.aggregate_id), (&message.aggregate_type, &message.aggregate_id), "its key");
+    ensure_eq!((&row.event_type, &row.payload), (&message.event_type, &message.payload), "its content");
+    ensure_eq!(row.committed_at, bench.saga(&begun).await?.advanced_at, "when it was committed");
+    Ok(())
+}
+
+pub(crate) async fn a_key_is_read_by_position<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let (one, two) = neighbours(&begun);
+    bench.send(&begun, &one, &[12, 9]).await?;
+    bench.send(&begun, &two, &[2, 1]).await?;
+    bench.send(&begun, &one, &[10, 11]).await?;
+    let rows = bench.outbox().await?;
+    ensure_eq!(positions(&rows, &one), [9, 10, 11, 12], "the order of one key");
+    ensure_eq!(positions(&rows, &two), [1, 2], "the order of the other key");
+    Ok(())
+}
+
+pub(crate) async fn a_limited_read_takes_the_first_of_a_key<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    bench.send(&begun, "o-1", &[3, 1, 2]).await?;
+    let lanes = bench.store.lease_lanes(bench.lease().await?, 1).await?;
+    let rows = bench.store.read_lane(lanes[0], 2).await?;
+    ensure_eq!(positions(&rows, "o-1"), [1, 2], "the first two positions");
+    Ok(())
+}
+
+pub(crate) async fn what_was_sent_is_deleted<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let ids = bench.send(&begun, "o-1", &[1, 2, 3]).await?;
+    bench.store.sent(&[ids[0], ids[1]]).await?;
+    // A message may be confirmed twice; the second time does nothing.
+    bench.store.sent(&[ids[0]]).await?;
+    let bench = bench.reopen().await?;
+    ensure_eq!(positions(&bench.outbox().await?, "o-1"), [3], "what is left");
+    ensure_eq!(bench.store.depth().await?.rows, 1, "how many rows are left");
+    Ok(())
+}
+
+pub(crate) async fn a_message_waits_until_it_is_sent<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    bench.send(&begun, "o-1", &[1]).await?;
+    let first = bench.outbox().await?;
+    let bench = bench.reopen().await?;
+    ensure_eq!(bench.outbox().await?, first, "a message that was read and not sent");
+    Ok(())
+}
+
+/// Two keys of one lane with two messages each; the first key is parked.
+async fn parked<H: StoreHarness>(bench: &Bench<H>) -> Result<(String, String, Vec<MessageId>), Failed> {
+    let begun = bench.start("k-1").await?;
+    let (one, two) = neighbours(&begun);
+    let ids = bench.send(&begun, &one, &[1, 2]).await?;
+    bench.send(&begun, &two, &[1, 2]).await?;
+    bench.store.park(ids[0], 5, "too large").await?;
+    Ok((one, two, ids))
+}
+
+pub(crate) async fn a_parked_key_holds_up_itself_only<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let (one, two, ids) = parked(&bench).await?;
+    let bench = bench.reopen().await?;
+    let rows = bench.outbox().await?;
+    ensure_eq!(positions(&rows, &one), Vec::<u64>::new(), "what is read of the parked key");
+    ensure_eq!(positions(&rows, &two), [1, 2], "what is read of the other key");
+    let parked = bench.store.parked(10).await?;
+    ensure_eq!(parked.len(), 1, "the parked keys");
+    let key = &parked[0];
+    ensure_eq!((&key.aggregate_id, key.message), (&one, ids[0]), "the parked key");
+    ensure_eq!((key.attempts, key.error.as_str()), (5, "too large"), "why it is parked");
+    let depth = bench.store.depth().await?;
+    ensure_eq!((depth.rows, depth.parked), (4, 1), "the depth");
+    Ok(())
+}
+
+pub(crate) async fn a_released_key_is_read_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let (one, _, ids) = parked(&bench).await?;
+    ensure!(!bench.store.release(ids[1]).await?, "a message that is not the parked one was released");
+    ensure!(bench.store.release(ids[0]).await?, "the parked message was not released");
+    ensure!(!bench.store.release(ids[0]).await?, "a key that is not parked was released");
+    ensure_eq!(positions(&bench.outbox().await?, &one), [1, 2], "what is read of the released key");
+    ensure_eq!(bench.store.parked(10).await?, [], "the parked keys");
+    Ok(())
+}
+
+pub(crate) async fn a_discarded_message_lets_its_key_go_on<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let (one, _, ids) = parked(&bench).await?;
+    ensure!(!bench.store.discard(ids[1]).await?, "a message that is not the parked one was discarded");
+    ensure!(bench.store.discard(ids[0]).await?, "the parked message was not discarded");
+    ensure!(!bench.store.discard(ids[0]).await?, "a message was discarded twice");
+    ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is left of the key");
+    ensure_eq!(bench.store.parked(10).await?, [], "the parked keys");
+    Ok(())
+}
+
+pub(crate) async fn a_lane_with_parked_keys_only_is_not_leased<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let ids = bench.send(&begun, "o-1", &[1, 2]).await?;
+    bench.store.park(ids[0], 1, "refused").await?;
+    let lanes = bench.store.lease_lanes(bench.lease().await?, 10).await?;
+    ensure_eq!(lanes, [], "the lanes that have something to send");
+    bench.store.release(ids[0]).await?;
+    let lanes = bench.store.lease_lanes(bench.lease().await?, 10).await?;
+    ensure_eq!(lanes.len(), 1, "the lanes when the key goes on");
+    Ok(())
+}
+
+pub(crate) async fn one_key_of_two_tenants_is_parked_apart<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let acme = bench.start_of(&tenant("acme"), "k-1").await?;
+    let other = bench.start_of(&tenant("umbrella"), "k-1").await?;
+    let ids = bench.send(&acme, "o-1", &[1]).await?;
+    bench.send(&other, "o-1", &[1]).await?;
+    bench.store.park(ids[0], 1, "refused").await?;
+    let rows = bench.outbox().await?;
+    ensure_eq!(rows.len(), 1, "the messages of the tenant whose key is not parked");
+    ensure_eq!(rows[0].tenant, other.tenant, "whose message it is");
+    let parked = bench.store.parked(10).await?;
+    ensure_eq!((parked.len(), &parked[0].tenant), (1, &acme.tenant), "the parked key's tenant");
+    Ok(())
+}
+
+pub(crate) async fn the_depth_tells_the_age_of_the_oldest<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let depth = bench.store.depth().await?;
+    ensure_eq!((depth.rows, depth.oldest_age, depth.parked), (0, None::<Duration>, 0), "the depth of an empty outbox");
+    let begun = bench.start("k-1").await?;
+    bench.send(&begun, "o-1", &[1]).await?;
+    let pause = bench.harness.timing().lease;
+    bench.pass(pause).await;
+    bench.send(&begun, "o-2", &[1]).await?;
+    let depth = bench.store.depth().await?;
+    ensure_eq!(depth.rows, 2, "the rows");
+    ensure!(depth.oldest_age >= Some(pause), "the oldest has waited {pause:?}, not {:?}", depth.oldest_age);
+    Ok(())
+}

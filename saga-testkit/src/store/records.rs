@@ -1,0 +1,292 @@
+//! Writing what was decided: whole or not at all, and each change on its own.
+
+use saga_core::key::StepId;
+use saga_core::store::{
+    Changes, Condition, HistoryEntry, HistoryKind, Miss, RecordedOutcome, Records, RevisedRecord, Sagas, Status,
+    StoreErrorKind, Work, WorkId,
+};
+
+use crate::check::{Failed, Outcome, ensure, ensure_eq};
+use crate::fixture::{Begun, Bench, OTHER, STEP};
+use crate::harness::StoreHarness;
+
+fn entry(begun: &Begun, detail: &str) -> HistoryEntry {
+    let step = Some(StepId::doing(STEP));
+    HistoryEntry { saga: begun.id, step, kind: HistoryKind::Operator, attempt: 2, detail: detail.into() }
+}
+
+/// Everything that a change can write, on a saga whose first command is held under `begun.work`.
+async fn everything<H: StoreHarness>(bench: &Bench<H>, begun: &Begun, expected: u64) -> Result<Changes, Failed> {
+    let next = begun.command(WorkId(bench.id().await?), OTHER);
+    Ok(Changes {
+        commands: vec![next],
+        messages: vec![begun.message("o-1", 1)],
+        history: vec![entry(begun, "went past it")],
+        ..begun.done(expected)
+    })
+}
+
+/// Fails when anything of [`everything`] was written.
+async fn nothing_was_written<H: StoreHarness>(bench: &Bench<H>, begun: &Begun) -> Outcome {
+    let whole = bench.whole(begun).await?;
+    ensure_eq!((whole.saga.version, whole.saga.status), (1, Status::Running), "the saga behind a miss");
+    ensure!(whole.history.is_empty(), "a miss left history behind: {:?}", whole.history);
+    ensure_eq!(bench.outcome_of(begun, STEP).await?, None, "the record behind a miss");
+    let steps: Vec<&str> = whole.work.iter().map(|work| work.step.as_str()).collect();
+    ensure!(!steps.contains(&OTHER), "a miss left a command behind: {steps:?}");
+    ensure_eq!(bench.outbox().await?, [], "the messages behind a miss");
+    Ok(())
+}
+
+pub(crate) async fn everything_of_a_change_is_written<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let mut changes = everything(&bench, &begun, 1).await?;
+    changes.records[0].error = Some(b"{}".to_vec());
+    changes.records[0].input = Some(vec![0]);
+    bench.apply(changes.clone()).await?;
+    let bench = bench.reopen().await?;
+    let whole = bench.whole(&begun).await?;
+    let advance = begun.advance(1, Status::Running);
+    ensure_eq!((whole.saga.version, &whole.saga.state), (2, &advance.state), "the saga");
+    let record = &whole.records[0];
+    let new = &changes.records[0];
+    ensure_eq!((&record.step, record.outcome), (&new.step, new.outcome), "the record");
+    ensure_eq!((&record.output, &record.error, &record.input), (&new.output, &new.error, &new.input), "its values");
+    ensure_eq!((record.position, record.attempts, record.took), (new.position, new.attempts, new.took), "its numbers");
+    let history: Vec<&HistoryEntry> = whole.history.iter().map(|(_, entry)| entry).collect();
+    ensure_eq!(history, [&entry(&begun, "went past it")], "the history");
+    let work: Vec<WorkId> = whole.work.iter().map(|work| work.id).collect();
+    ensure_eq!(work, [changes.commands[0].id], "the work: the one is finished, the next is there");
+    let sent = bench.outbox().await?;
+    ensure_eq!(sent.len(), 1, "the messages");
+    ensure_eq!(sent[0].id, changes.messages[0].id, "the message");
+    Ok(())
+}
+
+pub(crate) async fn a_moved_saga_leaves_nothing<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let stale = everything(&bench, &begun, 7).await?;
+    let applied = bench.store.record(vec![stale]).await?;
+    let [Err(Miss::Saga(now))] = &applied[..] else {
+        return Err(Failed(format!("expected the saga as it is, got {applied:?}")));
+    };
+    ensure_eq!(**now, bench.saga(&begun).await?, "the saga that the miss carries");
+    nothing_was_written(&bench, &begun).await?;
+    bench.claim_one(bench.lease().await?).await.map(drop)
+}
+
+pub(crate) async fn a_lost_row_leaves_nothing<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    bench.claim_one(bench.lease().await?).await?;
+    let stale = everything(&bench, &begun, 1).await?;
+    let applied = bench.store.record(vec![stale]).await?;
+    ensure!(matches!(applied[..], [Err(Miss::Work(id))] if id == begun.work.id), "a lost row answered {applied:?}");
+    nothing_was_written(&bench, &begun).await
+}
+
+pub(crate) async fn a_record_that_exists_leaves_nothing<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let first = begun.record(OTHER, RecordedOutcome::Cancelled);
+    bench.apply(Changes { records: vec![first.clone()], ..Changes::default() }).await?;
+    let mut changes = everything(&bench, &begun, 1).await?;
+    changes.records.push(first);
+    let applied = bench.store.record(vec![changes]).await?;
+    let [Err(Miss::Record(step))] = &applied[..] else {
+        return Err(Failed(format!("expected the record that exists to be named, got {applied:?}")));
+    };
+    ensure_eq!(step.as_str(), OTHER, "the step whose record exists");
+    nothing_was_written(&bench, &begun).await
+}
+
+pub(crate) async fn a_miss_hinders_no_other_change<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let mut begun = Vec::new();
+    for key in ["k-1", "k-2", "k-3", "k-4"] {
+        begun.push(bench.start(key).await?);
+    }
+    let lost = begun[2].with_work(saga_core::store::WorkRef { epoch: 9, ..begun[2].work });
+    let changes = vec![begun[0].done(1), begun[1].done(5), lost.done(1), begun[3].done(1)];
+    let applied = bench.store.record(changes).await?;
+    ensure!(
+        matches!(&applied[..], [Ok(()), Err(Miss::Saga(saga)), Err(Miss::Work(_)), Ok(())] if saga.id == begun[1].id),
+        "expected applied, moved, lost, applied; got {applied:?}"
+    );
+    for (index, expected) in [Some(RecordedOutcome::Done), None, None, Some(RecordedOutcome::Done)].iter().enumerate() {
+        ensure_eq!(bench.outcome_of(&begun[index], STEP).await?, *expected, "the record of saga {index}");
+    }
+    Ok(())
+}
+
+pub(crate) async fn an_advance_counts_one<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start_idle("k-1").await?;
+    for (expected, status) in [(1, Status::Running), (2, Status::Compensating), (3, Status::Stuck)] {
+        bench.advance(&begun, expected, status).await?;
+        let row = bench.saga(&begun).await?;
+        ensure_eq!((row.version, row.status), (expected + 1, status), "the saga behind its advance");
+        ensure_eq!(row.state, begun.advance(expected, status).state, "its state");
+        ensure!(row.advanced_at >= row.started_at && row.ended_at.is_none(), "its times: {row:?}");
+    }
+    Ok(())
+}
+
+pub(crate) async fn the_end_is_written_down_and_cleared<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start_idle("k-1").await?;
+    bench.advance(&begun, 1, Status::Completed).await?;
+    let ended = bench.saga(&begun).await?;
+    ensure!(ended.ended_at.is_some_and(|at| at >= ended.started_at), "an ended saga ended at {:?}", ended.ended_at);
+    bench.advance(&begun, 2, Status::Compensating).await?;
+    ensure_eq!(bench.saga(&begun).await?.ended_at, None, "the end of a saga that was reopened");
+    bench.advance(&begun, 3, Status::Compensated).await?;
+    ensure!(bench.saga(&begun).await?.ended_at.is_some(), "a compensated saga has no end");
+    Ok(())
+}
+
+pub(crate) async fn changes_without_an_advance_move_no_saga<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let before = bench.saga(&begun).await?;
+    let changes = Changes { saga: None, ..everything(&bench, &begun, 1).await? };
+    bench.apply(changes).await?;
+    ensure_eq!(bench.saga(&begun).await?, before, "a saga that was not advanced");
+    ensure_eq!(bench.outcome_of(&begun, STEP).await?, Some(RecordedOutcome::Done), "the record");
+    Ok(())
+}
+
+pub(crate) async fn the_lease_does_not_matter_to_a_decision<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    // Nobody has leased the row: its epoch is the one it was inserted with.
+    bench.apply(begun.done(1)).await?;
+    ensure!(bench.whole(&begun).await?.work.is_empty(), "a finished row is still there");
+    Ok(())
+}
+
+pub(crate) async fn postponing_needs_the_epoch<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let work = bench.claim_one(bench.lease().await?).await?.work;
+    let stale = begun.postponed(std::time::Duration::ZERO);
+    let applied = bench.store.record(vec![Changes { postponed: vec![stale], ..Changes::default() }]).await?;
+    ensure!(matches!(applied[..], [Err(Miss::Work(_))]), "a row was postponed under an old epoch: {applied:?}");
+    ensure_eq!(bench.store.renew(&[work], bench.lease().await?).await?, [true], "whether the owner still holds it");
+    Ok(())
+}
+
+pub(crate) async fn finishing_twice_misses<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let finish = || Changes { finished: vec![(begun.work, Condition::Held)], ..Changes::default() };
+    bench.apply(finish()).await?;
+    let applied = bench.store.record(vec![finish()]).await?;
+    ensure!(matches!(applied[..], [Err(Miss::Work(_))]), "a row was finished twice: {applied:?}");
+    Ok(())
+}
+
+pub(crate) async fn a_record_is_inserted_once<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    bench.apply(Changes { records: vec![begun.record(STEP, RecordedOutcome::Done)], ..Changes::default() }).await?;
+    for outcome in [RecordedOutcome::Done, RecordedOutcome::Rejected, RecordedOutcome::Cancelled] {
+        let again = Changes { records: vec![begun.record(STEP, outcome)], ..Changes::default() };
+        let applied = bench.store.record(vec![again]).await?;
+        ensure!(matches!(applied[..], [Err(Miss::Record(_))]), "a second record was answered with {applied:?}");
+    }
+    ensure_eq!(bench.outcome_of(&begun, STEP).await?, Some(RecordedOutcome::Done), "the record");
+    ensure_eq!(bench.store.records_of(&begun.tenant, &begun.key).await?.len(), 1, "the records");
+    Ok(())
+}
+
+pub(crate) async fn every_outcome_is_kept<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start_idle("k-1").await?;
+    let outcomes = [
+        RecordedOutcome::Done,
+        RecordedOutcome::Rejected,
+        RecordedOutcome::Failed,
+        RecordedOutcome::Unknown,
+        RecordedOutcome::Cancelled,
+        RecordedOutcome::Skipped,
+    ];
+    // The positions fall while the names rise, so that the order by position is seen.
+    let records = outcomes.iter().zip(1_u32..).map(|(outcome, number)| {
+        let mut record = begun.record(&format!("step-{number}"), *outcome);
+        record.position = 100 - number;
+        record.output = None;
+        record
+    });
+    bench.apply(Changes { records: records.collect(), ..Changes::default() }).await?;
+    let stored = bench.store.records_of(&begun.tenant, &begun.key).await?;
+    let kept: Vec<RecordedOutcome> = stored.iter().rev().map(|record| record.outcome).collect();
+    ensure_eq!(kept, outcomes, "the outcomes, by position");
+    let with_steps = bench.whole(&begun).await?.records;
+    ensure_eq!(with_steps, stored, "the records that come with the saga");
+    Ok(())
+}
+
+pub(crate) async fn a_revision_needs_what_it_expects<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    bench.apply(begun.done(1)).await?;
+    let revise = |step: &str, expected, outcome| Changes {
+        revised: vec![RevisedRecord {
+            tenant: begun.tenant.clone(),
+            key: begun.key.clone(),
+            step: StepId::doing(step),
+            expected,
+            outcome,
+            output: Some(b"given".to_vec()),
+        }],
+        ..Changes::default()
+    };
+    let misses = [
+        revise(STEP, RecordedOutcome::Unknown, RecordedOutcome::Skipped),
+        revise(OTHER, RecordedOutcome::Done, RecordedOutcome::Skipped),
+    ];
+    let applied = bench.store.record(misses.to_vec()).await?;
+    ensure!(
+        matches!(applied[..], [Err(Miss::Record(_)), Err(Miss::Record(_))]),
+        "a record that is not as expected was revised: {applied:?}"
+    );
+    bench.apply(revise(STEP, RecordedOutcome::Done, RecordedOutcome::Skipped)).await?;
+    let step = StepId::doing(STEP);
+    let record = bench.store.record_of(&begun.tenant, &begun.key, &step).await?;
+    let record = record.ok_or_else(|| Failed("the revised record is gone".into()))?;
+    let seen = (record.outcome, record.output.as_deref(), record.position);
+    ensure_eq!(seen, (RecordedOutcome::Skipped, Some(&b"given"[..]), 1), "the revised record");
+    Ok(())
+}
+
+pub(crate) async fn two_changes_of_one_saga_are_refused<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let one = bench.start("k-1").await?;
+    let two = bench.start("k-2").await?;
+    let again = Changes { saga: Some(one.advance(1, Status::Stuck)), ..Changes::default() };
+    let refused = bench.store.record(vec![two.done(1), one.done(1), again]).await;
+    let kind = refused.as_ref().err().map(saga_core::store::StoreError::kind);
+    ensure_eq!(kind, Some(StoreErrorKind::Misuse), "how two changes of one saga are refused");
+    for begun in [&one, &two] {
+        ensure_eq!(bench.saga(begun).await?.version, 1, "the version behind a refusal");
+        ensure_eq!(bench.outcome_of(begun, STEP).await?, None, "the record behind a refusal");
+    }
+    Ok(())
+}
+
+pub(crate) async fn history_comes_oldest_first<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start_idle("k-1").await?;
+    let kinds = [HistoryKind::AttemptFailed, HistoryKind::Stuck, HistoryKind::Operator, HistoryKind::Late];
+    let entries: Vec<HistoryEntry> =
+        kinds.iter().map(|kind| HistoryEntry { kind: *kind, ..entry(&begun, kind.as_str()) }).collect();
+    let (first, rest) = entries.split_at(2);
+    bench.apply(Changes { history: first.to_vec(), ..Changes::default() }).await?;
+    for entry in rest {
+        bench.apply(Changes { history: vec![entry.clone()], ..Changes::default() }).await?;
+    }
+    let whole = bench.store.saga_with_steps(&begun.tenant, &begun.key).await?;
+    let history = whole.map(|whole| whole.history).unwrap_or_default();
+    let kept: Vec<HistoryEntry> = history.iter().map(|(_, entry)| entry.clone()).collect();
+    ensure_eq!(kept, entries, "the history");
+    ensure!(history.is_sorted_by_key(|(at, _)| *at), "the times of the history fall: {history:?}");
+    Ok(())
+}
+
+pub(crate) async fn a_message_appears_with_its_commit<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let message = begun.message("o-1", 1);
+    let with = |expected| Changes { messages: vec![message.clone()], ..begun.done(expected) };
+    bench.store.record(vec![with(3)]).await?;
+    ensure_eq!(bench.outbox().await?, [], "the messages of changes that missed");
+    bench.apply(with(1)).await?;
+    ensure_eq!(bench.outbox().await?.len(), 1, "the messages of changes that were applied");
+    Ok(())
+}

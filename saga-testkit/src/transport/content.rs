@@ -1,0 +1,51 @@
+//! What arrives is what was sent.
+
+use saga_core::key::Tenant;
+use saga_core::transport::Message;
+
+use super::bench::{Bench, message};
+use crate::check::{Outcome, ensure, ensure_eq};
+use crate::fixture::tenant;
+use crate::harness::TransportHarness;
+
+const LARGE_BYTES: usize = 1 << 18;
+
+pub(crate) async fn everything_arrives_as_it_was_sent<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let mut receiver = bench.subscribe("a").await?;
+    let sent = Message {
+        tenant: tenant("acme_1.x-Y"),
+        key: "Größe/\"1\" #*%".into(),
+        event_type: "order.placed/v2 ✓".into(),
+        payload: (0..=255).collect(),
+        ..message("k", 1)
+    };
+    let publishing = bench.publish(vec![sent.clone()]);
+    let came = receiver.accept(1).await?;
+    ensure_eq!(came[0].message, sent, "the message");
+    publishing.confirmed().await
+}
+
+pub(crate) async fn large_and_empty_payloads_arrive<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let mut receiver = bench.subscribe("a").await?;
+    let large: Vec<u8> = (0..LARGE_BYTES).map(|index| (index % 251) as u8).collect();
+    for payload in [Vec::new(), large] {
+        let publishing = bench.publish(vec![Message { payload: payload.clone(), ..message("k", 1) }]);
+        let came = receiver.accept(1).await?;
+        ensure!(came[0].message.payload == payload, "a payload of {} bytes is not as it was", payload.len());
+        publishing.confirmed().await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn tenants_are_kept_apart<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let mut receiver = bench.subscribe("a").await?;
+    let of = |tenant: Tenant, number| Message { tenant, ..message("k", number) };
+    let sent = vec![of(Tenant::default(), 1), of(tenant("acme"), 2), of(tenant("ACME"), 3)];
+    let publishing = bench.publish(sent.clone());
+    let came = receiver.accept(3).await?;
+    for sent in &sent {
+        let arrived = came.iter().find(|delivery| delivery.message.id == sent.id);
+        ensure_eq!(arrived.map(|delivery| &delivery.message), Some(sent), "the message of its tenant");
+    }
+    publishing.confirmed().await
+}
