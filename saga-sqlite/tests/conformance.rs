@@ -14,7 +14,8 @@ struct Sqlite {
 
 impl Sqlite {
     fn new() -> Result<Self, Unavailable> {
-        let unavailable = |error: std::io::Error| Unavailable { backend: "sqlite".to_owned(), reason: error.to_string() };
+        let unavailable =
+            |error: std::io::Error| Unavailable { backend: "sqlite".to_owned(), reason: error.to_string() };
         let folder = tempfile::tempdir().map_err(unavailable)?;
         Ok(Self { folder, files: AtomicU32::new(0) })
     }
