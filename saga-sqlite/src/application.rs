@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::error::{closed, store_error};
-use crate::job::{Fate, Flow, Job, panicked, unanswered};
+use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::readers::ReadJob;
 use crate::session::{JOB, Session};
 use crate::store::{SqliteStore, died, unread};
@@ -190,8 +190,12 @@ where
         let is_gone = session.conn.is_autocommit();
         let refuse = |kind, detail: &str| Err(StoreError::new(kind, WRITE, detail).into());
         let answer = match ran {
-            _ if session.guard.was_ended() => refuse(StoreErrorKind::Misuse, "the closure ended the transaction that it was given"),
-            _ if session.guard.was_interrupted() && is_gone => refuse(StoreErrorKind::Unavailable, "a statement ran past the time limit"),
+            _ if session.guard.was_ended() => {
+                refuse(StoreErrorKind::Misuse, "the closure ended the transaction that it was given")
+            }
+            _ if session.guard.was_interrupted() && is_gone => {
+                refuse(StoreErrorKind::Unavailable, "a statement ran past the time limit")
+            }
             Ok(Some(answer)) => answer,
             Ok(None) => refuse(StoreErrorKind::Unavailable, "the closure did not end within its time limit"),
             Err(panic) => Err(panicked(WRITE, &*panic).into()),
@@ -207,11 +211,13 @@ where
     }
 
     fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let Self { function, answer, reply, .. } = *self;
+        release(function);
         let answer = match fate {
-            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
+            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
             Fate::Failed(error) => Err(error.error(WRITE).into()),
         };
         // A caller who went away does not want to know.
-        _ = self.reply.send(answer);
+        _ = reply.send(answer);
     }
 }

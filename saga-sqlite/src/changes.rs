@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, NewWork, Postponed, RevisedRecord,
-    SagaId, SagaRow, Status, StoreError, Timestamp, WorkRef,
+    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, NewWork, Postponed, RevisedRecord, SagaId,
+    SagaRow, Status, StoreError, Timestamp, WorkRef,
 };
 
 use crate::clock::{after, micros};
@@ -180,7 +180,8 @@ fn record_in_the_way(conn: &Connection, change: &Changes) -> rusqlite::Result<Op
             .optional()
     };
     for (index, new) in change.records.iter().enumerate() {
-        let is_same = |other: &NewRecord| (&other.tenant, &other.key, &other.step) == (&new.tenant, &new.key, &new.step);
+        let is_same =
+            |other: &NewRecord| (&other.tenant, &other.key, &other.step) == (&new.tenant, &new.key, &new.step);
         let is_taken = change.records[..index].iter().any(is_same)
             || outcome_of(new.tenant.as_str(), new.key.as_str(), new.step.as_str())?.is_some();
         if is_taken {
@@ -265,8 +266,7 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Times
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5, status = ?6, \
              ended_at = CASE WHEN ?7 THEN coalesce(ended_at, ?5) END WHERE id = ?1 AND version = ?2";
         let (status, ends) = (advance.status.as_str(), advance.status.is_ended());
-        conn.prepare_cached(sql)?
-            .execute((advance.id.0, expected, version, &*advance.state, now.0, status, ends))?
+        conn.prepare_cached(sql)?.execute((advance.id.0, expected, version, &*advance.state, now.0, status, ends))?
     };
     Ok(changed == 1)
 }
@@ -295,7 +295,13 @@ fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -
 fn insert_history(conn: &Connection, entry: &HistoryEntry, now: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT INTO saga_history (saga, at, step, kind, attempt, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let step = entry.step.as_ref().map(saga_core::key::StepId::as_str);
-    conn.prepare_cached(sql)?
-        .execute((entry.saga.0, now.0, step, entry.kind.as_str(), entry.attempt, &*entry.detail))?;
+    conn.prepare_cached(sql)?.execute((
+        entry.saga.0,
+        now.0,
+        step,
+        entry.kind.as_str(),
+        entry.attempt,
+        &*entry.detail,
+    ))?;
     Ok(())
 }

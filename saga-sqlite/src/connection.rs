@@ -34,7 +34,8 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), StoreError> {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => refuse(StoreErrorKind::NotWritable, &format!("{} is no folder; name another place", folder.display())),
         Err(error) => {
-            let problem = format!("its folder {} cannot be used ({error}); create it or name another", folder.display());
+            let problem =
+                format!("its folder {} cannot be used ({error}); create it or name another", folder.display());
             refuse(StoreErrorKind::NotWritable, &problem)
         }
     }

@@ -88,12 +88,11 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::NotADatabase) => {
             (StoreErrorKind::NotAStore, format!("{path} is no SQLite database; name another file"))
         }
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            (StoreErrorKind::NotWritable, format!("{path} cannot be opened for writing ({error}); check the rights of the file and its folder"))
-        }
-        Some(ErrorCode::DiskFull) => {
-            (StoreErrorKind::NotWritable, format!("the disk of {path} is full; make room"))
-        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => (
+            StoreErrorKind::NotWritable,
+            format!("{path} cannot be opened for writing ({error}); check the rights of the file and its folder"),
+        ),
+        Some(ErrorCode::DiskFull) => (StoreErrorKind::NotWritable, format!("the disk of {path} is full; make room")),
         _ => {
             let (kind, class) = classify(&error);
             let detail = format!("{path} cannot be opened: {error}");
@@ -121,9 +120,10 @@ fn classify(error: &rusqlite::Error) -> (StoreErrorKind, RetryClass) {
     use rusqlite::Error as Sql;
     match error {
         Sql::SqliteFailure(failure, _) => classify_code(failure.code),
-        Sql::FromSqlConversionFailure(..) | Sql::IntegralValueOutOfRange(..) | Sql::InvalidColumnType(..) | Sql::Utf8Error(..) => {
-            (StoreErrorKind::Corrupt, RetryClass::Permanent)
-        }
+        Sql::FromSqlConversionFailure(..)
+        | Sql::IntegralValueOutOfRange(..)
+        | Sql::InvalidColumnType(..)
+        | Sql::Utf8Error(..) => (StoreErrorKind::Corrupt, RetryClass::Permanent),
         _ => (StoreErrorKind::Other, RetryClass::Permanent),
     }
 }

@@ -1,7 +1,6 @@
 //! One group of jobs in one transaction, and what to do when it fails.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -34,7 +33,11 @@ pub(crate) enum Health {
 enum Ended {
     Committed,
     /// It was rolled back because of this job, which has an answer of its own unless there is an error here.
-    By { index: usize, for_good: bool, error: Option<GroupError> },
+    By {
+        index: usize,
+        for_good: bool,
+        error: Option<GroupError>,
+    },
     /// It certainly did not commit, and nobody knows which job is to blame.
     Refused(GroupError),
     /// It was not even begun.
@@ -59,7 +62,7 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
                 let is_alone = jobs.len() == 1;
                 let culprit = jobs.remove(index);
                 if for_good || is_alone {
-                    settle(culprit, error.as_ref().map_or(Fate::Answered, Fate::Failed));
+                    culprit.settle(error.as_ref().map_or(Fate::Answered, Fate::Failed));
                 } else {
                     groups.push_back(vec![culprit]);
                 }
@@ -78,7 +81,8 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
             }
         }
     }
-    if is_in_doubt || !session.conn.is_autocommit() { Health::Broken } else { Health::Sound }
+    let is_broken = is_in_doubt || session.was_tampered || !session.conn.is_autocommit();
+    if is_broken { Health::Broken } else { Health::Sound }
 }
 
 fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue<BoxedJob>, Limits)>) -> Ended {
@@ -92,6 +96,8 @@ fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue
             let flow = job.run(session);
             // SQLite ends a transaction by itself when the disk is full, when it is interrupted, and so on.
             let was_lost = session.conn.is_autocommit();
+            // The authorizer lets nobody come as far as the commit hook.
+            session.was_tampered |= was_lost && session.guard.was_ended();
             if flow != Flow::GoOn || was_lost {
                 roll_back(session);
                 let error = (flow == Flow::GoOn).then(GroupError::lost);
@@ -153,17 +159,65 @@ fn roll_back(session: &mut Session) {
 
 fn settle_all(jobs: Vec<BoxedJob>, fate: Fate<'_>) {
     for job in jobs {
-        settle(job, fate);
-    }
-}
-
-/// What a job drops may be the user's, and may panic.
-fn settle(job: BoxedJob, fate: Fate<'_>) {
-    if catch_unwind(AssertUnwindSafe(|| job.settle(fate))).is_err() {
-        tracing::error!("a value panicked when it was dropped on the writer thread");
+        job.settle(fate);
     }
 }
 
 fn has_code(error: &rusqlite::Error, code: ErrorCode) -> bool {
     error.sqlite_error_code() == Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+    use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
+
+    use crate::store::SqliteStore;
+
+    /// Writes through a store job, which is answered by the store's own errors.
+    async fn fill(store: &SqliteStore, id: i64) -> Result<(), StoreError> {
+        store
+            .call("fill", move |session| {
+                let sql =
+                    "INSERT INTO saga_history (id, saga, at, kind, attempt, detail) VALUES (?1, 0, 0, 'stuck', 0, ?2)";
+                session.conn.prepare_cached(sql)?.execute((id, "x".repeat(3000)))?;
+                Ok(())
+            })
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_full_file_refuses_what_does_not_fit_and_loses_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("orders.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let pages = store.call("limit", |session| Ok(session.conn.pragma_update(None, "max_page_count", 100)?));
+        pages.await.unwrap();
+        let mut fitted = 0;
+        let error = loop {
+            match fill(&store, fitted + 1).await {
+                Ok(()) => fitted += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(fitted > 0);
+        assert_eq!((error.kind(), error.class()), (StoreErrorKind::NotWritable, RetryClass::Transient), "{error}");
+        // Room is made, and it goes on.
+        let pages = store.call("limit", |session| Ok(session.conn.pragma_update(None, "max_page_count", 1_000)?));
+        pages.await.unwrap();
+        fill(&store, fitted + 1).await.unwrap();
+        store.close().await;
+        let conn = Connection::open(&path).unwrap();
+        let kept: i64 = conn.query_row("SELECT count(*) FROM saga_history", (), |row| row.get(0)).unwrap();
+        assert_eq!(kept, fitted + 1);
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_job_of_the_store_leaves_the_writer_alive() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path().join("orders.db")).await.unwrap();
+        let error = store.call::<()>("fall", |_| panic!("fell over")).await.unwrap_err();
+        assert!(error.to_string().contains("fell over"), "{error}");
+        fill(&store, 1).await.unwrap();
+    }
 }

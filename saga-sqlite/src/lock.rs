@@ -35,7 +35,11 @@ struct Place(PathBuf);
 
 impl OwnerLock {
     /// Takes the lock, and waits for it as long as the options say. `given_up` tells that nobody waits for it any more.
-    pub(crate) fn take(options: &SqliteOptions, clock: &Clock, given_up: impl Fn() -> bool) -> Result<Self, StoreError> {
+    pub(crate) fn take(
+        options: &SqliteOptions,
+        clock: &Clock,
+        given_up: impl Fn() -> bool,
+    ) -> Result<Self, StoreError> {
         let path = lock_path(&options.path);
         let mut file = open(&path)?;
         let place = Place::take(&path, &options.path)?;
@@ -63,7 +67,10 @@ impl Place {
             return Ok(Self(lock));
         }
         let path = path.display();
-        Err(misuse("open", format!("{path} is open in this process already; clone that store instead of opening it again")))
+        Err(misuse(
+            "open",
+            format!("{path} is open in this process already; clone that store instead of opening it again"),
+        ))
     }
 }
 
@@ -82,7 +89,8 @@ fn lock_path(path: &Path) -> PathBuf {
 
 fn open(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
-        let detail = format!("the lock file {} cannot be written ({error}); check the folder and its rights", path.display());
+        let detail =
+            format!("the lock file {} cannot be written ({error}); check the folder and its rights", path.display());
         StoreError::new(StoreErrorKind::NotWritable, "open", detail).with_source(error)
     })
 }

@@ -33,9 +33,8 @@ impl Outbox for SqliteStore {
             let until = after(session.now(), lease.ttl).0;
             let sql = "UPDATE saga_lanes SET owner = ?3, leased_until = ?4 WHERE lane = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
-            let renew = |lane: &LeasedLane| {
-                Ok(statement.execute((lane.lane, signed(lane.epoch), lease.owner.0, until))? == 1)
-            };
+            let renew =
+                |lane: &LeasedLane| Ok(statement.execute((lane.lane, signed(lane.epoch), lease.owner.0, until))? == 1);
             lanes.iter().map(renew).collect()
         })
         .await
@@ -116,9 +115,8 @@ impl Outbox for SqliteStore {
             let (rows, oldest) = conn
                 .prepare_cached("SELECT count(*), min(committed_at) FROM saga_outbox")?
                 .query_row((), |row| Ok((rows::unsigned(row, 0)?, row.get::<_, Option<i64>>(1)?)))?;
-            let parked = conn
-                .prepare_cached("SELECT count(*) FROM saga_parked")?
-                .query_row((), |row| rows::unsigned(row, 0))?;
+            let parked =
+                conn.prepare_cached("SELECT count(*) FROM saga_parked")?.query_row((), |row| rows::unsigned(row, 0))?;
             let oldest_age = oldest.map(|oldest| between(Timestamp(oldest), now));
             Ok(OutboxDepth { rows, oldest_age, parked })
         })
@@ -131,7 +129,8 @@ fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Resul
     let conn = &session.conn;
     let mut leased = Vec::new();
     // Nearly always there is nothing to send, or only little.
-    let is_empty = conn.prepare_cached("SELECT 1 FROM saga_outbox LIMIT 1")?.query_row((), |_| Ok(())).optional()?.is_none();
+    let is_empty =
+        conn.prepare_cached("SELECT 1 FROM saga_outbox LIMIT 1")?.query_row((), |_| Ok(())).optional()?.is_none();
     if is_empty {
         return Ok(leased);
     }

@@ -121,7 +121,9 @@ fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
     let definition = session.definitions.number(&session.conn, &saga.definition)?;
     if !insert(&session.conn, saga, saga.id, definition, now)? {
         let known = by_key(&session.conn, &saga.tenant, &saga.key)?;
-        return known.map(|known| Started::Known(Box::new(known))).ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
+        return known
+            .map(|known| Started::Known(Box::new(known)))
+            .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
     }
     for command in &saga.commands {
         insert_work(session, command, command.saga, now)?;
@@ -144,8 +146,7 @@ fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>
              ORDER BY s.id LIMIT ?5"
         )
     };
-    let parameters =
-        (filter.tenant.as_str(), after, status, filter.definition.as_deref(), rows::limit(filter.limit));
+    let parameters = (filter.tenant.as_str(), after, status, filter.definition.as_deref(), rows::limit(filter.limit));
     conn.prepare_cached(sql)?.query_map(parameters, rows::saga)?.collect()
 }
 

@@ -17,7 +17,7 @@ struct Migration {
 const MIGRATIONS: [Migration; 1] =
     [Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") }];
 
-const LATEST: i64 = MIGRATIONS.len() as i64;
+const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 const JOURNAL: &str = "CREATE TABLE IF NOT EXISTS saga_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";
@@ -38,9 +38,12 @@ pub(crate) fn require(conn: &Connection, path: &Path) -> Result<(), StoreError> 
     let found = version(conn).map_err(|error| open_error(path, error))?;
     let path_text = path.display();
     let (kind, detail) = match found {
-        None => (StoreErrorKind::NotAStore, format!("{path_text} holds no sagas; name the file that a runtime works on")),
+        None => {
+            (StoreErrorKind::NotAStore, format!("{path_text} holds no sagas; name the file that a runtime works on"))
+        }
         Some(found) if found < LATEST => {
-            let detail = format!("{path_text} has schema {found}, and this version reads {LATEST}; open it once for writing");
+            let detail =
+                format!("{path_text} has schema {found}, and this version reads {LATEST}; open it once for writing");
             (StoreErrorKind::NotWritable, detail)
         }
         Some(found) => return refuse_newer(path, found),

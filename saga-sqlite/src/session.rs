@@ -23,13 +23,23 @@ pub(crate) struct Session {
     pub(crate) definitions: Definitions,
     /// Members that hold, or held, a lease.
     pub(crate) owners: Vec<MemberId>,
+    /// Whether somebody got past what guards the connection, so that it is opened again.
+    pub(crate) was_tampered: bool,
     poller: Poller,
 }
 
 impl Session {
     pub(crate) fn new(conn: Connection, shared: Arc<Shared>, guard: Arc<Guard>) -> Self {
         let poller = Poller::new(Arc::clone(&shared.clock));
-        Self { conn, shared, guard, definitions: Definitions::default(), owners: Vec::new(), poller }
+        Self {
+            conn,
+            shared,
+            guard,
+            definitions: Definitions::default(),
+            owners: Vec::new(),
+            was_tampered: false,
+            poller,
+        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -45,7 +55,11 @@ impl Session {
 
     /// Runs SQL that is not the store's own, and polls it on this thread. Nothing comes back when it took longer than
     /// `limit` and was dropped, some time after its statements began to be interrupted.
-    pub(crate) fn run_guarded<'a, T>(&'a mut self, limit: Duration, run: impl AsyncFnOnce(&'a mut Connection) -> T) -> Option<T> {
+    pub(crate) fn run_guarded<'a, T>(
+        &'a mut self,
+        limit: Duration,
+        run: impl AsyncFnOnce(&'a mut Connection) -> T,
+    ) -> Option<T> {
         let Self { conn, guard, poller, shared, .. } = self;
         let deadline = shared.clock.elapsed().checked_add(limit);
         let _watch = Watch::begin(guard, deadline);

@@ -17,7 +17,10 @@ impl StartIn for SqliteStore {
     /// that the application opened itself.
     async fn start_in(&self, conn: &mut Connection, saga: NewSaga) -> Result<Started, StoreError> {
         if conn.is_autocommit() {
-            return Err(misuse("start_in", "the connection is not in a transaction; begin one, or use `SqliteStore::write`"));
+            return Err(misuse(
+                "start_in",
+                "the connection is not in a transaction; begin one, or use `SqliteStore::write`",
+            ));
         }
         let now = self.now();
         // Nothing here waits, so that the connection is not held across a suspension.

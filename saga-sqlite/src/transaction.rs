@@ -4,15 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, TransactError,
-    TransactionBody, Verdict, WorkKind,
+    Changes, Claim, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, TransactError, TransactionBody,
+    Verdict, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
 use crate::error::{Failure, store_error};
-use crate::job::{Fate, Flow, Job, panicked, unanswered};
+use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::rows::{self, signed};
 use crate::session::{HANDLER, JOB, Session};
 
@@ -85,7 +85,8 @@ impl Transact {
         }
         let limit = self.body.time_limit(index);
         let body = &mut self.body;
-        let ran = catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
+        let ran =
+            catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
         let verdict = match ran {
             Ok(verdict) => verdict.unwrap_or(Verdict::Abandon),
             Err(panic) => return Err(Stopped::blame(index, panicked(OPERATION, &*panic), Stop::Alone)),
@@ -147,17 +148,19 @@ impl Job for Transact {
     }
 
     fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let Self { claims, body, answer, reply, .. } = *self;
+        release(body);
         let answer = match fate {
-            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
+            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
             Fate::Failed(error) => {
                 // Alone in its transaction, the only handler is to blame for what the commit refused.
                 let error = error.error(OPERATION);
-                let is_to_blame = self.claims.len() == 1 && error.kind() == StoreErrorKind::Other;
+                let is_to_blame = claims.len() == 1 && error.kind() == StoreErrorKind::Other;
                 Err(TransactError { error, culprit: is_to_blame.then_some(0), ended_transaction: false })
             }
         };
         // A caller who went away does not want to know.
-        _ = self.reply.send(answer);
+        _ = reply.send(answer);
     }
 }
 
@@ -191,7 +194,8 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
 fn look_after(session: &Session, index: usize) -> Result<(), Stopped> {
     let is_gone = session.conn.is_autocommit();
     if session.guard.was_ended() {
-        let error = StoreError::new(StoreErrorKind::Misuse, OPERATION, "a handler ended the transaction that it was given");
+        let error =
+            StoreError::new(StoreErrorKind::Misuse, OPERATION, "a handler ended the transaction that it was given");
         let mut stopped = Stopped::blame(index, error, if is_gone { Stop::ForGood } else { Stop::Alone });
         stopped.error.ended_transaction = true;
         return Err(stopped);

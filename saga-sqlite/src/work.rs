@@ -37,9 +37,8 @@ impl Work for SqliteStore {
             let until = after(session.now(), lease.ttl).0;
             let sql = "UPDATE saga_work SET owner = ?3, leased_until = ?4 WHERE id = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
-            let renew = |work: &WorkRef| {
-                Ok(statement.execute((work.id.0, signed(work.epoch), lease.owner.0, until))? == 1)
-            };
+            let renew =
+                |work: &WorkRef| Ok(statement.execute((work.id.0, signed(work.epoch), lease.owner.0, until))? == 1);
             work.iter().map(renew).collect()
         })
         .await
@@ -129,7 +128,6 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
     for definition in &*request.definitions {
         definitions.extend(session.definitions.known(&session.conn, definition)?);
     }
-    session.note_owner(request.lease.owner);
     let mut claimed = Claimed::default();
     loop {
         // One more than asked for, so that it is known whether another one waits.
@@ -146,6 +144,8 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
             break;
         }
     }
+    // Behind the search, which forgets a dead owner without rows.
+    session.note_owner(request.lease.owner);
     load_sagas(&session.conn, &mut claimed)?;
     Ok(claimed)
 }
@@ -186,9 +186,8 @@ fn for_each_abandoned(
     mut found: impl FnMut(Candidate),
 ) -> rusqlite::Result<()> {
     let Session { conn, shared, owners, .. } = session;
-    let mut statement = conn.prepare_cached(
-        "SELECT due_at, id, definition FROM saga_work WHERE owner = ?1 AND leased_until <= ?2",
-    )?;
+    let mut statement =
+        conn.prepare_cached("SELECT due_at, id, definition FROM saga_work WHERE owner = ?1 AND leased_until <= ?2")?;
     let mut gone = HashSet::new();
     for owner in &*owners {
         let lives = shared.members.has(*owner, now);

@@ -135,5 +135,6 @@ fn refuse(jobs: Vec<BoxedJob>, error: &StoreError) {
 
 /// A thread that could not be started.
 pub(crate) fn no_thread(error: std::io::Error) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable, "open", format!("no thread could be started: {error}")).with_source(error)
+    StoreError::new(StoreErrorKind::Unavailable, "open", format!("no thread could be started: {error}"))
+        .with_source(error)
 }

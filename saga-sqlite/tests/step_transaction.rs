@@ -4,9 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::hooks::{AuthContext, Authorization};
 use saga_core::store::{RetryClass, Status, StoreErrorKind, Verdict};
-use support::{Body, Error, begun, complete, keep, notes, refused, status, store, write_note};
+use support::{Body, Error, Gate, begun, complete, keep, notes, refused, status, store, write_note};
 
 /// A statement that runs for hours.
 const ENDLESS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000000) \
@@ -63,16 +63,41 @@ async fn a_handler_that_ends_the_transaction_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_commit_that_was_prepared_before_is_refused_by_the_hook() {
+async fn a_commit_that_got_past_the_authorizer_is_refused_by_the_commit_hook() {
     let (_folder, store) = store().await;
-    // Under exactly this text the statement lies in the cache of the connection.
-    let prepare = |conn: &mut Connection| -> Result<(), Error> { Ok(drop(conn.prepare_cached("BEGIN IMMEDIATE")?)) };
-    store.write(prepare).await.unwrap();
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
+    let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
+    let culprit = Body::new(&claims[1..]).then(|conn| {
+        write_note(conn, "undone").unwrap();
+        conn.authorizer(None::<fn(AuthContext<'_>) -> Authorization>).unwrap();
+        assert!(conn.execute_batch("COMMIT").is_err());
+        Verdict::Keep
+    });
+    let gate = Gate::shut(&store).await;
+    let (neighbour, culprit, ()) = tokio::join!(neighbour.transact(&store), culprit.transact(&store), gate.open());
+    neighbour.unwrap();
+    let error = culprit.unwrap_err();
+    assert_eq!((error.culprit, error.ended_transaction), (Some(0), true), "{error}");
+    assert_eq!(notes(&store).await, ["neighbour"]);
+    // The connection that was tampered with is not used again.
+    let claim = begun(&store, "k-3").await;
+    Body::new(&[claim])
+        .then(|conn| {
+            assert!(conn.execute_batch("COMMIT").unwrap_err().to_string().contains("not authorized"));
+            Verdict::RollBack
+        })
+        .transact(&store)
+        .await
+        .unwrap_err();
+}
+
+#[tokio::test]
+async fn a_nested_begin_fails_as_it_always_does_and_harms_nobody() {
+    let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
     Body::new(&[claim])
         .then(|conn| {
-            // A nested BEGIN fails as it always does, and harms nobody.
-            assert!(conn.prepare_cached("BEGIN IMMEDIATE").unwrap().execute(()).is_err());
+            assert!(conn.transaction().unwrap_err().to_string().contains("within a transaction"));
             keep(write_note(conn, "kept"))
         })
         .transact(&store)
@@ -115,7 +140,8 @@ async fn what_changes_the_connection_is_refused() {
                 let error = conn.execute_batch(sql).unwrap_err();
                 assert!(error.to_string().contains("not authorized"), "{sql}: {error}");
             }
-            let columns: i64 = conn.query_row("SELECT count(*) FROM pragma_table_info('notes')", (), |row| row.get(0)).unwrap();
+            let columns: i64 =
+                conn.query_row("SELECT count(*) FROM pragma_table_info('notes')", (), |row| row.get(0)).unwrap();
             assert_eq!(columns, 2);
             keep(write_note(conn, "kept"))
         })
@@ -242,7 +268,7 @@ async fn a_deferred_constraint_is_the_fault_of_the_handler_that_broke_it() {
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
     let orphan = Body::new(&claims[..1]).then(|conn| keep(conn.execute("INSERT INTO children VALUES (1)", ())));
     let innocent = Body::new(&claims[1..]).then(|conn| keep(write_note(conn, "kept")));
-    let gate = support::Gate::shut(&store).await;
+    let gate = Gate::shut(&store).await;
     let (orphan, innocent, ()) = tokio::join!(orphan.transact(&store), innocent.transact(&store), gate.open());
     innocent.unwrap();
     let error = orphan.unwrap_err();

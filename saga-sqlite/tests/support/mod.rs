@@ -1,7 +1,10 @@
 //! What the tests share: a store in a folder of its own, sagas of one step, and bodies that do as they are told.
-#![allow(dead_code, reason = "every test binary uses its own part of this")]
+#![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of this")]
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -249,4 +252,26 @@ impl Gate {
         drop(self.opens);
         self.held.await.unwrap().unwrap();
     }
+}
+
+/// Asks for many things, then lets `one` happen, and waits for everything that was asked for.
+pub async fn all<T>(many: impl Iterator<Item = impl Future<Output = T>>, one: impl Future<Output = ()>) -> Vec<T> {
+    let mut many: Vec<Pin<Box<_>>> = many.map(Box::pin).collect();
+    let mut answers: Vec<Option<T>> = many.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, answer) in many.iter_mut().zip(&mut answers) {
+            if let Poll::Ready(ready) = future.as_mut().poll(context) {
+                *answer = Some(ready);
+            }
+        }
+        Poll::Ready(())
+    })
+    .await;
+    one.await;
+    for (future, answer) in many.into_iter().zip(&mut answers) {
+        if answer.is_none() {
+            *answer = Some(future.await);
+        }
+    }
+    answers.into_iter().flatten().collect()
 }
