@@ -128,7 +128,6 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
     for definition in &*request.definitions {
         definitions.extend(session.definitions.known(&session.conn, definition)?);
     }
-    session.note_owner(request.lease.owner);
     let mut claimed = Claimed::default();
     loop {
         // One more than asked for, so that it is known whether another one waits.
@@ -145,6 +144,8 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
             break;
         }
     }
+    // Behind the search, which forgets a dead owner without rows.
+    session.note_owner(request.lease.owner);
     load_sagas(&session.conn, &mut claimed)?;
     Ok(claimed)
 }

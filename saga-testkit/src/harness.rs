@@ -135,6 +135,11 @@ pub trait TransportHarness: Send + Sync + 'static {
         async { None }
     }
 
+    /// How long a message may take that must come.
+    fn arrival(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
     /// How long a check waits for something that should not happen.
     fn patience(&self) -> Duration {
         Timing::default().patience

@@ -37,6 +37,8 @@
 
 mod check;
 pub mod checker;
+#[doc(hidden)]
+pub mod faulty;
 mod fixture;
 mod harness;
 mod memory;

@@ -41,6 +41,9 @@ pub fn transport_suite<H: TransportHarness>(harness: Result<H, Unavailable>) -> 
 }
 
 /// Runs a future on a runtime of its own, with several threads so that races are real.
+///
+/// # Panics
+/// When the operating system gives the runtime no threads.
 #[expect(clippy::expect_used, reason = "without a runtime no check can be made")]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -92,7 +95,9 @@ impl<H: Send + Sync + 'static, B: Send + 'static> Suite<H, B> {
         let trials = self.checks.into_iter().map(trial).collect();
         let conclusion = libtest_mimic::run(&arguments, trials);
         if !arguments.list {
-            reasons.iter().for_each(|reason| println!("some checks were skipped: {reason}"));
+            for reason in &reasons {
+                println!("some checks were skipped: {reason}");
+            }
         }
         if std::env::args().any(|argument| argument == REPORT) {
             println!("{}", lock(&report));

@@ -1,5 +1,7 @@
 //! Every clause of the contracts has a check, and every check cites a clause that there is.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "the sources of the contract are beside this crate")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

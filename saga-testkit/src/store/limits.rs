@@ -52,7 +52,7 @@ pub(crate) async fn empty_is_not_absent<H: StoreHarness>(bench: Bench<H>) -> Out
 
 pub(crate) async fn the_longest_names_fit<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     // Every character that a key may have, and what SQL and its patterns could take for their own.
-    let odd = r#"!"#.to_owned() + r#"#$%&'()*+,-./09:;<=?@AZ[\]^_`az{|}~"'--%_"#;
+    let odd = String::from("!#") + r#"$%&'()*+,-./09:;<=?@AZ[\]^_`az{|}~"'--%_"#;
     let long = "k".repeat(KEY_BYTES_MAX);
     let whose = "t".repeat(TENANT_BYTES_MAX);
     let mut begun = Vec::new();
@@ -104,20 +104,20 @@ pub(crate) async fn one_call_carries_many_rows<H: StoreHarness>(bench: Bench<H>)
 pub(crate) async fn a_step_transaction_carries_a_full_batch<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let count = bench.store.capabilities().batch_max;
     ensure!(count >= 1, "a store takes at least one claim at a time");
+    let last = i64::try_from(count - 1)?;
     let mut begun = Vec::new();
     for number in 0..count {
         begun.push(bench.start(&format!("k-{number}")).await?);
     }
     let claims = begun.iter().map(Begun::claim).collect();
-    let plays = (0..count).map(|number| Play::keep(&format!("row-{number}"), number as i64)).collect();
+    let plays = (0..=last).map(|number| Play::keep(&format!("row-{number}"), number)).collect();
     let mut changes: Vec<Changes> = begun.iter().map(|begun| begun.done(1)).collect();
     changes[count - 1].saga = Some(begun[count - 1].advance(1, Status::Completed));
     let script = bench.script(plays, changes);
     let seen = script.seen();
     bench.store.transact(claims, Box::new(script)).await?;
     ensure_eq!(seen().granted, vec![true; count], "the claims");
-    let last = format!("row-{}", count - 1);
-    ensure_eq!(bench.business(&last).await, Some(count as i64 - 1), "what the last handler wrote");
+    ensure_eq!(bench.business(&format!("row-{last}")).await, Some(last), "what the last handler wrote");
     ensure_eq!(bench.saga(&begun[count - 1]).await?.status, Status::Completed, "the last saga");
     Ok(())
 }

@@ -17,7 +17,7 @@ fn neighbours(begun: &Begun) -> (String, String) {
     let first = String::from("o-0");
     let lane = begun.message(&first, 1).lane;
     let same = |number: u32| format!("o-{number}");
-    let second = (1..).map(same).find(|key| begun.message(key, 1).lane == lane);
+    let second = (1..10_000).map(same).find(|key| begun.message(key, 1).lane == lane);
     (first, second.unwrap_or_default())
 }
 

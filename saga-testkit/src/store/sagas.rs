@@ -142,19 +142,19 @@ pub(crate) async fn a_key_stays_taken_when_its_saga_has_ended<H: StoreHarness>(b
 pub(crate) async fn answers_to_a_start_come_in_order<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let taken = bench.start("k-2").await?;
     let mut sagas = Vec::new();
-    for key in ["k-1", "k-2", "k-3"] {
+    for key in ["k-1", "k-2", "k-3", "k-4"] {
         sagas.push(rival(&bench, key).await?);
     }
     let answers = bench.store.start(sagas).await?;
-    let [Started::New, Started::Known(known), Started::New] = &answers[..] else {
-        return Err(Failed(format!("expected new, known, new; got {answers:?}")));
+    let [Started::New, Started::Known(known), Started::New, Started::New] = &answers[..] else {
+        return Err(Failed(format!("expected new, known, new, new; got {answers:?}")));
     };
     ensure_eq!(known.id, taken.id, "the saga that was known");
-    for key in ["k-1", "k-3"] {
+    for key in ["k-1", "k-3", "k-4"] {
         ensure!(bench.store.saga(&Tenant::default(), &name(key)).await?.is_some(), "{key} was not started");
     }
     let claimed = bench.claim(bench.lease().await?, 10).await?.work;
-    ensure_eq!(claimed.len(), 3, "the commands of three sagas");
+    ensure_eq!(claimed.len(), 4, "the commands of four sagas");
     Ok(())
 }
 

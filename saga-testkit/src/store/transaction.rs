@@ -205,9 +205,9 @@ pub(crate) async fn the_granted_rows_are_nobody_elses<H: StoreHarness>(bench: Be
         }
     });
     let committed = bench.store.transact(vec![begun.claim()], Box::new(script)).await;
-    let taken = taker.await.map_err(|error| Failed(format!("the claim panicked: {error}")))??.work;
+    let stolen = taker.await.map_err(|error| Failed(format!("the claim panicked: {error}")))??.work;
     committed?;
-    ensure!(taken.is_empty(), "a row was taken while its step ran: {taken:?}");
+    ensure!(stolen.is_empty(), "a row was taken while its step ran: {stolen:?}");
     ensure_eq!(bench.business("a").await, Some(1), "what the step wrote");
     Ok(())
 }

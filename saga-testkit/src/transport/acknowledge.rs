@@ -9,9 +9,9 @@ use crate::harness::TransportHarness;
 pub(crate) async fn what_was_not_settled_comes_again<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut first = bench.subscribe("a").await?;
     let publishing = bench.publish((1..=3).map(|number| message("k", number)).collect());
-    let received = first.gather(3).await?;
-    ensure!(received.iter().all(|delivery| !delivery.redelivered), "a first delivery is marked as a redelivery");
-    first.settle(&received[..1], Settlement::Accept).await?;
+    let came = first.gather(3).await?;
+    ensure!(came.iter().all(|delivery| !delivery.redelivered), "a first delivery is marked as a redelivery");
+    first.settle(&came[..1], Settlement::Accept).await?;
     drop(first);
     let mut second = bench.subscribe("a").await?;
     let again = second.accept(2).await?;
@@ -33,14 +33,14 @@ pub(crate) async fn what_was_accepted_does_not_come_again<H: TransportHarness>(b
 pub(crate) async fn settling_takes_the_messages_named<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut first = bench.subscribe("a").await?;
     let publishing = bench.publish((1..=4).map(|number| message(&format!("k-{number}"), number)).collect());
-    let received = first.gather(4).await?;
+    let came = first.gather(4).await?;
     // Not the first ones, and not in their order.
-    let settled = [received[3].clone(), received[1].clone()];
+    let settled = [came[3].clone(), came[1].clone()];
     first.settle(&settled, Settlement::Accept).await?;
     drop(first);
     let mut second = bench.subscribe("a").await?;
     let again = tally(numbers(&second.accept(2).await?));
-    let expected = tally(numbers(&[received[0].clone(), received[2].clone()]));
+    let expected = tally(numbers(&[came[0].clone(), came[2].clone()]));
     ensure_eq!(again, expected, "what was not settled");
     publishing.confirmed().await
 }
@@ -48,8 +48,8 @@ pub(crate) async fn settling_takes_the_messages_named<H: TransportHarness>(bench
 pub(crate) async fn a_rejected_message_comes_again<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut receiver = bench.subscribe("a").await?;
     let publishing = bench.publish(vec![message("k", 1)]);
-    let received = receiver.gather(1).await?;
-    receiver.settle(&received, Settlement::Reject).await?;
+    let came = receiver.gather(1).await?;
+    receiver.settle(&came, Settlement::Reject).await?;
     let again = receiver.accept(1).await?;
     ensure_eq!(again[0].message, message("k", 1), "what came again");
     ensure!(again[0].redelivered, "a redelivery is not marked as one");
@@ -61,8 +61,8 @@ pub(crate) async fn a_message_is_given_up_in_the_end<H: TransportHarness>(bench:
     let mut receiver = bench.subscribe("a").await?;
     let publishing = bench.publish(vec![message("k", 1)]);
     for _ in 0..=bench.harness.rejections_max() {
-        let received = receiver.gather(1).await?;
-        receiver.settle(&received, Settlement::Reject).await?;
+        let came = receiver.gather(1).await?;
+        receiver.settle(&came, Settlement::Reject).await?;
     }
     receiver.expect_nothing().await?;
     // Whether it counts as accepted is the transport's to say; that publishing ends is not.
@@ -83,10 +83,10 @@ pub(crate) async fn a_rejected_message_holds_up_no_other<H: TransportHarness>(be
         if accepted.len() == 2 {
             break;
         }
-        let received = receiver.gather(1).await?;
-        let number = numbers(&received);
+        let came = receiver.gather(1).await?;
+        let number = numbers(&came);
         let settlement = if number == [1] { Settlement::Reject } else { Settlement::Accept };
-        receiver.settle(&received, settlement).await?;
+        receiver.settle(&came, settlement).await?;
         accepted.extend(number.into_iter().filter(|number| *number != 1));
     }
     ensure_eq!(tally(accepted), [(2, 1), (3, 1)].into(), "the messages beside one that is always rejected");

@@ -1,6 +1,5 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use saga_core::key::Tenant;
 use saga_core::store::{MessageId, Timestamp};
@@ -15,9 +14,6 @@ use crate::harness::TransportHarness;
 pub(crate) const TOPIC: &str = "orders";
 /// How many messages are unsettled at a time, where a check does not ask for fewer.
 const PREFETCH: usize = 100;
-
-/// How long a message may take that must come.
-const ARRIVAL: Duration = Duration::from_secs(10);
 
 /// A fresh transport and its harness.
 pub struct Bench<H: TransportHarness> {
@@ -130,12 +126,13 @@ impl<H: TransportHarness> Receiver<H> {
     pub(crate) async fn gather(&mut self, count: usize) -> Result<Vec<Delivery>, Failed> {
         let mut gathered = Vec::new();
         while gathered.len() < count {
-            let Ok(received) = timeout(ARRIVAL, self.incoming.receive(count - gathered.len())).await else {
-                return Err(Failed(format!("expected {count} messages, got {:?} in {ARRIVAL:?}", numbers(&gathered))));
+            let wait = self.harness.arrival();
+            let Ok(came) = timeout(wait, self.incoming.receive(count - gathered.len())).await else {
+                return Err(Failed(format!("expected {count} messages, got {:?} in {wait:?}", numbers(&gathered))));
             };
-            let received = received?;
-            ensure!(!received.is_empty(), "a receive answered no message");
-            gathered.extend(received);
+            let came = came?;
+            ensure!(!came.is_empty(), "a receive answered no message");
+            gathered.extend(came);
         }
         Ok(gathered)
     }
@@ -165,7 +162,7 @@ impl<H: TransportHarness> Receiver<H> {
     pub(crate) async fn expect_nothing(&mut self) -> Result<(), Failed> {
         match timeout(self.harness.patience(), self.incoming.receive(PREFETCH)).await {
             Err(_) => Ok(()),
-            Ok(received) => Err(Failed(format!("expected no message, got {:?}", numbers(&received?)))),
+            Ok(came) => Err(Failed(format!("expected no message, got {:?}", numbers(&came?)))),
         }
     }
 }

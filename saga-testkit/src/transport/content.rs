@@ -20,8 +20,8 @@ pub(crate) async fn everything_arrives_as_it_was_sent<H: TransportHarness>(bench
         ..message("k", 1)
     };
     let publishing = bench.publish(vec![sent.clone()]);
-    let received = receiver.accept(1).await?;
-    ensure_eq!(received[0].message, sent, "the message");
+    let came = receiver.accept(1).await?;
+    ensure_eq!(came[0].message, sent, "the message");
     publishing.confirmed().await
 }
 
@@ -30,8 +30,8 @@ pub(crate) async fn large_and_empty_payloads_arrive<H: TransportHarness>(bench: 
     let large: Vec<u8> = (0..LARGE_BYTES).map(|index| (index % 251) as u8).collect();
     for payload in [Vec::new(), large] {
         let publishing = bench.publish(vec![Message { payload: payload.clone(), ..message("k", 1) }]);
-        let received = receiver.accept(1).await?;
-        ensure!(received[0].message.payload == payload, "a payload of {} bytes is not as it was", payload.len());
+        let came = receiver.accept(1).await?;
+        ensure!(came[0].message.payload == payload, "a payload of {} bytes is not as it was", payload.len());
         publishing.confirmed().await?;
     }
     Ok(())
@@ -42,9 +42,9 @@ pub(crate) async fn tenants_are_kept_apart<H: TransportHarness>(bench: Bench<H>)
     let of = |tenant: Tenant, number| Message { tenant, ..message("k", number) };
     let sent = vec![of(Tenant::default(), 1), of(tenant("acme"), 2), of(tenant("ACME"), 3)];
     let publishing = bench.publish(sent.clone());
-    let received = receiver.accept(3).await?;
+    let came = receiver.accept(3).await?;
     for sent in &sent {
-        let arrived = received.iter().find(|delivery| delivery.message.id == sent.id);
+        let arrived = came.iter().find(|delivery| delivery.message.id == sent.id);
         ensure_eq!(arrived.map(|delivery| &delivery.message), Some(sent), "the message of its tenant");
     }
     publishing.confirmed().await

@@ -26,8 +26,8 @@ pub(crate) async fn one_of_a_name_gets_each_message<H: TransportHarness>(bench: 
     let all = tally(numbers(&first).into_iter().chain(numbers(&second)));
     let expected = (1..=6).map(|number| (number, 1)).collect();
     ensure_eq!(all, expected, "how often each message came to two receivers of one name");
-    for (receiver, received) in [(&mut one, &first), (&mut two, &second)] {
-        receiver.settle(received, saga_core::transport::Settlement::Accept).await?;
+    for (receiver, came) in [(&mut one, &first), (&mut two, &second)] {
+        receiver.settle(came, saga_core::transport::Settlement::Accept).await?;
     }
     publishing.confirmed().await
 }
@@ -47,8 +47,8 @@ pub(crate) async fn several_topics_are_received<H: TransportHarness>(bench: Benc
     let mut refund = message("k", 2);
     refund.topic = "refunds".into();
     let publishing = bench.publish(vec![message("k", 1), refund]);
-    let received = receiver.accept(2).await?;
-    ensure_eq!(tally(numbers(&received)), [(1, 1), (2, 1)].into(), "what was received of two topics");
+    let came = receiver.accept(2).await?;
+    ensure_eq!(tally(numbers(&came)), [(1, 1), (2, 1)].into(), "what was received of two topics");
     publishing.confirmed().await
 }
 
@@ -76,17 +76,17 @@ pub(crate) async fn a_dropped_receive_loses_nothing<H: TransportHarness>(bench: 
         // The call is dropped at once, or when it has been polled once.
         tokio::select! {
             biased;
-            received = receiver.incoming.receive(1) => {
-                let received = received?;
-                ensure_eq!(numbers(&received), [number], "what was received");
-                receiver.settle(&received, saga_core::transport::Settlement::Accept).await?;
+            came = receiver.incoming.receive(1) => {
+                let came = came?;
+                ensure_eq!(numbers(&came), [number], "what was received");
+                receiver.settle(&came, saga_core::transport::Settlement::Accept).await?;
                 publishing.confirmed().await?;
                 continue;
             }
             () = tokio::task::yield_now() => {}
         }
-        let received = receiver.accept(1).await?;
-        ensure!(numbers(&received) == [number], "a receive that was dropped lost message {number}: {received:?}");
+        let came = receiver.accept(1).await?;
+        ensure!(numbers(&came) == [number], "a receive that was dropped lost message {number}: {came:?}");
         publishing.confirmed().await?;
     }
     Ok(())

@@ -17,20 +17,20 @@ pub(crate) async fn one_key_comes_in_order<H: TransportHarness>(bench: Bench<H>)
         }
         Ok::<(), saga_core::transport::TransportError>(())
     });
-    let received = receiver.accept_one_by_one(COUNT as usize).await?;
+    let came = receiver.accept_one_by_one(COUNT as usize).await?;
     publishing.await??;
     let expected: Vec<u32> = (1..=COUNT).collect();
-    ensure_eq!(numbers(&received), expected, "the order of one key");
+    ensure_eq!(numbers(&came), expected, "the order of one key");
     Ok(())
 }
 
 pub(crate) async fn one_call_keeps_the_order_of_a_key<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut receiver = bench.subscribe("a").await?;
     let publishing = bench.publish((1..=COUNT).map(|number| message("k", number)).collect());
-    let received = receiver.accept_one_by_one(COUNT as usize).await?;
+    let came = receiver.accept_one_by_one(COUNT as usize).await?;
     publishing.confirmed().await?;
     let expected: Vec<u32> = (1..=COUNT).collect();
-    ensure_eq!(numbers(&received), expected, "the order of one key");
+    ensure_eq!(numbers(&came), expected, "the order of one key");
     Ok(())
 }
 
@@ -39,10 +39,10 @@ pub(crate) async fn many_keys_keep_their_orders<H: TransportHarness>(bench: Benc
     // The keys take turns: key 0 has the numbers 0, 3, 6 and so on.
     let key = |number: u32| format!("k-{}", number % 3);
     let publishing = bench.publish((0..COUNT).map(|number| message(&key(number), number)).collect());
-    let received = receiver.accept_one_by_one(COUNT as usize).await?;
+    let came = receiver.accept_one_by_one(COUNT as usize).await?;
     publishing.confirmed().await?;
     for first in 0..3 {
-        let of_key: Vec<u32> = numbers(&received).into_iter().filter(|number| number % 3 == first).collect();
+        let of_key: Vec<u32> = numbers(&came).into_iter().filter(|number| number % 3 == first).collect();
         let expected: Vec<u32> = (first..COUNT).step_by(3).collect();
         ensure_eq!(of_key, expected, "the order of key {first}");
     }

@@ -16,12 +16,12 @@ pub(crate) async fn no_more_than_prefetch_is_delivered<H: TransportHarness>(benc
     let mut seen = Vec::new();
     while seen.len() < 5 {
         let expected = 2.min(5 - seen.len());
-        let received = receiver.gather(expected).await?;
-        if received.len() == 2 {
+        let came = receiver.gather(expected).await?;
+        if came.len() == 2 {
             receiver.expect_nothing().await?;
         }
-        receiver.settle(&received, Settlement::Accept).await?;
-        seen.extend(numbers(&received));
+        receiver.settle(&came, Settlement::Accept).await?;
+        seen.extend(numbers(&came));
     }
     ensure_eq!(tally(seen), (1..=5).map(|number| (number, 1)).collect(), "what was delivered, two at a time");
     publishing.confirmed().await
@@ -32,9 +32,9 @@ pub(crate) async fn a_limit_is_obeyed<H: TransportHarness>(bench: Bench<H>) -> O
     let publishing = bench.publish(apart(6));
     let mut seen = Vec::new();
     while seen.len() < 6 {
-        let received = receiver.incoming.receive(2).await?;
-        ensure!((1..=2).contains(&received.len()), "a receive of at most 2 answered {}", received.len());
-        seen.extend(received);
+        let came = receiver.incoming.receive(2).await?;
+        ensure!((1..=2).contains(&came.len()), "a receive of at most 2 answered {}", came.len());
+        seen.extend(came);
     }
     receiver.settle(&seen, Settlement::Accept).await?;
     ensure_eq!(tally(numbers(&seen)), (1..=6).map(|number| (number, 1)).collect(), "what was received");

@@ -18,14 +18,14 @@ pub(crate) async fn each_message_is_answered_in_order<H: TransportHarness>(bench
 
 pub(crate) async fn a_confirmed_message_is_delivered<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut receiver = bench.subscribe("a").await?;
-    let mut received = Vec::new();
+    let mut came = Vec::new();
     for number in 1..=20 {
         let publishing = bench.publish(vec![message("k", number)]);
-        received.extend(receiver.accept(1).await?);
+        came.extend(receiver.accept(1).await?);
         publishing.confirmed().await?;
     }
     let expected: Vec<u32> = (1..=20).collect();
-    ensure_eq!(numbers(&received), expected, "what was received of what was confirmed");
+    ensure_eq!(numbers(&came), expected, "what was received of what was confirmed");
     receiver.expect_nothing().await
 }
 
@@ -46,8 +46,8 @@ pub(crate) async fn a_message_outlives_its_receiver<H: TransportHarness>(bench: 
     drop(bench.subscribe("a").await?);
     let publishing = bench.publish(vec![message("k", 1), message("k", 2)]);
     let mut receiver = bench.subscribe("a").await?;
-    let received = receiver.accept(2).await?;
-    ensure_eq!(numbers(&received), [1, 2], "what was sent while nobody received");
+    let came = receiver.accept(2).await?;
+    ensure_eq!(numbers(&came), [1, 2], "what was sent while nobody received");
     publishing.confirmed().await
 }
 
@@ -88,12 +88,12 @@ pub(crate) async fn the_same_id_is_delivered_again<H: TransportHarness>(bench: B
     let mut receiver = bench.subscribe("a").await?;
     for _ in 0..2 {
         let publishing = bench.publish(vec![message("k", 1)]);
-        let received = receiver.accept(1).await?;
-        ensure_eq!(received[0].message.id, message("k", 1).id, "the id");
+        let came = receiver.accept(1).await?;
+        ensure_eq!(came[0].message.id, message("k", 1).id, "the id");
         publishing.confirmed().await?;
     }
     let publishing = bench.publish(vec![message("k", 1), message("k", 1)]);
-    let received = receiver.accept(2).await?;
-    ensure_eq!(tally(numbers(&received)), [(1, 2)].into(), "how often a message came that one call sent twice");
+    let came = receiver.accept(2).await?;
+    ensure_eq!(tally(numbers(&came)), [(1, 2)].into(), "how often a message came that one call sent twice");
     publishing.confirmed().await
 }

@@ -46,7 +46,7 @@ impl StoreHarness for MemoryHarness {
     }
 
     fn doubtful(&self, store: &MemoryStore, commits: bool) -> Option<MemoryStore> {
-        Some(store.clone().with_commit_hook(Arc::new(LostAnswer { commits, is_lost: AtomicBool::new(false) })))
+        Some(store.clone().with_commit_hook(LostAnswer::new(commits)))
     }
 }
 
@@ -77,9 +77,16 @@ impl StartInHarness for MemoryHarness {
 }
 
 /// Loses the answer to the first commit.
-struct LostAnswer {
+pub(crate) struct LostAnswer {
     commits: bool,
     is_lost: AtomicBool,
+}
+
+impl LostAnswer {
+    /// On a commit that takes place, or does not.
+    pub(crate) fn new(commits: bool) -> Arc<Self> {
+        Arc::new(Self { commits, is_lost: AtomicBool::new(false) })
+    }
 }
 
 impl CommitHook for LostAnswer {

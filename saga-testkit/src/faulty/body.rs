@@ -1,0 +1,61 @@
+use std::time::Duration;
+
+use saga_core::env::BoxFuture;
+use saga_core::memory::MemoryConn;
+use saga_core::store::{Changes, SagaRow, TransactionBody, Verdict};
+
+use super::{FaultyStore, StoreFlaw};
+
+/// Stands between a store and a body, and twists what they say.
+pub(super) struct FaultyBody {
+    pub(super) body: Box<dyn TransactionBody<MemoryConn>>,
+    pub(super) store: FaultyStore,
+}
+
+impl TransactionBody<MemoryConn> for FaultyBody {
+    fn granted(&mut self, granted: &[bool]) {
+        self.body.granted(granted);
+        if self.store.has(StoreFlaw::WritesWithoutClaims) && !granted.contains(&true) {
+            let changes = self.body.changes();
+            self.store.noted().stashed = changes;
+        }
+    }
+
+    fn time_limit(&self, index: usize) -> Duration {
+        self.body.time_limit(index)
+    }
+
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut MemoryConn) -> BoxFuture<'a, Verdict> {
+        let spoilt = match self.store.flaw {
+            Some(StoreFlaw::KeepsRolledBack) => Some(Verdict::RollBack),
+            Some(StoreFlaw::KeepsAbandoned) => Some(Verdict::Abandon),
+            _ => None,
+        };
+        let run = self.body.run(index, conn);
+        Box::pin(async move {
+            let verdict = run.await;
+            if Some(verdict) == spoilt { Verdict::Keep } else { verdict }
+        })
+    }
+
+    fn changes(&mut self) -> Vec<Changes> {
+        let changes = self.body.changes();
+        if self.store.has(StoreFlaw::CommitsTwice) {
+            self.store.noted().stashed = changes;
+            return Vec::new();
+        }
+        self.store.twist(changes)
+    }
+
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes> {
+        let changes = self.store.twist(self.body.decide_again(moved.clone()));
+        if !self.store.has(StoreFlaw::LeavesMovedSagas) {
+            return changes;
+        }
+        let has_moved = |change: &Changes| {
+            change.saga.as_ref().is_some_and(|advance| moved.iter().any(|saga| saga.id == advance.id))
+        };
+        let leave = |change: Changes| if has_moved(&change) { Changes { saga: None, ..change } } else { change };
+        changes.into_iter().map(leave).collect()
+    }
+}

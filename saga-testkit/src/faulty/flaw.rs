@@ -1,0 +1,156 @@
+/// Lists the flaws of a backend, each with the clause that it breaks.
+macro_rules! flaws {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $flaw:ident breaks $clause:literal,)* }) => {
+        $(#[$outer])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$inner])* $flaw),* }
+
+        impl $name {
+            /// Every flaw.
+            pub const ALL: &[Self] = &[$(Self::$flaw),*];
+
+            /// The clause that it breaks.
+            pub fn clause(self) -> &'static str {
+                match self { $(Self::$flaw => $clause),* }
+            }
+        }
+    };
+}
+
+flaws! {
+    /// What a faulty store does wrong.
+    StoreFlaw {
+        /// A large block of ids begins at 1 again.
+        RepeatsIds breaks "S-ID-1",
+        /// A start leaves its commands out.
+        DropsCommands breaks "S-SAGA-1",
+        /// A taken key is answered as new.
+        StartsTwice breaks "S-SAGA-2",
+        /// The answers of a start come in another order.
+        ReversesAnswers breaks "S-SAGA-3",
+        /// A saga is found under any tenant.
+        CrossesTenants breaks "S-SAGA-4",
+        /// A list has the sagas of every tenant.
+        ListsEveryTenant breaks "S-SAGA-5",
+        /// Stuck sagas are not counted.
+        CountsNoStuck breaks "S-SAGA-6",
+        /// The audit finds nothing.
+        FindsNoForgotten breaks "S-SAGA-7",
+        /// Work is due at once.
+        ClaimsEarly breaks "S-WORK-1",
+        /// Work of definitions that the claimer does not know is given to it.
+        ClaimsUnknown breaks "S-WORK-1",
+        /// The last claim's rows are given to the next claimer too.
+        LeasesTwice breaks "S-WORK-2",
+        /// No row is suspect.
+        SuspectsNobody breaks "S-WORK-3",
+        /// A step that has a record is claimed all the same.
+        ClaimsRecorded breaks "S-WORK-4",
+        /// A renewed lease ends at once.
+        RenewsForNothing breaks "S-WORK-5",
+        /// Giving back does not raise the epoch.
+        KeepsTheEpoch breaks "S-WORK-6",
+        /// The beginning of an attempt is not written down.
+        CountsNoAttempts breaks "S-WORK-7",
+        /// A late success is thrown away.
+        LosesLate breaks "S-WORK-8",
+        /// A late success bars no decision.
+        IgnoresLate breaks "S-WORK-8",
+        /// Retrying is counted from the last error.
+        ForgetsFirstError breaks "S-WORK-9",
+        /// Of changes that missed, the commands and the history are written.
+        AppliesHalf breaks "S-REC-1",
+        /// The messages of changes are not written.
+        ForgetsMessages breaks "S-REC-1",
+        /// One miss ends the call.
+        EndsAtTheFirstMiss breaks "S-REC-1",
+        /// Any version is accepted.
+        AcceptsAnyVersion breaks "S-REC-2",
+        /// Writers that lose are told that they won.
+        LetsEveryWriterWin breaks "S-REC-3",
+        /// A row is finished under any epoch.
+        IgnoresTheEpoch breaks "S-REC-4",
+        /// A record that exists hinders nothing.
+        RecordsTwice breaks "S-REC-5",
+        /// Two changes of one saga are applied one after the other.
+        AcceptsTwoChanges breaks "S-REC-6",
+        /// A moved saga is told before all else.
+        TellsTheSagaFirst breaks "S-REC-7",
+        /// Messages are sent whether their changes are applied or not.
+        SendsUncommitted breaks "S-REC-8",
+        /// Of a commit in doubt, the records are there and the rest is not.
+        AppliesHalfInDoubt breaks "S-REC-9",
+        /// A step runs under any epoch.
+        GrantsAnyEpoch breaks "S-TX-1",
+        /// Rows are given to others while their steps run.
+        GivesAwayRunning breaks "S-TX-2",
+        /// What a handler wrote is kept when it erred.
+        KeepsRolledBack breaks "S-TX-3",
+        /// The handlers' writes and the decision are two commits.
+        CommitsTwice breaks "S-TX-4",
+        /// A moved saga is left where it is.
+        LeavesMovedSagas breaks "S-TX-5",
+        /// Who ended the transaction is not told.
+        BlamesNobody breaks "S-TX-6",
+        /// The decision is written though no claim was granted.
+        WritesWithoutClaims breaks "S-TX-7",
+        /// What an abandoned handler wrote is kept.
+        KeepsAbandoned breaks "S-TX-8",
+        /// A lane that is leased is leased to the next relay too.
+        LeasesLanesTwice breaks "S-OUT-1",
+        /// A lane is read backwards.
+        ReadsBackwards breaks "S-OUT-2",
+        /// A lane is read under any epoch.
+        ReadsUnderAnyEpoch breaks "S-OUT-2",
+        /// What was sent stays.
+        SendsForEver breaks "S-OUT-3",
+        /// A parked key holds up its lane.
+        ParksTheLane breaks "S-OUT-4",
+        /// A message that was discarded is there again.
+        DiscardsNothing breaks "S-OUT-4",
+        /// Every member has the same id.
+        RepeatsMembers breaks "S-MEM-1",
+        /// A dead member lives again.
+        RevivesMembers breaks "S-MEM-2",
+        /// Every beat is answered with true.
+        BeatsTheDead breaks "S-MEM-3",
+        /// Though only one process works on the data, the members of an earlier one live on.
+        OutlivesTheProcess breaks "S-MEM-4",
+        /// A start in a transaction does not wait for its commit.
+        StartsOutside breaks "S-IN-1",
+        /// A taken key ends the caller's transaction.
+        EndsTheCallers breaks "S-IN-2",
+        /// A bare connection is taken.
+        TakesBareConnections breaks "S-IN-3",
+    }
+}
+
+flaws! {
+    /// What a faulty transport does wrong.
+    TransportFlaw {
+        /// Every second message is confirmed and lost.
+        LosesConfirmed breaks "T-PUB-1",
+        /// One refused message refuses its whole call.
+        RefusesTogether breaks "T-PUB-2",
+        /// The messages of a call are sent backwards.
+        SendsBackwards breaks "T-PUB-3",
+        /// A message whose id was sent before is dropped.
+        DropsDuplicates breaks "T-PUB-4",
+        /// Two receivers of one name get every message each.
+        SplitsNames breaks "T-SUB-1",
+        /// All names share one queue.
+        JoinsNames breaks "T-SUB-1",
+        /// What was delivered counts as accepted.
+        AcceptsUnsettled breaks "T-SUB-2",
+        /// What was rejected counts as accepted.
+        AcceptsRejected breaks "T-SUB-3",
+        /// What is rejected comes for ever.
+        NeverGivesUp breaks "T-SUB-3",
+        /// The prefetch is ignored.
+        IgnoresPrefetch breaks "T-SUB-4",
+        /// A payload is taken for text.
+        ManglesPayloads breaks "T-SUB-5",
+        /// A tenant's name is written small.
+        FoldsTenants breaks "T-SUB-5",
+    }
+}

@@ -1,0 +1,20 @@
+//! Stores and transports that break one clause each, on purpose: they prove that the suites bite.
+//!
+//! Each wraps the memory backend and keeps every other clause as far as the broken one allows.
+
+mod body;
+mod clock;
+mod flaw;
+mod harness;
+mod members;
+mod outbox;
+mod records;
+mod sagas;
+mod store;
+mod transport;
+mod work;
+
+pub use self::flaw::{StoreFlaw, TransportFlaw};
+pub use self::harness::FaultyHarness;
+pub use self::store::FaultyStore;
+pub use self::transport::FaultyTransport;

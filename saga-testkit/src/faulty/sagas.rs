@@ -1,0 +1,113 @@
+use async_trait::async_trait;
+use saga_core::key::{Key, Tenant};
+use saga_core::memory::MemoryConn;
+use saga_core::store::{
+    Ids, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, StartIn, Started, Status, StoreError,
+    StoreErrorKind, WorkId,
+};
+
+use super::{FaultyStore, StoreFlaw};
+
+#[async_trait]
+impl Sagas for FaultyStore {
+    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
+        let mut sagas = sagas;
+        for saga in &mut sagas {
+            self.noted().tenants.insert(saga.tenant.clone());
+            self.noted().definitions.insert(saga.definition.clone());
+            if self.has(StoreFlaw::DropsCommands) {
+                saga.commands.clear();
+            }
+            for command in &mut saga.commands {
+                self.note_command(command);
+            }
+        }
+        let mut answers = self.inner.start(sagas).await?;
+        if self.has(StoreFlaw::StartsTwice) {
+            answers.fill(Started::New);
+        }
+        if self.has(StoreFlaw::ReversesAnswers) {
+            answers.reverse();
+        }
+        Ok(answers)
+    }
+
+    async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
+        let found = self.inner.saga(tenant, key).await?;
+        if found.is_some() || !self.has(StoreFlaw::CrossesTenants) {
+            return Ok(found);
+        }
+        let tenants = self.noted().tenants.clone();
+        for tenant in &tenants {
+            if let Some(row) = self.inner.saga(tenant, key).await? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
+        self.inner.saga_with_steps(tenant, key).await
+    }
+
+    async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
+        self.inner.sagas_by_id(ids).await
+    }
+
+    async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
+        if !self.has(StoreFlaw::ListsEveryTenant) {
+            return self.inner.list(filter).await;
+        }
+        let tenants = self.noted().tenants.clone();
+        let mut rows = Vec::new();
+        for tenant in tenants {
+            rows.extend(self.inner.list(&SagaFilter { tenant, ..filter.clone() }).await?);
+        }
+        rows.sort_by_key(|row| row.id);
+        rows.truncate(filter.limit);
+        Ok(rows)
+    }
+
+    async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
+        let mut counts = self.inner.count(tenant).await?;
+        counts.retain(|(status, _)| *status != Status::Stuck || !self.has(StoreFlaw::CountsNoStuck));
+        Ok(counts)
+    }
+
+    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        if self.has(StoreFlaw::FindsNoForgotten) { Ok(Vec::new()) } else { self.inner.forgotten(limit).await }
+    }
+}
+
+#[async_trait]
+impl StartIn for FaultyStore {
+    async fn start_in(&self, conn: &mut MemoryConn, saga: NewSaga) -> Result<Started, StoreError> {
+        if self.has(StoreFlaw::StartsOutside) {
+            return self.start_apart(saga).await;
+        }
+        let started = self.inner.start_in(conn, saga.clone()).await;
+        match &started {
+            Err(error) if error.kind() == StoreErrorKind::Misuse && self.has(StoreFlaw::TakesBareConnections) => {
+                self.start_apart(saga).await
+            }
+            Ok(Started::Known(_)) if self.has(StoreFlaw::EndsTheCallers) => {
+                conn.end_transaction();
+                started
+            }
+            _ => started,
+        }
+    }
+}
+
+impl FaultyStore {
+    /// Starts a saga in a commit of its own.
+    async fn start_apart(&self, mut saga: NewSaga) -> Result<Started, StoreError> {
+        let ids = self.inner.reserve_ids(2).await?;
+        saga.id = SagaId(ids.start);
+        for command in &mut saga.commands {
+            (command.id, command.saga) = (WorkId(ids.start + 1), saga.id);
+        }
+        let mut started = self.inner.start(vec![saga]).await?;
+        Ok(started.pop().unwrap_or(Started::New))
+    }
+}

@@ -1,0 +1,137 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use saga_core::key::{Key, StepId, Tenant};
+use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::store::{
+    Capabilities, Changes, Claim, ClaimedWork, DefinitionId, LeasedLane, MemberId, NewWork, Records, Store,
+    TransactError, TransactionBody, WorkId, WorkRef,
+};
+
+use super::StoreFlaw;
+use super::body::FaultyBody;
+use super::clock::ManualClock;
+
+/// A memory store with a flaw, or with none.
+#[derive(Debug, Clone)]
+pub struct FaultyStore {
+    pub(super) inner: MemoryStore,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) flaw: Option<StoreFlaw>,
+    pub(super) noted: Arc<Mutex<Noted>>,
+}
+
+/// What a flaw has to remember.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub(super) tenants: BTreeSet<Tenant>,
+    pub(super) definitions: BTreeSet<DefinitionId>,
+    /// The newest epoch of each row.
+    pub(super) epochs: BTreeMap<WorkId, u64>,
+    /// By how much the epochs that are shown lag behind.
+    pub(super) lags: BTreeMap<WorkId, u64>,
+    pub(super) last_claim: Vec<ClaimedWork>,
+    pub(super) running: Vec<ClaimedWork>,
+    /// The rows whose steps have no record, by step key.
+    pub(super) waiting: BTreeMap<(Tenant, Key, StepId), ClaimedWork>,
+    pub(super) recorded: Vec<ClaimedWork>,
+    pub(super) lanes: BTreeMap<u8, LeasedLane>,
+    /// Who a member that was revived is now.
+    pub(super) revived: BTreeMap<MemberId, MemberId>,
+    /// What is to be written behind the transaction.
+    pub(super) stashed: Vec<Changes>,
+}
+
+impl FaultyStore {
+    pub(super) fn new(flaw: Option<StoreFlaw>) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let inner = MemoryStore::with_environment(Arc::<ManualClock>::clone(&clock));
+        Self { inner, clock, flaw, noted: Arc::default() }
+    }
+
+    pub(super) fn has(&self, flaw: StoreFlaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    pub(super) fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The row as the inner store knows it.
+    pub(super) fn inward(&self, work: WorkRef) -> WorkRef {
+        let noted = self.noted();
+        if self.has(StoreFlaw::IgnoresTheEpoch) || self.has(StoreFlaw::GrantsAnyEpoch) {
+            return WorkRef { epoch: noted.epochs.get(&work.id).copied().unwrap_or(work.epoch), ..work };
+        }
+        WorkRef { epoch: work.epoch + noted.lags.get(&work.id).copied().unwrap_or(0), ..work }
+    }
+
+    /// Remembers a command that is inserted.
+    pub(super) fn note_command(&self, command: &NewWork) {
+        let mut noted = self.noted();
+        noted.epochs.insert(command.id, 1);
+        let row = ClaimedWork {
+            work: WorkRef { id: command.id, epoch: 2 },
+            kind: command.kind,
+            saga: command.saga,
+            step: command.step.clone(),
+            attempts: 0,
+            maybe: false,
+            suspect: false,
+            retrying_for: None,
+            payload: None,
+            late: None,
+        };
+        noted.waiting.insert((command.tenant.clone(), command.key.clone(), command.step.clone()), row);
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    type Conn = MemoryConn;
+
+    fn capabilities(&self) -> Capabilities {
+        let capabilities = self.inner.capabilities();
+        if self.has(StoreFlaw::OutlivesTheProcess) {
+            return Capabilities { shared: false, persistent: true, ..capabilities };
+        }
+        capabilities
+    }
+
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<MemoryConn>>,
+    ) -> Result<(), TransactError> {
+        let mut claims = claims;
+        if !self.has(StoreFlaw::IgnoresTheEpoch) {
+            for claim in &mut claims {
+                claim.work = self.inward(claim.work);
+            }
+        }
+        if self.has(StoreFlaw::GivesAwayRunning) {
+            let taken = self.noted().last_claim.clone();
+            self.noted().running = taken;
+        }
+        let body = FaultyBody { body, store: self.clone() };
+        let mut answer = self.inner.transact(claims, Box::new(body)).await;
+        self.noted().running.clear();
+        if self.has(StoreFlaw::BlamesNobody) {
+            answer = answer.map_err(|error| TransactError::from(error.error));
+        }
+        let stashed = std::mem::take(&mut self.noted().stashed);
+        if answer.is_ok() && !stashed.is_empty() {
+            let applied = self.inner.record(stashed).await?;
+            if applied.iter().any(Result::is_err) {
+                let error = saga_core::store::StoreError::new(
+                    saga_core::store::StoreErrorKind::Conflict,
+                    "transact",
+                    "the second commit missed",
+                );
+                return Err(error.into());
+            }
+        }
+        answer
+    }
+}

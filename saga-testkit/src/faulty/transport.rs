@@ -1,0 +1,125 @@
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use saga_core::key::Tenant;
+use saga_core::memory::MemoryTransport;
+use saga_core::store::MessageId;
+use saga_core::transport::{
+    Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+};
+
+use super::TransportFlaw;
+
+/// A memory transport with a flaw, or with none.
+#[derive(Debug, Clone)]
+pub struct FaultyTransport {
+    pub(super) inner: MemoryTransport,
+    flaw: Option<TransportFlaw>,
+    seen: Arc<Mutex<BTreeSet<MessageId>>>,
+    subscriptions: Arc<Mutex<u32>>,
+}
+
+impl FaultyTransport {
+    pub(super) fn new(flaw: Option<TransportFlaw>, rejections_max: u32) -> Self {
+        let rejections_max = if flaw == Some(TransportFlaw::NeverGivesUp) { u32::MAX } else { rejections_max };
+        let inner = MemoryTransport::new().with_rejections_max(rejections_max);
+        Self { inner, flaw, seen: Arc::default(), subscriptions: Arc::default() }
+    }
+
+    fn has(&self, flaw: TransportFlaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    /// Whether the flaw lets go of this message.
+    fn loses(&self, index: usize, message: &Message) -> bool {
+        let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(message.id);
+        match self.flaw {
+            Some(TransportFlaw::LosesConfirmed) => index % 2 == 1,
+            Some(TransportFlaw::DropsDuplicates) => !is_new,
+            _ => false,
+        }
+    }
+
+    fn twist(&self, message: &mut Message) {
+        if self.has(TransportFlaw::ManglesPayloads) {
+            message.payload = String::from_utf8_lossy(&message.payload).into_owned().into_bytes();
+        }
+        if self.has(TransportFlaw::FoldsTenants) {
+            let folded = message.tenant.as_str().to_ascii_lowercase();
+            message.tenant = Tenant::from_stored(&folded).unwrap_or_default();
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for FaultyTransport {
+    fn name(&self) -> &'static str {
+        "faulty"
+    }
+
+    async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
+        let count = messages.len();
+        let mut kept: Vec<Message> = Vec::new();
+        for (index, mut message) in messages.into_iter().enumerate() {
+            self.twist(&mut message);
+            if !self.loses(index, &message) {
+                kept.push(message);
+            }
+        }
+        if self.has(TransportFlaw::SendsBackwards) {
+            kept.reverse();
+        }
+        let mut answers = self.inner.publish(kept).await;
+        if self.has(TransportFlaw::RefusesTogether) && answers.iter().any(Result::is_err) {
+            let refuse = || Err(TransportError::new(TransportErrorKind::Refused, "publish", "another was refused"));
+            answers = (0..count).map(|_| refuse()).collect();
+        }
+        answers.resize_with(count, || Ok(()));
+        answers
+    }
+
+    async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
+        let mut subscription = subscription;
+        match self.flaw {
+            Some(TransportFlaw::SplitsNames) => {
+                let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+                *subscriptions += 1;
+                subscription.name = format!("{}-{subscriptions}", subscription.name);
+            }
+            Some(TransportFlaw::JoinsNames) => subscription.name = "all".into(),
+            Some(TransportFlaw::IgnoresPrefetch) => subscription.prefetch = usize::MAX,
+            _ => {}
+        }
+        let incoming = self.inner.subscribe(subscription).await?;
+        Ok(Box::new(FaultyIncoming { incoming, flaw: self.flaw }))
+    }
+}
+
+struct FaultyIncoming {
+    incoming: Box<dyn Incoming>,
+    flaw: Option<TransportFlaw>,
+}
+
+#[async_trait]
+impl Incoming for FaultyIncoming {
+    async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
+        let deliveries = self.incoming.receive(limit).await?;
+        if self.flaw == Some(TransportFlaw::AcceptsUnsettled) {
+            let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
+            self.incoming.settle(&settled).await?;
+        }
+        Ok(deliveries)
+    }
+
+    async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError> {
+        match self.flaw {
+            Some(TransportFlaw::AcceptsUnsettled) => Ok(()),
+            Some(TransportFlaw::AcceptsRejected) => {
+                let accepted: Vec<_> = settled.iter().map(|(tag, _)| (*tag, Settlement::Accept)).collect();
+                self.incoming.settle(&accepted).await
+            }
+            _ => self.incoming.settle(settled).await,
+        }
+    }
+}

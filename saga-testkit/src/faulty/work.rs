@@ -1,0 +1,93 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use saga_core::store::{ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, StoreError, Work, WorkId, WorkRef};
+
+use super::{FaultyStore, StoreFlaw};
+
+#[async_trait]
+impl Work for FaultyStore {
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+        let mut request = request;
+        request.lease = self.revived_lease(request.lease);
+        if self.has(StoreFlaw::ClaimsUnknown) {
+            let known = request.definitions.iter().cloned().chain(self.noted().definitions.clone());
+            request.definitions = known.collect();
+        }
+        let mut claimed = self.inner.claim(request).await?;
+        self.note_claim(&mut claimed.work);
+        Ok(claimed)
+    }
+
+    async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        let lease = self.revived_lease(lease);
+        let ttl = if self.has(StoreFlaw::RenewsForNothing) { Duration::ZERO } else { lease.ttl };
+        self.inner.renew(&self.all_inward(work), Lease { ttl, ..lease }).await
+    }
+
+    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        let given_back = self.inner.give_back(&self.all_inward(work)).await?;
+        let mut noted = self.noted();
+        for (work, _) in work.iter().zip(&given_back).filter(|(_, is_freed)| **is_freed) {
+            *noted.epochs.entry(work.id).or_insert(work.epoch) += 1;
+            if self.has(StoreFlaw::KeepsTheEpoch) {
+                *noted.lags.entry(work.id).or_default() += 1;
+            }
+        }
+        Ok(given_back)
+    }
+
+    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
+        if self.has(StoreFlaw::CountsNoAttempts) {
+            return Ok(self.noted().epochs.get(&work.id) == Some(&work.epoch));
+        }
+        self.inner.begin_attempt(self.all_inward(&[work])[0]).await
+    }
+
+    async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
+        if self.has(StoreFlaw::LosesLate) {
+            return Ok(self.noted().epochs.contains_key(&work));
+        }
+        self.inner.note_late(work, output).await
+    }
+
+    async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
+        self.inner.backlog().await
+    }
+
+    async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
+        self.inner.unknown_work(known).await
+    }
+}
+
+impl FaultyStore {
+    fn all_inward(&self, work: &[WorkRef]) -> Vec<WorkRef> {
+        if self.has(StoreFlaw::IgnoresTheEpoch) || self.has(StoreFlaw::GrantsAnyEpoch) {
+            return work.to_vec();
+        }
+        work.iter().map(|work| self.inward(*work)).collect()
+    }
+
+    /// Remembers what was claimed, and adds what should not have been.
+    fn note_claim(&self, claimed: &mut Vec<ClaimedWork>) {
+        let mut noted = self.noted();
+        for work in claimed.iter_mut() {
+            noted.epochs.insert(work.work.id, work.work.epoch);
+            work.work.epoch -= noted.lags.get(&work.work.id).copied().unwrap_or(0);
+            work.suspect &= !self.has(StoreFlaw::SuspectsNobody);
+            if self.has(StoreFlaw::ForgetsFirstError) {
+                work.retrying_for = work.retrying_for.map(|_| Duration::ZERO);
+            }
+        }
+        let again = match self.flaw {
+            Some(StoreFlaw::LeasesTwice) => noted.last_claim.clone(),
+            Some(StoreFlaw::GivesAwayRunning) => noted.running.clone(),
+            Some(StoreFlaw::ClaimsRecorded) => std::mem::take(&mut noted.recorded),
+            _ => Vec::new(),
+        };
+        if !claimed.is_empty() {
+            noted.last_claim.clone_from(claimed);
+        }
+        claimed.extend(again);
+    }
+}
