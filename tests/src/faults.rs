@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use saga_core::env::BoxFuture;
@@ -26,29 +26,36 @@ struct Plan {
     times: u32,
     only: Option<&'static str>,
     struck: BTreeMap<&'static str, u32>,
+    ever: BTreeSet<&'static str>,
 }
 
 impl Faults {
     /// A handle on the same data, and its faults: none so far.
     pub fn on(store: &MemoryStore) -> (MemoryStore, Self) {
-        let plan = Plan { when: When::Before, times: 0, only: None, struck: BTreeMap::new() };
+        let plan = Plan { when: When::Before, times: 0, only: None, struck: BTreeMap::new(), ever: BTreeSet::new() };
         let faults = Self { plan: Arc::new(Mutex::new(plan)) };
         (store.clone().with_commit_hook(Arc::new(faults.clone())), faults)
     }
 
     /// From now on every operation fails so often, and then works.
     pub fn each_fails(&self, times: u32, when: When) {
-        *self.lock() = Plan { when, times, only: None, struck: BTreeMap::new() };
+        self.begin(times, when, None);
     }
 
     /// From now on this operation fails so often, and then works.
     pub fn one_fails(&self, operation: &'static str, times: u32, when: When) {
-        *self.lock() = Plan { when, times, only: Some(operation), struck: BTreeMap::new() };
+        self.begin(times, when, Some(operation));
     }
 
-    /// How often each operation has failed.
-    pub fn struck(&self) -> BTreeMap<&'static str, u32> {
-        self.lock().struck.clone()
+    /// The operations that have failed.
+    pub fn struck(&self) -> BTreeSet<&'static str> {
+        self.lock().ever.clone()
+    }
+
+    fn begin(&self, times: u32, when: When, only: Option<&'static str>) {
+        let mut plan = self.lock();
+        plan.struck.clear();
+        (plan.when, plan.times, plan.only) = (when, times, only);
     }
 
     fn lock(&self) -> MutexGuard<'_, Plan> {
@@ -70,6 +77,7 @@ impl CommitHook for Faults {
             return Box::pin(async { CommitFate::Proceed });
         }
         *struck += 1;
+        plan.ever.insert(operation);
         let kind = if plan.when == When::Before { StoreErrorKind::Unavailable } else { StoreErrorKind::UnknownCommit };
         Box::pin(async move { CommitFate::Fail(StoreError::new(kind, operation, "as planned")) })
     }

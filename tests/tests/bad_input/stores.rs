@@ -51,7 +51,7 @@ async fn every_call_fails_and_then_works(when: When) {
 
     let operations = faults.struck();
     for operation in ["start", "transact", "record", "reserve_ids", "claim"] {
-        assert!(operations.contains_key(operation), "{operation} was never asked for: {operations:?}");
+        assert!(operations.contains(operation), "{operation} was never asked for: {operations:?}");
     }
     for (step, count) in [("good:book", 1), ("good:finish", 1), ("bad:book", 1), ("bad:book:undo", 1)] {
         assert_eq!(fixture.store.read(|table| table.counter(step)), count, "{step}");
