@@ -5,9 +5,9 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 
 pub use crate::{
     step::{
-        Codec, Compensation, CompensationHandler, Given, Handler, Ignored, NoCompensation, Params, Run, Step,
-        StepError, StepOptions, StepReturn, Undo, UndoOf, codec, finish, finish_alias, no_codec, read_compensation,
-        read_step, undo_input, undo_output,
+        Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Ignored, Run, Step, StepError,
+        StepOptions, StepReturn, Undo, UndoOf, codec, finish, finish_alias, no_codec, read_compensation, read_step,
+        undo, undone_by,
     },
     store::Store,
 };

@@ -192,12 +192,12 @@ impl StepKey {
         let is_undo = tail == "undo" || tail.starts_with("undo#");
         let (key, step) = if is_undo { head.rsplit_once(':').ok_or_else(missing)? } else { (head, tail) };
         check_step_name(step)?;
-        let step = &text[key.len() + 1..];
-        let step = StepId::from_stored(step);
-        if is_undo && step.undo_round().is_none() {
-            return Err(InvalidName::new("step key", text, "has an undo that is not numbered `#n`"));
+        let written = StepId::from_stored(&text[key.len() + 1..]);
+        // One key has one text: `#02` and `#1` are nobody's.
+        if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {
+            return Err(InvalidName::new("step key", text, "has an undo that is not numbered `#n` from 2 on"));
         }
-        Ok(Self { key: Key::new(key)?, step })
+        Ok(Self { key: Key::new(key)?, step: written })
     }
 }
 

@@ -38,14 +38,15 @@ pub(crate) fn codec(krate: &Krate, ty: &Type, place: Span) -> TokenStream {
     quote_spanned!(place=> #codec::<#ty>())
 }
 
-/// How the compensation gets what the step took and returned, which demands that the types fit.
-pub(crate) fn undo(krate: &Krate, compensation: &Path) -> TokenStream {
+/// What is known of the compensation, which demands that it is one and that the types fit.
+///
+/// It is named once in all that is generated, as an alias of its own: a function without the attribute is one error.
+pub(crate) fn undo(krate: &Krate, compensation: &Path, alias: &TokenStream) -> TokenStream {
     let place = compensation.span();
-    let input = krate.private("undo_input", place);
-    let output = krate.private("undo_output", place);
-    let undo = krate.private("UndoOf", place);
     let some = krate.private("Option", place);
-    quote_spanned!(place=> #some::Some(#undo::new(#input::<Self>(), #output::<Self>())))
+    let undone_by = krate.private("undone_by", place);
+    let alias = at(alias, place);
+    quote_spanned!(place=> #some::Some(#undone_by::<Self, #alias>()))
 }
 
 /// The end of a call, which demands that the error says what it means.
@@ -70,4 +71,13 @@ pub(crate) fn reads(types: &[&Type]) -> TokenStream {
     let place = types.first().map_or_else(Span::call_site, Spanned::span);
     let types = quote!(#(#types,)*);
     quote_spanned!(place=> (#types))
+}
+
+/// The same tokens, all of them at one place.
+pub(crate) fn at(tokens: &TokenStream, place: Span) -> TokenStream {
+    let moved = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(place);
+        token
+    });
+    moved.collect()
 }

@@ -19,8 +19,12 @@ use crate::{
 pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
     let generics = Generics::new(model, options);
     let parts = match model.kind {
-        Kind::Step => [step(model, options, &generics), handler(model, options, &generics)],
-        Kind::Compensation => [compensation(model, options, &generics), undo_handler(model, options, &generics)],
+        Kind::Step => {
+            vec![alias(options, &generics), step(model, options, &generics), handler(model, options, &generics)]
+        }
+        Kind::Compensation => {
+            vec![compensation(model, options, &generics), compensation_handler(model, options, &generics)]
+        }
     };
     item(model, &generics, &parts)
 }
@@ -37,7 +41,7 @@ pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]
         #visibility #declaration
 
         #(#conditions)*
-        #[allow(deprecated, unused_qualifications)]
+        #[allow(deprecated, non_camel_case_types, private_bounds, unused_qualifications)]
         const _: () = { #(#parts)* };
     }
 }
@@ -75,20 +79,16 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     let reads = reads(model);
     let name = validate::name_of_step(model, options);
     let settings = settings(krate, options);
-    let (compensation, undo) = match &options.compensate {
-        Some(path) => {
-            let undo = checks::undo(krate, path);
-            (quote!(#path), quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;))
-        }
-        None => (quote!(#krate::__private::NoCompensation), TokenStream::new()),
-    };
+    let undo = options.compensate.as_ref().map(|path| {
+        let undo = checks::undo(krate, path, &generics.compensation(path));
+        quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;)
+    });
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::Step for #this #bounds {
             type Input = #input;
             type Output = #output;
             type Params = #reads;
-            type Compensation = #compensation;
             const NAME: &'static str = #name;
             const OPTIONS: #krate::__private::StepOptions = #settings;
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
@@ -108,17 +108,33 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     } else {
         quote!(#krate::__private::Run::<#store, Self>::External(|__args, __input| #body))
     };
-    let compensated = options.compensate.as_ref().map(
-        |_| quote!(<Self as #krate::__private::Step>::Compensation: #krate::__private::CompensationHandler<#store>),
-    );
+    let compensated = options.compensate.as_ref().map(|path| {
+        let alias = generics.compensation(path);
+        let bound = checks::at(&quote!(#alias: #krate::__private::CompensationHandler<#store>), path.span());
+        let undo = quote! {
+            fn undo() -> #krate::__private::Undo<#store, Self> {
+                #krate::__private::undo::<#store, Self, #alias>()
+            }
+        };
+        (bound, undo)
+    });
+    let (bound, undo) = compensated.unzip();
     quote! {
         #[automatically_derived]
-        impl #parameters #krate::__private::Handler<#store> for #this #bounds #compensated {
+        impl #parameters #krate::__private::Handler<#store> for #this #bounds #bound {
             fn handler() -> #krate::__private::Run<#store, Self> {
                 #run
             }
+            #undo
         }
     }
+}
+
+/// The compensation under a name of its own, because it is named once.
+fn alias(options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let Some(path) = &options.compensate else { return TokenStream::new() };
+    let alias = generics.compensation(path);
+    quote!(type #alias = #path;)
 }
 
 fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
@@ -140,24 +156,24 @@ fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> To
     }
 }
 
-fn undo_handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+fn compensation_handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
     let krate = &options.krate;
     let (store, parameters, bounds) = generics.with_store(krate);
     let this = generics.this();
     let body = body(model, krate, generics);
-    let undo = match model.connection() {
+    let run = match model.connection() {
         Some(_) => {
-            quote!(#krate::__private::Undo::<#store, Self>::Transaction(|__conn, __args, __input, __output| #body))
+            quote!(#krate::__private::Compensate::<#store, Self>::Transaction(|__conn, __args, __input, __output| #body))
         }
         None => {
-            quote!(#krate::__private::Undo::<#store, Self>::External(|__args, __input, __output| #body))
+            quote!(#krate::__private::Compensate::<#store, Self>::External(|__args, __input, __output| #body))
         }
     };
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::CompensationHandler<#store> for #this #bounds {
-            fn handler() -> #krate::__private::Undo<#store, Self> {
-                #undo
+            fn handler() -> #krate::__private::Compensate<#store, Self> {
+                #run
             }
         }
     }

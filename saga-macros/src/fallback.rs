@@ -39,7 +39,6 @@ fn step(model: &Model, options: &Options) -> TokenStream {
             type Input = #input;
             type Output = #output;
             type Params = ();
-            type Compensation = #krate::__private::NoCompensation;
             const NAME: &'static str = #name;
             const INPUT: #krate::__private::Codec<Self::Input> = #krate::__private::no_codec();
             const OUTPUT: #krate::__private::Codec<Self::Output> = #krate::__private::no_codec();
@@ -64,7 +63,7 @@ fn compensation(model: &Model, options: &Options) -> TokenStream {
             type Params = ();
         }
         impl<__S: #krate::__private::Store> #krate::__private::CompensationHandler<__S> for #this {
-            fn handler() -> #krate::__private::Undo<__S, Self> {
+            fn handler() -> #krate::__private::Compensate<__S, Self> {
                 ::core::unimplemented!()
             }
         }

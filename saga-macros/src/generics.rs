@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
-use syn::{PredicateType, Token, Type, TypeParam, TypeParamBound, WherePredicate, punctuated::Punctuated};
+use syn::{Path, PredicateType, Token, Type, TypeParam, TypeParamBound, WherePredicate, punctuated::Punctuated};
 
 use crate::{
     args::Options,
@@ -113,6 +113,15 @@ impl<'m> Generics<'m> {
         let arguments: Vec<&Ident> =
             self.model.signature.generics.type_params().map(|parameter| &parameter.ident).collect();
         if arguments.is_empty() { quote!(#ident) } else { quote!(#ident::<#(#arguments),*>) }
+    }
+
+    /// The alias of the compensation: it has those parameters of the type that the path names.
+    pub(crate) fn compensation(&self, path: &Path) -> TokenStream {
+        let alias = format_ident!("__Compensation", span = Span::mixed_site());
+        let path = path.to_token_stream();
+        let arguments = self.of_type.iter().map(|parameter| &parameter.ident).filter(|ident| mentions(&path, ident));
+        let arguments: Vec<&Ident> = arguments.collect();
+        if arguments.is_empty() { quote!(#alias) } else { quote!(#alias<#(#arguments),*>) }
     }
 
     fn is_of_type(&self, ident: &Ident) -> bool {

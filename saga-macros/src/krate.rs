@@ -1,8 +1,10 @@
 //! The path of the core crate in generated code.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::Path;
+
+use crate::checks;
 
 /// The path that `crate = ..` gave, or `::saga_core`.
 #[derive(Default)]
@@ -14,14 +16,8 @@ impl Krate {
     /// The path of a hidden item, all of it at one place: an expression is underlined at a place only if each of its
     /// tokens is there.
     pub(crate) fn private(&self, item: &str, place: Span) -> TokenStream {
-        let item = proc_macro2::Ident::new(item, place);
-        let path = quote!(#self::__private::#item);
-        path.into_iter()
-            .map(|mut token: TokenTree| {
-                token.set_span(place);
-                token
-            })
-            .collect()
+        let item = Ident::new(item, place);
+        checks::at(&quote!(#self::__private::#item), place)
     }
 }
 

@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use super::attempt::{Attempted, erred};
 use super::command::{Command, InFlight};
 use super::decide::{Findings, HandOn};
+use super::late;
 use super::shared::Shared;
 use super::transactions::{pause_after, refs};
 use crate::machine::{Ending, Event, Next};
@@ -40,7 +41,7 @@ impl<S: Store> Shared<S> {
         let Some(next_id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
         let attempted = match &command.late {
             // An older owner has the answer already.
-            Some(output) => late_success(&command, output.clone()),
+            Some(noted) => late::attempted(&command, noted),
             None => self.attempt_outside(&command).await,
         };
         let next = self.after(&command, &attempted);
@@ -71,7 +72,7 @@ impl<S: Store> Shared<S> {
                     }
                 }
                 Ok(Err(Miss::Late { output, .. })) => {
-                    attempted = late_success(&command, output);
+                    attempted = late::attempted(&command, &output);
                     next = self.after(&command, &attempted);
                 }
                 Ok(Err(Miss::Work(_) | Miss::Record(_))) => {
@@ -98,9 +99,9 @@ impl<S: Store> Shared<S> {
     async fn lost(self: &Arc<Self>, command: Command<S>, attempted: Attempted) {
         let is_call = command.effect() == crate::machine::Effect::External;
         let (Ending::Done, true, false) = (&attempted.ending, is_call, command.is_undo()) else { return };
-        let output = attempted.findings.output.clone().unwrap_or_default();
+        let noted = late::encode(&attempted.findings);
         for failures in 0.. {
-            match self.store.note_late(command.work.id, &output).await {
+            match self.store.note_late(command.work.id, &noted).await {
                 Ok(true) => return,
                 Ok(false) => break,
                 Err(error) => {
@@ -192,13 +193,6 @@ impl<S: Store> Shared<S> {
             self.after_commit(prepared, None);
         }
         Ok(applied)
-    }
-}
-
-fn late_success<S: Store>(command: &Command<S>, output: Vec<u8>) -> Attempted {
-    Attempted {
-        ending: Ending::Done,
-        findings: Findings { output: Some(output), attempts: command.attempt_number(), ..Findings::default() },
     }
 }
 

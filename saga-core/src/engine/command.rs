@@ -144,12 +144,13 @@ impl<S: Store> Command<S> {
             saga.set_input(step, payload.into());
         }
         let is_external = effect_of(&saga.definition, order) == Effect::External;
+        let tried_before = claimed.kind == WorkKind::Do && saga.state.steps[step].maybe;
         Ok(Self {
             work: claimed.work,
             order,
             attempts: claimed.attempts,
-            // The owner that vanished may have made the call.
-            maybe: claimed.maybe || (claimed.suspect && is_external),
+            // The owner that vanished may have made the call, or one that was made before a person was called.
+            maybe: claimed.maybe || (is_external && (claimed.suspect || tried_before)),
             suspect: claimed.suspect,
             retrying_for: claimed.retrying_for.unwrap_or_default(),
             late: claimed.late,
@@ -189,6 +190,11 @@ impl<S: Store> Command<S> {
     /// Where the effect of what is called lies.
     pub(super) fn effect(&self) -> Effect {
         effect_of(&self.saga.definition, self.order)
+    }
+
+    /// A number that grows with every owner of this step, also from one command of it to the next.
+    pub(super) fn fence(&self) -> u64 {
+        self.saga.state.steps[self.step_index()].fence + self.work.epoch
     }
 
     pub(super) fn claim(&self) -> Claim {

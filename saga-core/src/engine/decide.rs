@@ -60,6 +60,10 @@ impl<S: Store> Shared<S> {
             Next::Again { delay, maybe, message } => postpone(command, *delay, *maybe, message, findings.attempts),
             Next::Settled(event) => {
                 let mut saga = command.saga.clone();
+                if !matches!(event, Event::Done { .. } | Event::Undone { .. }) {
+                    // The step may be given out again, on another row.
+                    saga.state.steps[command.step_index()].fence = command.fence();
+                }
                 let prepared = self.advance(&mut saga, event.clone(), findings, hand_on);
                 // Only an operator's action is refused, and no attempt ends with one.
                 let mut prepared = prepared.unwrap_or_else(|_| Prepared::nothing());
@@ -127,7 +131,8 @@ impl<S: Store> Shared<S> {
                 }
                 Err(problem) => {
                     let reason = format!("its input cannot be made: {problem}");
-                    let blocked = machine::apply(&definition.shape, &mut saga.state, Event::Blocked { step, reason });
+                    let blocked = Event::Blocked { step, reason, maybe: false };
+                    let blocked = machine::apply(&definition.shape, &mut saga.state, blocked);
                     decision.became_stuck |= blocked.is_ok_and(|blocked| blocked.became_stuck);
                     false
                 }
@@ -207,7 +212,7 @@ impl<S: Store> Shared<S> {
                 tenant: saga.tenant.clone(),
                 aggregate_type: saga.definition.id.name.to_string(),
                 aggregate_id: saga.key.to_string(),
-                event_type: event.name.to_owned(),
+                event_type: event.name.clone().into_owned(),
                 payload: event.payload.clone(),
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),

@@ -15,6 +15,7 @@ mod guard;
 mod hand_on;
 mod ids;
 mod inspect;
+mod late;
 mod limits;
 mod members;
 mod operator;

@@ -8,6 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::command::{Command, InFlight};
 use super::decide::{Findings, HandOn};
+use super::late;
 use super::outcome::Outcome;
 use super::shared::Shared;
 use crate::machine::{self, Event, Failure, FailureKind, Phase, StepPhase};
@@ -110,7 +111,8 @@ impl<S: Store> Shared<S> {
             machine::Command::Undo { .. } => Event::UndoBlocked { step, reason: "the saga does not compensate".into() },
             // It did happen, in the hands of an older owner.
             machine::Command::Do { .. } if command.late.is_some() => {
-                findings.output.clone_from(&command.late);
+                let noted = command.late.as_deref().unwrap_or_default();
+                findings = Findings { attempts: command.attempts, ..late::findings(noted) };
                 Event::Done { step }
             }
             machine::Command::Do { .. } if command.maybe => {
@@ -122,6 +124,7 @@ impl<S: Store> Shared<S> {
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
         let hand_on = HandOn { id: next_id, has_place: false };
         let mut saga = command.saga.clone();
+        saga.state.steps[step].fence = command.fence();
         if let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) {
             prepared.changes.finished.push((command.work, condition));
             match self.apply_prepared(prepared).await {

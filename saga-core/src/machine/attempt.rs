@@ -101,7 +101,8 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             match try_again(attempt, maybe, &message) {
                 Some(again) => return again,
                 None if attempt.side == Side::After || (attempt.side == Side::Pivot && maybe) => {
-                    Event::Blocked { step, reason: format!("still failing after {}: {message}", hours(attempt)) }
+                    let reason = format!("still failing after {}: {message}", hours(attempt));
+                    Event::Blocked { step, reason, maybe }
                 }
                 None if maybe => unknown(message),
                 None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
@@ -110,7 +111,7 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
         // The effect is there, and calling again would bring the same output.
         Ending::Unstorable { message } if attempt.effect == Effect::External => unknown(message),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            Event::Blocked { step, reason: message }
+            Event::Blocked { step, reason: message, maybe: is_maybe }
         }
     })
 }

@@ -1,6 +1,6 @@
 use super::shape::{Shape, UndoShape};
 use super::state::{Failure, Phase, SagaState, StepPhase};
-use super::transition::{Command, Decision, Record, Revision, block, done};
+use super::transition::{Command, Decision, Record, Revision, block, done, unblock};
 use crate::store::RecordedOutcome;
 
 /// The saga turns round: nothing new of it begins.
@@ -54,14 +54,14 @@ pub(super) fn undone(
     let position = state.next_position();
     let undone = &mut state.steps[step];
     decision.record = Some(Record { step, undo_round: Some(undone.undo_round), outcome, position });
-    if undone.late && outcome == RecordedOutcome::Done {
+    if std::mem::take(&mut undone.late) && outcome == RecordedOutcome::Done {
         // This undo had been given out before the success was known: it is due again, with the output.
-        undone.late = false;
         undone.phase = StepPhase::Done;
         undone.position = position;
     } else {
         undone.phase = if outcome == RecordedOutcome::Done { StepPhase::Undone } else { StepPhase::UndoSkipped };
     }
+    unblock(state, step, true);
     if state.phase == Phase::Compensating {
         go_on_undoing(shape, state, decision);
     }
@@ -80,8 +80,9 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
         StepPhase::Failed => RecordedOutcome::Failed,
         StepPhase::Cancelled => RecordedOutcome::Cancelled,
         StepPhase::Skipped => RecordedOutcome::Skipped,
+        // It had not been decided: the success decides it.
+        StepPhase::Started => return done(shape, state, step, decision),
         _ if said.maybe => RecordedOutcome::Unknown,
-        StepPhase::Started => return late_for_stuck(shape, state, step, decision),
         // It is known to be done: the same success came twice.
         _ => return,
     };
@@ -97,13 +98,5 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
     if matches!(state.phase, Phase::Compensating | Phase::Compensated) {
         state.phase = Phase::Compensating;
         go_on_undoing(shape, state, decision);
-    }
-}
-
-/// The step had not been decided, because a person was to decide it: the success decides it.
-fn late_for_stuck(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    if state.stuck.as_ref().is_some_and(|stuck| stuck.step == step && !stuck.undo) {
-        state.stuck = None;
-        done(shape, state, step, decision);
     }
 }

@@ -1,6 +1,6 @@
 use super::compensate::{go_on_undoing, undone};
 use super::shape::Shape;
-use super::state::{Phase, SagaState, StepPhase};
+use super::state::{Phase, SagaState, StepPhase, Stuck};
 use super::transition::{Action, Command, Decision, Refused, go_on, settle};
 use crate::store::RecordedOutcome;
 
@@ -27,9 +27,26 @@ pub(super) fn act(
             }
         }
         Action::Force { completed, reason } => {
+            leave_as_it_is(shape, state, &stuck, completed, decision);
             state.phase = if completed { Phase::Completed } else { Phase::Compensated };
             state.forced = Some(reason);
         }
     }
     Ok(())
+}
+
+/// Nothing of a saga that was ended by force is under way, and what had taken effect is not undone any more. Only a
+/// success that is reported later still is.
+fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: &Stuck, completed: bool, decision: &mut Decision) {
+    // With no direction, nothing follows from going past what is stuck.
+    state.phase = Phase::Completed;
+    if stuck.undo {
+        undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
+    } else {
+        settle(state, stuck.step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+    }
+    let stands = |phase| matches!(phase, StepPhase::Done | StepPhase::Unknown);
+    for step in state.steps.iter_mut().filter(|step| !completed && stands(step.phase)) {
+        step.phase = StepPhase::UndoSkipped;
+    }
 }

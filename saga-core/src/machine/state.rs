@@ -58,12 +58,17 @@ pub struct StepState {
     /// How many undos of it were begun.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
     pub undo_round: u32,
-    /// Whether it was decided without knowing whether it had happened, and no success was reported since.
+    /// Whether it may have happened: it was decided, or a person was called, without knowing, and no success was
+    /// reported since.
     #[serde(rename = "q", default, skip_serializing_if = "is_false")]
     pub maybe: bool,
     /// Whether a success was reported after its undo had begun without knowing of it.
     #[serde(rename = "l", default, skip_serializing_if = "is_false")]
     pub late: bool,
+    /// The fence that its earlier commands reached. A command that is given out again counts on from there, though its
+    /// row begins with epoch 1.
+    #[serde(rename = "e", default, skip_serializing_if = "is_zero_long")]
+    pub fence: u64,
 }
 
 /// What became of a step so far.
@@ -169,7 +174,8 @@ pub struct Stuck {
 impl SagaState {
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
-        let step = StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false };
+        let step =
+            StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false, fence: 0 };
         Self {
             phase: Phase::Running,
             steps: vec![step; steps],

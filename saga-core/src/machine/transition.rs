@@ -1,7 +1,7 @@
 use super::compensate::{begin_compensation, go_on_undoing, late, undo_blocked, undone};
 use super::operator;
 use super::shape::{Shape, Side, UndoShape};
-use super::state::{Failure, Phase, SagaState, StepPhase, Stuck};
+use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
 use crate::store::RecordedOutcome;
 
 /// Something that happened to a saga.
@@ -44,6 +44,8 @@ pub enum Event {
         step: usize,
         /// Why.
         reason: String,
+        /// Whether it may have taken effect by now.
+        maybe: bool,
     },
     /// A step was undone.
     Undone {
@@ -163,9 +165,9 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     let mut decision = Decision::default();
     match event {
         Event::Done { step } => done(shape, state, step, &mut decision),
-        Event::Rejected { step, failure } if shape.side(step) == Side::After => {
-            let reason = format!("rejected after the pivot: {}", failure.reason);
-            block(state, step, false, reason, &mut decision);
+        Event::Rejected { step, failure } | Event::Failed { step, failure } if shape.side(step) == Side::After => {
+            let what = if failure.kind == FailureKind::Rejected { "rejected" } else { "failed" };
+            block(state, step, false, format!("{what} after the pivot: {}", failure.reason), &mut decision);
         }
         Event::Rejected { step, failure } => {
             without_effect(shape, state, step, RecordedOutcome::Rejected, Some(failure), &mut decision);
@@ -175,7 +177,12 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         }
         Event::Cancelled { step } => cancelled(shape, state, step, &mut decision),
         Event::Unknown { step, failure } => unknown(shape, state, step, failure, &mut decision),
-        Event::Blocked { step, reason } => block(state, step, false, reason, &mut decision),
+        Event::Blocked { step, reason, maybe } => {
+            if maybe {
+                may_have_happened(state, step);
+            }
+            block(state, step, false, reason, &mut decision);
+        }
         Event::Undone { step } => undone(shape, state, step, RecordedOutcome::Done, &mut decision),
         Event::UndoBlocked { step, reason } => undo_blocked(state, step, reason, &mut decision),
         Event::Late { step } => late(shape, state, step, &mut decision),
@@ -230,10 +237,11 @@ fn without_effect(
     }
 }
 
-/// While the saga goes forward nobody may cancel its command, so one that comes back is given out again.
+/// While the saga goes forward nobody may cancel its command, so one that comes back is given out again, unless a
+/// person is to decide.
 fn cancelled(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    if state.phase == Phase::Running && state.stuck.is_none() {
-        if state.steps[step].phase == StepPhase::Started {
+    if state.phase == Phase::Running {
+        if state.stuck.is_none() && state.steps[step].phase == StepPhase::Started {
             decision.commands.push(Command::Do { step });
         }
     } else {
@@ -255,6 +263,7 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
         } else {
             format!("it may or may not have happened, and its compensation needs its output: {}", failure.reason)
         };
+        may_have_happened(state, step);
         block(state, step, false, reason, decision);
         return;
     }
@@ -285,7 +294,15 @@ pub(super) fn go_on(state: &mut SagaState, decision: &mut Decision) {
     }
 }
 
-/// Writes down what became of a step.
+/// What a person is to decide may have happened, and remains so when it is tried again: a rejection does not say then
+/// that it has not.
+fn may_have_happened(state: &mut SagaState, step: usize) {
+    if state.steps[step].phase == StepPhase::Started {
+        state.steps[step].maybe = true;
+    }
+}
+
+/// Writes down what became of a step. Where a person was to decide about it, it is decided.
 pub(super) fn settle(
     state: &mut SagaState,
     step: usize,
@@ -294,9 +311,15 @@ pub(super) fn settle(
     decision: &mut Decision,
 ) {
     let position = state.next_position();
-    state.steps[step].phase = phase;
-    state.steps[step].position = position;
+    let settled = &mut state.steps[step];
+    (settled.phase, settled.position, settled.maybe) = (phase, position, false);
     decision.record = Some(Record { step, undo_round: None, outcome, position });
+    unblock(state, step, false);
+}
+
+/// What a person was to decide has been decided.
+pub(super) fn unblock(state: &mut SagaState, step: usize, undo: bool) {
+    state.stuck.take_if(|stuck| stuck.step == step && stuck.undo == undo);
 }
 
 /// The saga needs a person. The first reason stays until that person acted.

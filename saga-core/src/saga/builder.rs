@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Definition, Earlier, Mapping, SagaError, SagaProblem, StepDefinition, StepRun, StepUndo};
 use crate::key::check_step_name;
 use crate::machine::{Effect, Shape, StepShape, UndoShape};
-use crate::step::{Compensation, Handler, Needs, Params, Payload, Step};
+use crate::step::{Handler, Needs, Payload, Step};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
@@ -151,12 +151,23 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
             },
         });
         let mut needs = Needs::of::<T::Params>();
-        <<T::Compensation as Compensation>::Params as Params>::needs(&mut needs);
+        if let Some(undo) = T::UNDO {
+            undo.needs(&mut needs);
+        }
         for &needed in earlier {
             self.check_needed::<T>(needed);
         }
-        let undo = undo.map(|undo| (undo, <T::Compensation as Compensation>::OPTIONS));
-        self.steps.push(StepDefinition { name: T::NAME, options: T::OPTIONS, run, undo, input, needs });
+        let undo = undo.zip(T::UNDO.map(|undo| undo.options()));
+        self.steps.push(StepDefinition {
+            name: T::NAME,
+            options: T::OPTIONS,
+            run,
+            undo,
+            input,
+            mapped: earlier.to_vec(),
+            needs,
+            check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+        });
         self
     }
 

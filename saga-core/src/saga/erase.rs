@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::Earlier;
 use crate::env::BoxFuture;
-use crate::step::{
-    Args, Compensation, CompensationHandler, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec,
-};
+use crate::step::{Args, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec};
 use crate::store::Store;
 
 /// Why a step gave no bytes.
@@ -58,7 +56,7 @@ impl<S: Store> StepRun<S> {
 
 impl<S: Store> StepUndo<S> {
     pub(crate) fn of<T: Handler<S>>() -> Option<Self> {
-        match <T::Compensation as CompensationHandler<S>>::handler() {
+        match T::undo() {
             Undo::Nothing => None,
             Undo::Transaction(function) => Some(Self::Transaction(Box::new(move |conn, args, input, output| {
                 Box::pin(async move {
@@ -128,18 +126,10 @@ fn input_of<T: Step>(bytes: &[u8]) -> Result<T::Input, StepError> {
     T::INPUT.decode(bytes).map_err(|error| StepError::stuck(format!("its stored input does not decode: {error}")))
 }
 
-type CompensationInput<T> = <<T as Step>::Compensation as Compensation>::Input;
-type CompensationOutput<T> = <<T as Step>::Compensation as Compensation>::Output;
-
-fn arguments<T: Step>(
-    input: &[u8],
-    output: Option<&[u8]>,
-) -> Result<(CompensationInput<T>, CompensationOutput<T>), StepError> {
+/// What a step took and, where that is known, what it returned.
+fn arguments<T: Step>(input: &[u8], output: Option<&[u8]>) -> Result<(T::Input, Option<T::Output>), StepError> {
     let input = input_of::<T>(input)?;
     let output = output.map(|bytes| T::OUTPUT.decode(bytes)).transpose();
     let output = output.map_err(|error| StepError::stuck(format!("its stored output does not decode: {error}")))?;
-    let undo = T::UNDO.ok_or_else(|| StepError::stuck("it names no compensation"))?;
-    undo.arguments(input, output).ok_or_else(|| {
-        StepError::stuck("its outcome is unknown, and its compensation needs its output; let it take `Option<..>`")
-    })
+    Ok((input, output))
 }

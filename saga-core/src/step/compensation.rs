@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::store::Store;
 
-use super::{Args, BoxFuture, Ignored, Params, StepError, StepOptions};
+use super::{Args, BoxFuture, Params, StepError, StepOptions};
 
 /// What undoes a step, implemented by `#[saga_compensation]` for a type that has the function's name.
 #[diagnostic::on_unimplemented(
@@ -13,7 +13,7 @@ use super::{Args, BoxFuture, Ignored, Params, StepError, StepOptions};
 pub trait Compensation: Sized + Send + Sync + 'static {
     /// The input of the step that it undoes.
     type Input: Send + 'static;
-    /// [`Given<X>`](super::Given) if it takes the step's output, [`Ignored`] if it leaves that out.
+    /// [`Given<X>`](super::Given) if it takes the step's output, [`Ignored`](super::Ignored) if it leaves that out.
     type Output: Send + 'static;
     /// The tuple of [`State`](super::State) and [`Output`](super::Output) parameters, in the order of the signature.
     type Params: Params;
@@ -30,22 +30,20 @@ pub trait Compensation: Sized + Send + Sync + 'static {
 )]
 pub trait CompensationHandler<S: Store>: Compensation {
     /// How the compensation runs.
-    fn handler() -> Undo<S, Self>;
+    fn handler() -> Compensate<S, Self>;
 }
 
 /// How a compensation runs.
 #[non_exhaustive]
-pub enum Undo<S: Store, C: Compensation> {
+pub enum Compensate<S: Store, C: Compensation> {
     /// In a transaction of the store.
-    Transaction(UndoTransactionFn<S, C>),
+    Transaction(CompensateInTransactionFn<S, C>),
     /// Outside any transaction.
-    External(UndoExternalFn<C>),
-    /// There is nothing to undo.
-    Nothing,
+    External(CompensateExternalFn<C>),
 }
 
 /// The function of a compensation that runs in a transaction.
-pub type UndoTransactionFn<S, C> = for<'a> fn(
+pub type CompensateInTransactionFn<S, C> = for<'a> fn(
     &'a mut <S as Store>::Conn,
     Args<'a>,
     <C as Compensation>::Input,
@@ -53,42 +51,25 @@ pub type UndoTransactionFn<S, C> = for<'a> fn(
 ) -> BoxFuture<'a, Result<(), StepError>>;
 
 /// The function of a compensation that runs outside any transaction.
-pub type UndoExternalFn<C> = for<'a> fn(
+pub type CompensateExternalFn<C> = for<'a> fn(
     Args<'a>,
     <C as Compensation>::Input,
     <C as Compensation>::Output,
 ) -> BoxFuture<'a, Result<(), StepError>>;
 
-impl<S: Store, C: Compensation> Clone for Undo<S, C> {
+impl<S: Store, C: Compensation> Clone for Compensate<S, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S: Store, C: Compensation> Copy for Undo<S, C> {}
+impl<S: Store, C: Compensation> Copy for Compensate<S, C> {}
 
-impl<S: Store, C: Compensation> fmt::Debug for Undo<S, C> {
+impl<S: Store, C: Compensation> fmt::Debug for Compensate<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Transaction(_) => "Transaction",
             Self::External(_) => "External",
-            Self::Nothing => "Nothing",
         })
-    }
-}
-
-/// The compensation of a step that has none.
-#[derive(Debug)]
-pub enum NoCompensation {}
-
-impl Compensation for NoCompensation {
-    type Input = ();
-    type Output = Ignored;
-    type Params = ();
-}
-
-impl<S: Store> CompensationHandler<S> for NoCompensation {
-    fn handler() -> Undo<S, Self> {
-        Undo::Nothing
     }
 }

@@ -197,7 +197,7 @@ impl StepContext {
     /// classified.
     pub fn emit<E: Event>(&self, event: &E) -> Result<(), StepError> {
         let payload = serde_json::to_vec(event)?;
-        self.lock().push(Emitted { name: E::NAME, payload });
+        self.lock().push(Emitted { name: E::NAME.into(), payload });
         Ok(())
     }
 

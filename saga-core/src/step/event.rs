@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -26,7 +27,7 @@ pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Emitted {
     /// [`Event::NAME`].
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The event as JSON.
     pub payload: Vec<u8>,
 }

@@ -2,7 +2,7 @@ use std::{fmt, pin::Pin};
 
 use crate::store::Store;
 
-use super::{Args, CompensationHandler, Step, StepError};
+use super::{Args, Compensate, Compensation, CompensationHandler, Step, StepError};
 
 /// A boxed future that may be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -16,9 +16,14 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
     label = "no step for the saga's store",
     note = "a step is the name of a function with `#[saga_step]`; it runs on the stores whose connection its `&mut` parameter names, and on every store if it takes none"
 )]
-pub trait Handler<S: Store>: Step<Compensation: CompensationHandler<S>> {
+pub trait Handler<S: Store>: Step {
     /// How the step runs.
     fn handler() -> Run<S, Self>;
+
+    /// How the step is undone.
+    fn undo() -> Undo<S, Self> {
+        Undo::Nothing
+    }
 }
 
 /// How a step runs.
@@ -56,4 +61,80 @@ impl<S: Store, T: Step> fmt::Debug for Run<S, T> {
             Self::External(_) => "External",
         })
     }
+}
+
+/// How a step is undone: its compensation, called with what the step took and returned.
+#[non_exhaustive]
+pub enum Undo<S: Store, T: Step> {
+    /// In a transaction of the store.
+    Transaction(UndoTransactionFn<S, T>),
+    /// Outside any transaction.
+    External(UndoExternalFn<T>),
+    /// The step has no compensation.
+    Nothing,
+}
+
+/// The undoing of a step in a transaction; the output is `None` when it is not known whether the step took effect.
+pub type UndoTransactionFn<S, T> = for<'a> fn(
+    &'a mut <S as Store>::Conn,
+    Args<'a>,
+    <T as Step>::Input,
+    Option<<T as Step>::Output>,
+) -> BoxFuture<'a, Result<(), StepError>>;
+
+/// The undoing of a step outside any transaction; the output is `None` when it is not known whether the step took effect.
+pub type UndoExternalFn<T> =
+    for<'a> fn(Args<'a>, <T as Step>::Input, Option<<T as Step>::Output>) -> BoxFuture<'a, Result<(), StepError>>;
+
+impl<S: Store, T: Step> Clone for Undo<S, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Store, T: Step> Copy for Undo<S, T> {}
+
+impl<S: Store, T: Step> fmt::Debug for Undo<S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Transaction(_) => "Transaction",
+            Self::External(_) => "External",
+            Self::Nothing => "Nothing",
+        })
+    }
+}
+
+/// How the compensation `C` undoes the step `T`, whose [`UNDO`](Step::UNDO) proves that it fits.
+#[doc(hidden)]
+pub fn undo<S: Store, T: Step, C: CompensationHandler<S>>() -> Undo<S, T> {
+    match C::handler() {
+        Compensate::Transaction(_) => Undo::Transaction(|conn, args, input, output| {
+            Box::pin(async move {
+                let (input, output) = arguments::<T, C>(input, output)?;
+                match C::handler() {
+                    Compensate::Transaction(compensate) => compensate(conn, args, input, output).await,
+                    Compensate::External(compensate) => compensate(args, input, output).await,
+                }
+            })
+        }),
+        Compensate::External(_) => Undo::External(|args, input, output| {
+            Box::pin(async move {
+                let (input, output) = arguments::<T, C>(input, output)?;
+                match C::handler() {
+                    Compensate::External(compensate) => compensate(args, input, output).await,
+                    Compensate::Transaction(_) => Err(StepError::stuck("its compensation changed its kind")),
+                }
+            })
+        }),
+    }
+}
+
+fn arguments<T: Step, C: Compensation>(
+    input: T::Input,
+    output: Option<T::Output>,
+) -> Result<(C::Input, C::Output), StepError> {
+    let arguments = T::UNDO.and_then(|undo| undo.arguments::<C>(input, output));
+    arguments.map(|arguments| *arguments).ok_or_else(|| {
+        StepError::stuck("its outcome is unknown, and its compensation needs its output; let it take `Option<..>`")
+    })
 }

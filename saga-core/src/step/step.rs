@@ -1,4 +1,4 @@
-use super::{Codec, Compensation, Params, StepOptions, UndoOf};
+use super::{Codec, Params, StepOptions, UndoOf};
 
 /// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
 ///
@@ -15,8 +15,6 @@ pub trait Step: Sized + Send + Sync + 'static {
     type Output: Send + 'static;
     /// The tuple of [`State`](super::State) and [`Output`](super::Output) parameters, in the order of the signature.
     type Params: Params;
-    /// What undoes the step: [`NoCompensation`](super::NoCompensation) when there is nothing.
-    type Compensation: Compensation;
 
     /// The name under which the step is recorded: `[a-z0-9-]`, up to 40 bytes.
     const NAME: &'static str;
@@ -26,6 +24,6 @@ pub trait Step: Sized + Send + Sync + 'static {
     const INPUT: Codec<Self::Input>;
     /// How the output is stored.
     const OUTPUT: Codec<Self::Output>;
-    /// How the compensation is given what the step took and returned; `None` for a step without one.
+    /// What is known of the compensation; `None` for a step without one.
     const UNDO: Option<UndoOf<Self>> = None;
 }

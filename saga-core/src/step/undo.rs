@@ -1,6 +1,8 @@
+use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 
-use super::{Compensation, Step};
+use super::{Compensation, Needs, Params, Step, StepOptions};
 
 /// The input of a compensation fits the input `I` of its step: they are the same type.
 #[diagnostic::on_unimplemented(
@@ -85,72 +87,83 @@ impl<O> UndoValue<O> for Ignored {
     }
 }
 
-type CompensationInput<T> = <<T as Step>::Compensation as Compensation>::Input;
-type CompensationOutput<T> = <<T as Step>::Compensation as Compensation>::Output;
-
-/// How what a step took and returned becomes what its compensation takes.
+/// What is known of a step's compensation without a store: its options, what it needs, and how what the step took and
+/// returned becomes what it takes.
+///
+/// It does not name the compensation's type, so that a step may be more visible than the function that undoes it.
 pub struct UndoOf<T: Step> {
-    input: fn(T::Input) -> CompensationInput<T>,
-    output: UndoOutputOf<T>,
+    options: StepOptions,
+    needs: fn(&mut Needs),
+    when_unknown: bool,
+    arguments: ArgumentsFn<T>,
+    step: PhantomData<fn(T)>,
 }
 
+/// Gives a pair of the compensation's input and output, whose types only the caller knows.
+type ArgumentsFn<T> = fn(<T as Step>::Input, Option<<T as Step>::Output>) -> Option<Box<dyn Any + Send>>;
+
 impl<T: Step> UndoOf<T> {
-    /// Both checks of a compensation against its step, [`undo_input`] and [`undo_output`].
-    pub const fn new(input: fn(T::Input) -> CompensationInput<T>, output: UndoOutputOf<T>) -> Self {
-        Self { input, output }
+    /// What the attribute of the compensation set.
+    pub const fn options(&self) -> StepOptions {
+        self.options
+    }
+
+    /// Adds what the parameters of the compensation need.
+    pub fn needs(&self, needs: &mut Needs) {
+        (self.needs)(needs);
     }
 
     /// Whether the compensation can run when it is not known if the step took effect.
     pub const fn when_unknown(&self) -> bool {
-        self.output.when_unknown
+        self.when_unknown
     }
 
-    /// What the compensation is called with; `None` if it takes the output itself and that is not known.
-    pub fn arguments(
+    /// What the compensation `C` is called with; `None` if it takes the output itself and that is not known, or if it
+    /// is another one than the step named.
+    pub(super) fn arguments<C: Compensation>(
         &self,
         input: T::Input,
         output: Option<T::Output>,
-    ) -> Option<(CompensationInput<T>, CompensationOutput<T>)> {
-        let output = (self.output.of)(output)?;
-        Some(((self.input)(input), output))
+    ) -> Option<Box<(C::Input, C::Output)>> {
+        (self.arguments)(input, output)?.downcast().ok()
     }
 }
+
+impl<T: Step> Clone for UndoOf<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Step> Copy for UndoOf<T> {}
 
 impl<T: Step> fmt::Debug for UndoOf<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UndoOf").field("when_unknown", &self.when_unknown()).finish_non_exhaustive()
+        f.debug_struct("UndoOf")
+            .field("options", &self.options)
+            .field("when_unknown", &self.when_unknown)
+            .finish_non_exhaustive()
     }
 }
 
-/// How a step's output, known or not, becomes what its compensation takes.
-pub struct UndoOutputOf<T: Step> {
-    when_unknown: bool,
-    of: fn(Option<T::Output>) -> Option<CompensationOutput<T>>,
-}
-
-impl<T: Step> fmt::Debug for UndoOutputOf<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UndoOutputOf").field("when_unknown", &self.when_unknown).finish_non_exhaustive()
-    }
-}
-
-/// Proves that the compensation of `T` takes the input of `T`.
-pub const fn undo_input<T>() -> fn(T::Input) -> CompensationInput<T>
+/// Proves that the compensation `C` takes what the step `T` took, and what it returned, an `Option` of that, or nothing
+/// of it.
+///
+/// This is the one place that asks for it, so that a compensation that does not fit is one error.
+#[doc(hidden)]
+pub const fn undone_by<T, C>() -> UndoOf<T>
 where
     T: Step,
-    CompensationInput<T>: UndoInput<T::Input>,
+    C: Compensation<Input: UndoInput<T::Input>, Output: UndoValue<T::Output>>,
 {
-    <CompensationInput<T> as UndoInput<T::Input>>::of
-}
-
-/// Proves that the compensation of `T` takes the output of `T`, an `Option` of it, or nothing of it.
-pub const fn undo_output<T>() -> UndoOutputOf<T>
-where
-    T: Step,
-    CompensationOutput<T>: UndoValue<T::Output>,
-{
-    UndoOutputOf {
-        when_unknown: <CompensationOutput<T> as UndoValue<T::Output>>::WHEN_UNKNOWN,
-        of: <CompensationOutput<T> as UndoValue<T::Output>>::of,
+    UndoOf {
+        options: C::OPTIONS,
+        needs: <C::Params as Params>::needs,
+        when_unknown: <C::Output as UndoValue<T::Output>>::WHEN_UNKNOWN,
+        arguments: |input, output| {
+            let output = <C::Output as UndoValue<T::Output>>::of(output)?;
+            Some(Box::new((<C::Input as UndoInput<T::Input>>::of(input), output)))
+        },
+        step: PhantomData,
     }
 }

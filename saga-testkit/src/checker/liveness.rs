@@ -6,6 +6,8 @@ use super::violation::{Guarantee, Violation};
 
 /// A policy may be gone through once for the answer and once to settle what is unknown.
 const TURNS: u32 = 2;
+/// From the pivot on a step is tried for a day, ever more slowly: whoever calls it more often in one run is spinning.
+const FORWARD_CALLS_MAX: u32 = 1_000;
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     for saga in 0..book.sagas.len() {
@@ -33,11 +35,14 @@ fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let disturbances = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed | What::Paused));
     let uncounted = book.ledger.rest.repeats + disturbances.count() as u32;
     let retries = of.acts.iter().filter(|(_, act)| matches!(act, Act::Retry | Act::Skip { .. })).count() as u32;
+    let mut is_forward_only = false;
     for (step, plan) in of.steps() {
+        is_forward_only |= plan.is_pivot;
         let undo = plan.undo.as_ref().map_or(0, |undo| undo.attempts);
         for (op, attempts) in [(Op::Do, plan.attempts), (Op::Undo, undo)] {
             let calls = book.calls_of(saga, step, op).count();
             let most = (TURNS + retries) * attempts + uncounted;
+            let most = if is_forward_only && op == Op::Do { most.max(FORWARD_CALLS_MAX) } else { most };
             if calls as u64 > u64::from(most) {
                 let about = format!("{} was called {calls} times, which is more than {most}", of.name(step, op));
                 broken(found, Guarantee::G8, Some(saga), about);

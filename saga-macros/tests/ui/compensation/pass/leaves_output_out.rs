@@ -1,6 +1,6 @@
 // pass: a compensation that leaves the output out runs for unknown outcomes too
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::step::{CompensationHandler, Ignored, Step, Undo};
+use saga_core::step::{Handler, Needs, Step, Undo};
 use saga_core::{Output, StepContext, StepError, saga_compensation, saga_step};
 
 #[saga_step(no_compensation)]
@@ -30,12 +30,23 @@ async fn forget(_order: u64, _tx: &mut MemoryConn) -> Result<(), StepError> {
 
 #[test]
 fn it_needs_nothing_from_the_output() {
-    let undo = charge::UNDO.unwrap();
-    assert!(undo.when_unknown());
-    assert!(matches!(undo.arguments(1, None), Some((1, Ignored))));
-    assert!(matches!(undo.arguments(1, Some("paid".to_owned())), Some((1, Ignored))));
-    assert!(remember::UNDO.unwrap().when_unknown());
+    assert_eq!(charge::UNDO.map(|undo| undo.when_unknown()), Some(true));
+    assert_eq!(remember::UNDO.map(|undo| undo.when_unknown()), Some(true));
+    assert!(matches!(<charge as Handler<MemoryStore>>::undo(), Undo::External(_)));
+    assert!(matches!(<remember as Handler<MemoryStore>>::undo(), Undo::Transaction(_)));
+}
+
+#[test]
+fn a_step_without_a_compensation_has_nothing_to_undo() {
     assert!(quote::UNDO.is_none());
-    assert!(matches!(<refund as CompensationHandler<MemoryStore>>::handler(), Undo::External(_)));
-    assert!(matches!(<forget as CompensationHandler<MemoryStore>>::handler(), Undo::Transaction(_)));
+    assert!(matches!(<quote as Handler<MemoryStore>>::undo(), Undo::Nothing));
+}
+
+#[test]
+fn the_step_knows_what_its_compensation_sets_and_needs() {
+    let undo = charge::UNDO.unwrap();
+    assert_eq!((undo.options().retry.attempts, undo.options().timeout.as_secs()), (2, 60));
+    let mut needs = Needs::default();
+    undo.needs(&mut needs);
+    assert_eq!(needs.outputs[0].step, "quote");
 }

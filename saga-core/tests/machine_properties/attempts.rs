@@ -1,0 +1,178 @@
+//! What comes after an attempt.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use saga_core::RetryPolicy;
+use saga_core::machine::{Attempt, Effect, Ending, Event, FailureKind, Next, RETRY_AGE_MAX, Side, after_attempt};
+
+use crate::shapes::rejection;
+
+#[derive(Debug, Clone)]
+struct Case {
+    undo: bool,
+    effect: Effect,
+    side: Side,
+    attempts: u32,
+    policy: RetryPolicy,
+    maybe: bool,
+    retrying_for: Duration,
+    random: u64,
+    ending: Ending,
+}
+
+impl Case {
+    fn next(&self) -> Next {
+        let attempt = Attempt {
+            step: 3,
+            undo: self.undo,
+            effect: self.effect,
+            side: self.side,
+            policy: &self.policy,
+            attempts: self.attempts,
+            maybe: self.maybe,
+            retrying_for: self.retrying_for,
+            random: self.random,
+        };
+        after_attempt(&attempt, self.ending.clone())
+    }
+
+    fn may_have_happened_before(&self) -> bool {
+        self.maybe && self.effect == Effect::External
+    }
+
+    /// Whether, with this attempt, the step may have taken effect without an answer.
+    fn may_have_happened(&self) -> bool {
+        let now = match &self.ending {
+            Ending::Erred { not_sent, .. } => !not_sent,
+            Ending::Unstorable { .. } => true,
+            _ => false,
+        };
+        self.may_have_happened_before() || (now && self.effect == Effect::External)
+    }
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    let message = || "m".to_owned();
+    prop_oneof![
+        Just(Ending::Done),
+        Just(Ending::Rejected(rejection("declined"))),
+        any::<bool>().prop_map(move |not_sent| Ending::Erred { message: "m".to_owned(), not_sent }),
+        Just(Ending::Unstorable { message: message() }),
+        Just(Ending::Undecodable { message: message() }),
+        Just(Ending::Broke { message: message() }),
+    ]
+}
+
+prop_compose! {
+    fn case()(
+        undo in any::<bool>(),
+        effect in prop_oneof![Just(Effect::Transactional), Just(Effect::External)],
+        side in prop_oneof![Just(Side::Before), Just(Side::Pivot), Just(Side::After)],
+        attempts in 1..12_u32,
+        most in 1..8_u32,
+        maybe in any::<bool>(),
+        hours in 0..30_u64,
+        random in any::<u64>(),
+        ending in ending(),
+    ) -> Case {
+        let policy = RetryPolicy { attempts: most, base: Duration::from_millis(10), cap: Duration::from_secs(2) };
+        let retrying_for = Duration::from_secs(hours * 3600);
+        Case { undo, effect, side, attempts, policy, maybe, retrying_for, random, ending }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8_000))]
+
+    /// A success is a success, whatever came before it.
+    #[test]
+    fn a_success_settles(mut case in case()) {
+        case.ending = Ending::Done;
+        let expected = if case.undo { Event::Undone { step: 3 } } else { Event::Done { step: 3 } };
+        prop_assert_eq!(case.next(), Next::Settled(expected));
+    }
+
+    /// A definite answer is given only where it is definite: no rejection and no failure while the step may have
+    /// happened, no unknown outcome where nothing can have happened.
+    #[test]
+    fn definite_answers_are_definite(case in case()) {
+        let Next::Settled(event) = case.next() else { return Ok(()) };
+        match event {
+            Event::Rejected { failure, .. } => {
+                prop_assert!(!case.may_have_happened());
+                prop_assert_eq!(failure.kind, FailureKind::Rejected);
+                prop_assert_eq!(failure.reason, rejection("declined"));
+            }
+            Event::Failed { failure, .. } => {
+                prop_assert!(!case.may_have_happened());
+                prop_assert_eq!(failure.kind, FailureKind::Failed);
+                prop_assert_eq!(case.side == Side::After, false, "behind the pivot nothing fails");
+            }
+            Event::Unknown { failure, .. } => {
+                prop_assert!(case.may_have_happened());
+                prop_assert_eq!(failure.kind, FailureKind::Unknown);
+            }
+            Event::Blocked { maybe, reason, .. } => {
+                prop_assert_eq!(maybe, case.may_have_happened());
+                prop_assert!(!reason.is_empty());
+            }
+            Event::Done { .. } => prop_assert_eq!(&case.ending, &Ending::Done),
+            Event::Undone { .. } | Event::UndoBlocked { .. } => prop_assert!(case.undo),
+            other => prop_assert!(false, "no attempt ends with {:?}", other),
+        }
+    }
+
+    /// Only an error is tried again: before the pivot as often as the policy says, behind it, and where the pivot may
+    /// have happened, until a set age; a compensation as often as its own policy says.
+    #[test]
+    fn an_error_is_tried_again_within_its_limit(case in case()) {
+        let only_forward = case.side == Side::After || (case.side == Side::Pivot && case.may_have_happened());
+        let has_time = case.retrying_for < RETRY_AGE_MAX;
+        let has_attempts = case.attempts < case.policy.attempts;
+        let is_error = matches!(case.ending, Ending::Erred { .. });
+        let expected = is_error && if only_forward && !case.undo { has_time } else { has_attempts };
+        match case.next() {
+            Next::Again { delay, maybe, .. } => {
+                prop_assert!(expected);
+                prop_assert!(delay <= case.policy.delay_max(case.attempts) && delay <= case.policy.cap);
+                if !case.undo {
+                    prop_assert_eq!(maybe, case.may_have_happened());
+                }
+            }
+            Next::Settled(_) => prop_assert!(!expected),
+        }
+    }
+
+    /// The pivot is compensated when it was rejected or is out of attempts without a trace, and never when it may have
+    /// happened; an unstorable output of a transaction needs a person, and one of a call is unknown.
+    #[test]
+    fn the_pivot_and_what_cannot_be_stored(mut case in case()) {
+        case.undo = false;
+        case.side = Side::Pivot;
+        if case.may_have_happened() && case.ending != Ending::Done {
+            let next = case.next();
+            let goes_back = matches!(next, Next::Settled(Event::Rejected { .. } | Event::Failed { .. }));
+            prop_assert!(!goes_back);
+        }
+        case.ending = Ending::Unstorable { message: "too long".to_owned() };
+        let next = case.next();
+        match case.effect {
+            Effect::External => prop_assert!(matches!(next, Next::Settled(Event::Unknown { .. })), "unknown"),
+            Effect::Transactional => prop_assert!(matches!(next, Next::Settled(Event::Blocked { maybe: false, .. })), "stuck"),
+        }
+    }
+
+    /// What a compensation says ends in an undo, another attempt or a person, and in nothing else; a rejection is not
+    /// tried again.
+    #[test]
+    fn a_compensation_succeeds_or_needs_a_person(mut case in case()) {
+        case.undo = true;
+        let next = case.next();
+        match case.ending {
+            Ending::Done => prop_assert_eq!(next, Next::Settled(Event::Undone { step: 3 })),
+            Ending::Erred { .. } => {}
+            _ => prop_assert!(matches!(next, Next::Settled(Event::UndoBlocked { .. })), "stuck"),
+        }
+    }
+}

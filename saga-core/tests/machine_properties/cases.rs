@@ -1,0 +1,111 @@
+//! Single orders of events that were once decided wrongly.
+
+use saga_core::machine::{
+    self, Action, Command, Decision, Effect, Event, FailureKind, SagaState, Shape, StepPhase, StepShape, UndoShape,
+};
+use saga_core::store::Status;
+
+use crate::shapes::failure;
+
+fn calls(steps: usize, undo: UndoShape, pivot: Option<usize>) -> Shape {
+    let step = |index| StepShape { name: ["a", "b", "c"][index], effect: Effect::External, undo };
+    Shape { steps: (0..steps).map(step).collect(), pivot }
+}
+
+fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Decision {
+    machine::apply(shape, state, event).expect("the event is accepted")
+}
+
+fn blocked(step: usize, maybe: bool) -> Event {
+    Event::Blocked { step, reason: "no".to_owned(), maybe }
+}
+
+fn unknown(step: usize) -> Event {
+    Event::Unknown { step, failure: failure(step, FailureKind::Unknown) }
+}
+
+fn force(completed: bool) -> Event {
+    Event::Operator(Action::Force { completed, reason: "by hand".to_owned() })
+}
+
+/// The retried command must still be one that may have happened, or its rejection would be taken for an answer.
+#[test]
+fn what_may_have_happened_remains_so_when_an_operator_retries() {
+    for (shape, event) in [
+        (calls(2, UndoShape::NeedsOutput, None), unknown(0)),
+        (calls(2, UndoShape::TakesUnknown, Some(0)), unknown(0)),
+        (calls(2, UndoShape::TakesUnknown, None), blocked(0, true)),
+    ] {
+        let (mut state, _) = machine::start(&shape);
+        assert!(apply(&shape, &mut state, event).became_stuck);
+        assert_eq!(apply(&shape, &mut state, Event::Operator(Action::Retry)).commands, [Command::Do { step: 0 }]);
+        assert!(state.steps[0].maybe);
+        apply(&shape, &mut state, Event::Done { step: 0 });
+        assert!(!state.steps[0].maybe, "a success is an answer");
+    }
+}
+
+#[test]
+fn a_success_decides_a_step_that_a_person_was_to_decide() {
+    let shape = calls(2, UndoShape::TakesUnknown, None);
+    for success in [Event::Done { step: 0 }, Event::Late { step: 0 }] {
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, blocked(0, true));
+        assert_eq!(apply(&shape, &mut state, success).commands, [Command::Do { step: 1 }]);
+        assert_eq!(state.status(), Status::Running);
+    }
+}
+
+/// The row of the older owner is gone, and the operator's retry is another row: the fact counts all the same (G3).
+#[test]
+fn g3_a_late_success_counts_while_the_step_is_retried() {
+    let shape = calls(2, UndoShape::TakesUnknown, None);
+    let (mut state, _) = machine::start(&shape);
+    apply(&shape, &mut state, blocked(0, true));
+    apply(&shape, &mut state, Event::Operator(Action::Retry));
+    assert_eq!(apply(&shape, &mut state, Event::Late { step: 0 }).commands, [Command::Do { step: 1 }]);
+}
+
+/// A late success after an operator had ended the saga as compensated is undone, and what the operator took care of is
+/// left alone (G3).
+#[test]
+fn g3_a_late_success_after_a_forced_end_is_undone_alone() {
+    let shape = calls(2, UndoShape::TakesUnknown, None);
+    let (mut state, _) = machine::start(&shape);
+    apply(&shape, &mut state, Event::Done { step: 0 });
+    apply(&shape, &mut state, blocked(1, true));
+    apply(&shape, &mut state, force(false));
+    assert_eq!(state.status(), Status::Compensated);
+    let undo = Command::Undo { step: 1, round: 1, known: true };
+    assert_eq!(apply(&shape, &mut state, Event::Late { step: 1 }).commands, [undo]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1 }).commands, []);
+    assert_eq!(state.status(), Status::Compensated);
+    assert_eq!(state.steps[0].phase, StepPhase::UndoSkipped);
+}
+
+/// A skipped step succeeded after all, and the step behind it was stuck when the saga was ended: nothing is waited for.
+#[test]
+fn nothing_is_under_way_in_a_saga_that_was_ended_by_force() {
+    let shape = calls(2, UndoShape::TakesUnknown, None);
+    let (mut state, _) = machine::start(&shape);
+    apply(&shape, &mut state, blocked(0, false));
+    apply(&shape, &mut state, Event::Operator(Action::Skip));
+    apply(&shape, &mut state, blocked(1, false));
+    apply(&shape, &mut state, force(false));
+    let undo = Command::Undo { step: 0, round: 1, known: true };
+    assert_eq!(apply(&shape, &mut state, Event::Late { step: 0 }).commands, [undo]);
+}
+
+#[test]
+fn behind_the_pivot_a_failure_needs_a_person() {
+    let shape = calls(2, UndoShape::TakesUnknown, Some(0));
+    for kind in [FailureKind::Rejected, FailureKind::Failed] {
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, Event::Done { step: 0 });
+        let event = match kind {
+            FailureKind::Rejected => Event::Rejected { step: 1, failure: failure(1, kind) },
+            _ => Event::Failed { step: 1, failure: failure(1, kind) },
+        };
+        assert!(apply(&shape, &mut state, event).became_stuck, "{kind:?}");
+    }
+}

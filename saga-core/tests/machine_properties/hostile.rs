@@ -1,0 +1,89 @@
+//! Orders of events that cannot happen: the machine accepts each, and its state stays sound.
+
+use proptest::prelude::*;
+use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, StepPhase};
+use saga_core::store::RecordedOutcome;
+
+use crate::ledger::{Ledger, check_state};
+use crate::shapes::{failure, shape};
+
+fn event(kind: u8, step: usize) -> Event {
+    let reason = || "no".to_owned();
+    match kind {
+        0 | 1 => Event::Done { step },
+        2 => Event::Rejected { step, failure: failure(step, FailureKind::Rejected) },
+        3 => Event::Failed { step, failure: failure(step, FailureKind::Failed) },
+        4 => Event::Unknown { step, failure: failure(step, FailureKind::Unknown) },
+        5 => Event::Cancelled { step },
+        6 => Event::Blocked { step, reason: reason(), maybe: false },
+        7 => Event::Blocked { step, reason: reason(), maybe: true },
+        8 | 9 => Event::Undone { step },
+        10 => Event::UndoBlocked { step, reason: reason() },
+        11 => Event::Late { step },
+        12 => Event::Operator(Action::Retry),
+        13 => Event::Operator(Action::Skip),
+        14 => Event::Operator(Action::Force { completed: true, reason: reason() }),
+        _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// G5, G8: every event is accepted in every phase. Records are written once, what is under way is one thing, and
+    /// only what took effect or may have is undone, the latest first.
+    #[test]
+    fn g8_every_event_is_accepted_in_every_phase(
+        shape in shape(),
+        events in prop::collection::vec((0..16_u8, 0..6_usize), 0..60),
+    ) {
+        let (mut state, _) = machine::start(&shape);
+        let mut ledger = Ledger::default();
+        for (kind, step) in events {
+            let event = event(kind, step % shape.steps.len());
+            let before = state.clone();
+            let decision = match machine::apply(&shape, &mut state, event.clone()) {
+                Ok(decision) => decision,
+                Err(refused) => {
+                    prop_assert!(matches!(event, Event::Operator(_)) && before.stuck.is_none(), "{}", refused);
+                    prop_assert_eq!(&before, &state, "what is refused changes nothing");
+                    continue;
+                }
+            };
+            ledger.write(&decision);
+            check_state(&state);
+            prop_assert!(decision.commands.len() <= 1);
+            for command in decision.commands {
+                match command {
+                    Command::Do { step } => {
+                        prop_assert_eq!((state.phase, state.steps[step].phase), (Phase::Running, StepPhase::Started));
+                        prop_assert_eq!(ledger.outcome(step), None, "what is recorded is not done again");
+                    }
+                    Command::Undo { step, round, .. } => {
+                        let undone = state.steps[step];
+                        prop_assert_eq!((state.phase, undone.phase), (Phase::Compensating, StepPhase::Undoing));
+                        prop_assert_eq!(undone.undo_round, round);
+                        let outcome = ledger.outcome(step);
+                        let stands = matches!(outcome, Some(RecordedOutcome::Done | RecordedOutcome::Unknown));
+                        prop_assert!(stands, "{:?} is not undone", outcome);
+                        let later = state.steps.iter().enumerate().filter(|(other, later)| {
+                            matches!(later.phase, StepPhase::Done | StepPhase::Unknown)
+                                && later.position > undone.position
+                                && shape.steps[*other].undo != machine::UndoShape::NotNeeded
+                        });
+                        let is_new = before.steps[step].phase != StepPhase::Undoing;
+                        prop_assert!(!is_new || later.count() == 0, "the latest is undone first");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes that no machine wrote are refused with a sentence, never by a panic.
+    #[test]
+    fn g8_any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..64), steps in 0..7_usize) {
+        if let Err(problem) = machine::SagaState::decode(&bytes, steps) {
+            prop_assert!(problem.contains("its state"), "{}", problem);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Orders of events that can happen, against the model: the same commands, the same status, to the end.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use saga_core::machine::{self, Action, Command, Effect, Event, FailureKind, SagaState, Shape, Side, UndoShape};
+use saga_core::store::{RecordedOutcome, Status};
+
+use crate::ledger::{Ledger, check_state};
+use crate::model::Model;
+use crate::shapes::{failure, shape};
+
+struct Run {
+    shape: Shape,
+    state: SagaState,
+    model: Model,
+    ledger: Ledger,
+    /// Steps that took effect or may have, by what was reported; those that were undone or left to a person are out.
+    effects: BTreeSet<usize>,
+    undone: BTreeSet<usize>,
+}
+
+impl Run {
+    fn start(shape: Shape) -> Self {
+        let (state, commands) = machine::start(&shape);
+        let (model, expected) = Model::start(&shape);
+        assert_eq!(commands, expected);
+        let (effects, undone) = (BTreeSet::new(), BTreeSet::new());
+        Self { shape, state, model, ledger: Ledger::default(), effects, undone }
+    }
+
+    /// Everything that can happen now: the answers to what is under way, what an operator may do, and reports of older
+    /// owners of calls, which may come at any time and more than once.
+    fn possible(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        match self.model.open {
+            _ if self.model.status() == Status::Stuck => {
+                let force = |completed| Action::Force { completed, reason: "by hand".to_owned() };
+                let actions = [Action::Retry, Action::Skip, force(true), force(false)];
+                events.extend(actions.map(Event::Operator));
+            }
+            Some(Command::Do { step }) => self.answers_to_do(step, &mut events),
+            Some(Command::Undo { step, .. }) => {
+                events.push(Event::UndoBlocked { step, reason: "no".to_owned() });
+                if self.shape.steps[step].undo != UndoShape::Missing {
+                    events.extend([Event::Undone { step }, Event::Undone { step }]);
+                }
+            }
+            None => {}
+        }
+        let is_call = |step: &usize| self.shape.steps[*step].effect == Effect::External && self.model.has_begun(*step);
+        events.extend((0..self.shape.steps.len()).filter(is_call).map(|step| Event::Late { step }));
+        events
+    }
+
+    fn answers_to_do(&self, step: usize, events: &mut Vec<Event>) {
+        let is_call = self.shape.steps[step].effect == Effect::External;
+        events.extend([Event::Done { step }, Event::Done { step }, Event::Cancelled { step }]);
+        events.push(Event::Rejected { step, failure: failure(step, FailureKind::Rejected) });
+        events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: is_call });
+        if self.shape.side(step) != Side::After {
+            events.push(Event::Failed { step, failure: failure(step, FailureKind::Failed) });
+        }
+        if is_call {
+            events.push(Event::Unknown { step, failure: failure(step, FailureKind::Unknown) });
+        }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        let before = self.state.clone();
+        let decision = machine::apply(&self.shape, &mut self.state, event.clone()).expect("only operators are refused");
+        let expected = self.model.on(event);
+        assert_eq!(decision.commands, expected, "after {event:?} in {before:?}");
+        assert_eq!(self.state.status(), self.model.status(), "after {event:?} in {before:?}");
+        assert_eq!(decision.became_stuck, self.state.stuck.is_some() && before.stuck != self.state.stuck);
+        self.ledger.write(&decision);
+        check_state(&self.state);
+        match *event {
+            Event::Done { step } | Event::Late { step } if self.outcome(step) == Some(RecordedOutcome::Done) => {
+                self.effects.insert(step);
+            }
+            Event::Unknown { step, .. } if self.outcome(step) == Some(RecordedOutcome::Unknown) => {
+                self.effects.insert(step);
+            }
+            Event::Undone { step } => {
+                self.undone.insert(step);
+            }
+            _ => {}
+        }
+        for command in decision.commands {
+            self.check_command(command);
+        }
+    }
+
+    fn outcome(&self, step: usize) -> Option<RecordedOutcome> {
+        self.ledger.outcome(step)
+    }
+
+    fn check_command(&self, command: Command) {
+        match command {
+            Command::Do { .. } => {
+                assert_eq!(self.state.status(), Status::Running, "nothing new begins when it compensates")
+            }
+            Command::Undo { step, .. } => {
+                assert!(self.effects.contains(&step), "step {step} is undone, and had no effect");
+                assert_eq!(self.state.status(), Status::Compensating);
+            }
+        }
+    }
+
+    /// Ends the saga with good news only.
+    fn go_on_to_the_end(&mut self) {
+        for _ in 0..4 * self.shape.steps.len() + 4 {
+            let event = match (self.state.status(), self.model.open) {
+                (Status::Stuck, _) => Event::Operator(Action::Skip),
+                (_, Some(Command::Do { step })) => Event::Done { step },
+                (_, Some(Command::Undo { step, .. })) => Event::Undone { step },
+                (_, None) => break,
+            };
+            self.happen(&event);
+        }
+        assert!(self.state.status().is_ended(), "a saga whose commands succeed ends: {:?}", self.state);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// G5: compensations run for every step that took effect or may have, in the reverse order of their positions, and
+    /// for no other; nothing new begins meanwhile; the saga ends completed, compensated or stuck.
+    #[test]
+    fn g5_the_machine_does_what_the_model_says(shape in shape(), choices in prop::collection::vec(any::<u16>(), 0..40)) {
+        let mut run = Run::start(shape);
+        for choice in choices {
+            let possible = run.possible();
+            if possible.is_empty() {
+                break;
+            }
+            run.happen(&possible[usize::from(choice) % possible.len()]);
+        }
+        run.go_on_to_the_end();
+    }
+
+    /// Without operators and late reports the end can be told from the reports alone: a compensated saga has undone
+    /// exactly what took effect or may have, and a completed one has done every step.
+    #[test]
+    fn g5_at_the_end_everything_is_done_or_nothing_stands(
+        shape in shape(),
+        choices in prop::collection::vec(any::<u16>(), 0..20),
+    ) {
+        let mut run = Run::start(shape);
+        for choice in choices {
+            let mut possible = run.possible();
+            possible.retain(|event| !matches!(event, Event::Late { .. } | Event::Operator(_)));
+            if possible.is_empty() {
+                break;
+            }
+            run.happen(&possible[usize::from(choice) % possible.len()]);
+        }
+        if run.state.status() != Status::Stuck {
+            run.go_on_to_the_end();
+        }
+        let needs_undo = |step: &usize| run.shape.steps[*step].undo != UndoShape::NotNeeded;
+        match run.state.status() {
+            Status::Completed => prop_assert_eq!(run.effects.len(), run.shape.steps.len()),
+            Status::Compensated => {
+                let expected: BTreeSet<usize> = run.effects.iter().copied().filter(needs_undo).collect();
+                prop_assert_eq!(&run.undone, &expected);
+                let pivot = run.shape.pivot.filter(|pivot| run.outcome(*pivot) == Some(RecordedOutcome::Done));
+                prop_assert_eq!(pivot, None, "behind the pivot there is no way back");
+            }
+            Status::Stuck => {}
+            other => prop_assert!(false, "{} is no end", other),
+        }
+    }
+}

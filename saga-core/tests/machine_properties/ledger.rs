@@ -1,0 +1,63 @@
+//! What a store would hold of the machine's decisions.
+
+use std::collections::BTreeMap;
+
+use saga_core::machine::{Decision, Phase, SagaState, StepPhase};
+use saga_core::store::{RecordedOutcome, Status};
+
+/// The step records, under the step and the round of its undo (0 for the step itself).
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    records: BTreeMap<(usize, u32), RecordedOutcome>,
+    position: u32,
+}
+
+impl Ledger {
+    /// Writes what was decided, as a store would: a record is inserted once, and revised as it was expected.
+    pub(crate) fn write(&mut self, decision: &Decision) {
+        if let Some(record) = decision.record {
+            let key = (record.step, record.undo_round.unwrap_or(0));
+            assert!(self.records.insert(key, record.outcome).is_none(), "two records of {key:?}");
+            assert!(record.position > self.position, "positions grow: {record:?} after {}", self.position);
+            self.position = record.position;
+        }
+        if let Some(revision) = decision.revision {
+            let known = self.records.insert((revision.step, 0), revision.outcome);
+            assert_eq!(known, Some(revision.expected), "the record of step {} is not as expected", revision.step);
+        }
+    }
+
+    pub(crate) fn outcome(&self, step: usize) -> Option<RecordedOutcome> {
+        self.records.get(&(step, 0)).copied()
+    }
+}
+
+/// What holds of every state, whatever came before.
+pub(crate) fn check_state(state: &SagaState) {
+    let again = SagaState::decode(&state.encode(), state.steps.len()).expect("a state is read as it was written");
+    assert_eq!(&again, state);
+    let status = match (&state.stuck, state.phase) {
+        (Some(_), _) => Status::Stuck,
+        (None, Phase::Running) => Status::Running,
+        (None, Phase::Compensating) => Status::Compensating,
+        (None, Phase::Completed) => Status::Completed,
+        (None, Phase::Compensated) => Status::Compensated,
+    };
+    assert_eq!(state.status(), status);
+    let under_way: Vec<usize> = (0..state.steps.len())
+        .filter(|&step| matches!(state.steps[step].phase, StepPhase::Started | StepPhase::Undoing))
+        .collect();
+    // A saga that has not ended has exactly one step under way: a command or a person decides about it (G11).
+    assert_eq!(under_way.len(), usize::from(!status.is_ended()), "{status}: under way are {under_way:?}");
+    if let Some(stuck) = &state.stuck {
+        let phase = if stuck.undo { StepPhase::Undoing } else { StepPhase::Started };
+        assert_eq!(state.steps[stuck.step].phase, phase, "what is stuck is under way");
+        assert!(!stuck.reason.is_empty());
+    }
+    let positions = || state.steps.iter().map(|step| step.position).filter(|&position| position > 0);
+    let mut sorted: Vec<u32> = positions().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), positions().count(), "no two steps share a position");
+    assert!(positions().all(|position| position <= state.position));
+}
