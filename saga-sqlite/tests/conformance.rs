@@ -1,4 +1,5 @@
 //! The suite that every store is held to, on SQLite files in a folder of their own.
+#![allow(clippy::expect_used, reason = "a suite fails by panicking")]
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,12 +60,16 @@ impl StoreHarness for Sqlite {
     }
 
     fn provokes(&self) -> Provokes {
-        Provokes { ended_transaction: true, ..Provokes::default() }
+        Provokes { ended_transaction: true, unknown_commit: true }
     }
 
     async fn end_transaction(&self, conn: &mut Connection) {
         // It is refused, and found out all the same.
         _ = conn.execute_batch("COMMIT");
+    }
+
+    fn doubtful(&self, store: &SqliteStore, commits: bool) -> Option<SqliteStore> {
+        Some(store.doubtful(commits))
     }
 }
 
