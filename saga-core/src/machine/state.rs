@@ -174,7 +174,8 @@ pub struct Stuck {
 impl SagaState {
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
-        let step = StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false, fence: 0 };
+        let step =
+            StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false, fence: 0 };
         Self {
             phase: Phase::Running,
             steps: vec![step; steps],

@@ -31,12 +31,8 @@ impl<S: Store, I> Saga<S, I> {
     pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
         let original = self.definition();
         let steps = (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect();
-        let definition = Definition {
-            id: original.id.clone(),
-            digest: original.digest,
-            shape: original.shape.clone(),
-            steps,
-        };
+        let definition =
+            Definition { id: original.id.clone(), digest: original.digest, shape: original.shape.clone(), steps };
         Saga { definition: Arc::new(definition), input: PhantomData }
     }
 }
@@ -53,7 +49,9 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
         run: wrapped_run(original, index, hook),
         undo: step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options))),
         input: step.input.clone(),
+        mapped: step.mapped.clone(),
         needs: step.needs.clone(),
+        check_output: step.check_output,
     }
 }
 

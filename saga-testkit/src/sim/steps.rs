@@ -109,7 +109,7 @@ macro_rules! steps {
             }
 
             fn undo() -> Undo<MemoryStore, Self> {
-                steps!(@undo_handler $undo)
+                steps!(@undone $undo)
             }
         }
 
@@ -119,14 +119,14 @@ macro_rules! steps {
             const EMITS: u8 = $emits;
         }
     )*};
-    (@undo_handler (none)) => { Undo::Nothing };
-    (@undo_handler (not_needed)) => { Undo::Nothing };
-    (@undo_handler ($undo:ident $output:ty, emits $emits:literal)) => { undo::<MemoryStore, Self, $undo<N>>() };
     (@options (not_needed)) => { OPTIONS.no_compensation() };
     (@options $other:tt) => { OPTIONS };
     (@undo (none)) => { None };
     (@undo (not_needed)) => { None };
     (@undo ($undo:ident $output:ty, emits $emits:literal)) => { Some(undone_by::<Self, $undo<N>>()) };
+    (@undone (none)) => { Undo::Nothing };
+    (@undone (not_needed)) => { Undo::Nothing };
+    (@undone ($undo:ident $output:ty, emits $emits:literal)) => { undo::<MemoryStore, Self, $undo<N>>() };
     (@run Transactional $n:ident $emits:literal) => {
         Run::Transaction(|conn, args, input| {
             Box::pin(transactional(conn, call(args, $n as u8, Op::Do, input, input.reads, $emits)))
