@@ -48,7 +48,7 @@ async fn main() -> Result<(), Error> {
 async fn through_the_store(path: &Path, sagas: u32) -> Result<(f64, f64), Error> {
     let store = SqliteStore::open(path).await?;
     store.write(|conn| -> Result<(), Error> { Ok(conn.execute_batch(BUSINESS)?) }).await?;
-    let owner = store.join(Duration::from_secs(3600)).await?.member;
+    let owner = store.join(Duration::from_hours(1)).await?.member;
     let lease = Lease { owner, ttl: Duration::from_secs(30) };
     let next = Arc::new(AtomicU32::new(0));
     let before = store.statistics();
@@ -98,7 +98,7 @@ async fn work(store: SqliteStore, lease: Lease, next: Arc<AtomicU32>, sagas: u32
                 step: StepId::doing(STEP_NAMES[step as usize]),
                 kind: WorkKind::Do,
             };
-            let body = Step { claim: claim.clone(), step, lease };
+            let body = Step { claim: claim.clone(), position: step, lease };
             store.transact(vec![claim], Box::new(body)).await?;
         }
     }
@@ -106,7 +106,7 @@ async fn work(store: SqliteStore, lease: Lease, next: Arc<AtomicU32>, sagas: u32
 
 struct Step {
     claim: Claim,
-    step: u32,
+    position: u32,
     lease: Lease,
 }
 
@@ -139,15 +139,16 @@ impl TransactionBody<Connection> for Step {
             output: Some(vec![b'x'; 100]),
             error: None,
             input: None,
-            position: self.step,
+            position: self.position,
             attempts: 1,
             took: Duration::ZERO,
         };
-        let is_last = self.step + 1 == STEPS;
+        let is_last = self.position + 1 == STEPS;
         let status = if is_last { Status::Completed } else { Status::Running };
-        let next = (!is_last).then(|| command(claim.saga, &claim.key, claim.work.id.0 + 1, self.step + 1, self.lease));
+        let next =
+            (!is_last).then(|| command(claim.saga, &claim.key, claim.work.id.0 + 1, self.position + 1, self.lease));
         vec![Changes {
-            saga: Some(Advance { id: claim.saga, expected: u64::from(self.step) + 1, status, state: vec![0; 60] }),
+            saga: Some(Advance { id: claim.saga, expected: u64::from(self.position) + 1, status, state: vec![0; 60] }),
             finished: vec![(claim.work, Condition::Held)],
             records: vec![record],
             commands: next.into_iter().collect(),

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::error::{closed, store_error};
-use crate::job::{Fate, Flow, Job, panicked, unanswered};
+use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::readers::ReadJob;
 use crate::session::{JOB, Session};
 use crate::store::{SqliteStore, died, unread};
@@ -211,11 +211,13 @@ where
     }
 
     fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let Self { function, answer, reply, .. } = *self;
+        release(function);
         let answer = match fate {
-            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
+            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
             Fate::Failed(error) => Err(error.error(WRITE).into()),
         };
         // A caller who went away does not want to know.
-        _ = self.reply.send(answer);
+        _ = reply.send(answer);
     }
 }

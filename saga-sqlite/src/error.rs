@@ -68,6 +68,12 @@ impl GroupError {
         Self { kind: StoreErrorKind::Unavailable, class: RetryClass::Transient, detail, source: None }
     }
 
+    /// The answer got lost, because a test wants it so.
+    pub(crate) fn doubtful() -> Self {
+        let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
+        Self { kind, class, detail: "the answer to the commit did not arrive".to_owned(), source: None }
+    }
+
     pub(crate) fn of(error: &StoreError) -> Self {
         Self { kind: error.kind(), class: error.class(), detail: error.detail().to_owned(), source: None }
     }

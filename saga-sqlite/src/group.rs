@@ -1,7 +1,6 @@
 //! One group of jobs in one transaction, and what to do when it fails.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -63,7 +62,7 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
                 let is_alone = jobs.len() == 1;
                 let culprit = jobs.remove(index);
                 if for_good || is_alone {
-                    settle(culprit, error.as_ref().map_or(Fate::Answered, Fate::Failed));
+                    culprit.settle(error.as_ref().map_or(Fate::Answered, Fate::Failed));
                 } else {
                     groups.push_back(vec![culprit]);
                 }
@@ -160,14 +159,7 @@ fn roll_back(session: &mut Session) {
 
 fn settle_all(jobs: Vec<BoxedJob>, fate: Fate<'_>) {
     for job in jobs {
-        settle(job, fate);
-    }
-}
-
-/// What a job drops may be the user's, and may panic.
-fn settle(job: BoxedJob, fate: Fate<'_>) {
-    if catch_unwind(AssertUnwindSafe(|| job.settle(fate))).is_err() {
-        tracing::error!("a value panicked when it was dropped on the writer thread");
+        job.settle(fate);
     }
 }
 

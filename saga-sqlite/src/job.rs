@@ -79,12 +79,22 @@ where
     }
 
     fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let Self { operation, function, answer, reply } = *self;
+        release(function);
         let answer = match fate {
-            Fate::Failed(error) => Err(error.error(self.operation)),
-            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(self.operation))),
+            Fate::Failed(error) => Err(error.error(operation)),
+            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(operation))),
         };
         // A caller who went away does not want to know.
-        _ = self.reply.send(answer);
+        _ = reply.send(answer);
+    }
+}
+
+/// Drops what a caller gave, before the caller is answered: then nothing of it is left with the store. It may be the
+/// user's, and may panic.
+pub(crate) fn release<T>(given: T) {
+    if catch_unwind(AssertUnwindSafe(|| drop(given))).is_err() {
+        tracing::error!("a value panicked when it was dropped on the writer thread");
     }
 }
 

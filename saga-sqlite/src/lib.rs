@@ -26,6 +26,7 @@ mod changes;
 mod clock;
 mod connection;
 mod definitions;
+mod doubt;
 mod error;
 mod group;
 mod guard;

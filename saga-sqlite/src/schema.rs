@@ -17,7 +17,7 @@ struct Migration {
 const MIGRATIONS: [Migration; 1] =
     [Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") }];
 
-const LATEST: i64 = MIGRATIONS.len() as i64;
+const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 const JOURNAL: &str = "CREATE TABLE IF NOT EXISTS saga_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::clock::Clock;
 use crate::connection;
+use crate::doubt::Doubt;
 use crate::error::{Failure, closed, misuse, store_error};
 use crate::group::BoxedJob;
 use crate::guard::Guard;
@@ -38,6 +39,7 @@ const BATCH_MAX: usize = 16;
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
+    doubt: Option<Arc<Doubt>>,
 }
 
 struct Inner {
@@ -158,6 +160,13 @@ impl SqliteStore {
         &self.inner.shared.options.path
     }
 
+    /// For tests: a handle on the same store whose next commit is answered as unknown. It took place if `commits`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn doubtful(&self, commits: bool) -> Self {
+        Self { inner: Arc::clone(&self.inner), doubt: Some(Arc::new(Doubt::new(commits))) }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }
@@ -190,6 +199,10 @@ impl SqliteStore {
                 "called from inside a transaction of the store, which would wait for itself; use the connection that the step was given",
             ));
         }
+        let job = match &self.doubt {
+            Some(doubt) => doubt.cast_on(job),
+            None => job,
+        };
         if shared.queue.push(job) { Ok(()) } else { Err(closed(operation)) }
     }
 
@@ -237,7 +250,7 @@ impl SqliteStore {
     }
 
     fn new(shared: Arc<Shared>, keeper: Keeper) -> Self {
-        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }) }
+        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }), doubt: None }
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
 use crate::error::{Failure, store_error};
-use crate::job::{Fate, Flow, Job, panicked, unanswered};
+use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::rows::{self, signed};
 use crate::session::{HANDLER, JOB, Session};
 
@@ -148,17 +148,19 @@ impl Job for Transact {
     }
 
     fn settle(self: Box<Self>, fate: Fate<'_>) {
+        let Self { claims, body, answer, reply, .. } = *self;
+        release(body);
         let answer = match fate {
-            Fate::Answered => self.answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
+            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
             Fate::Failed(error) => {
                 // Alone in its transaction, the only handler is to blame for what the commit refused.
                 let error = error.error(OPERATION);
-                let is_to_blame = self.claims.len() == 1 && error.kind() == StoreErrorKind::Other;
+                let is_to_blame = claims.len() == 1 && error.kind() == StoreErrorKind::Other;
                 Err(TransactError { error, culprit: is_to_blame.then_some(0), ended_transaction: false })
             }
         };
         // A caller who went away does not want to know.
-        _ = self.reply.send(answer);
+        _ = reply.send(answer);
     }
 }
 

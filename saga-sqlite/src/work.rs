@@ -128,15 +128,16 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
     for definition in &*request.definitions {
         definitions.extend(session.definitions.known(&session.conn, definition)?);
     }
-    session.note_owner(request.lease.owner);
     let mut claimed = Claimed::default();
     loop {
         // One more than asked for, so that it is known whether another one waits.
         let room = (request.limit - claimed.work.len()).saturating_add(1);
-        let candidates = candidates(session, &definitions, now, room)?;
+        let mut candidates = candidates(session, &definitions, now, room + claimed.work.len())?;
+        // What a dead owner claims is free again at once, and yet it is not claimed twice.
+        candidates.retain(|row| claimed.work.iter().all(|work| work.work.id.0 != row.id));
         let had_recorded = take(session, request, &candidates, now, &mut claimed)?;
         let is_full = claimed.work.len() >= request.limit;
-        if is_full && candidates.len() == room {
+        if is_full && candidates.len() >= room {
             claimed.next_due_in = Some(Duration::ZERO);
             break;
         }
@@ -145,6 +146,8 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
             break;
         }
     }
+    // Behind the search, which forgets a dead owner without rows.
+    session.note_owner(request.lease.owner);
     load_sagas(&session.conn, &mut claimed)?;
     Ok(claimed)
 }

@@ -72,7 +72,7 @@ async fn an_interrupted_write_in_a_group_costs_the_others_a_second_run_and_nothi
 async fn g2_a_record_that_is_there_keeps_the_second_of_two_in_one_group_away() {
     let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
-    let twice = [(); 2].map(|()| Body::new(&[claim.clone()]).then(|conn| keep(write_note(conn, "once"))));
+    let twice = [(); 2].map(|()| Body::new(std::slice::from_ref(&claim)).then(|conn| keep(write_note(conn, "once"))));
     let gate = Gate::shut(&store).await;
     let answers = all(twice.into_iter().map(|body| body.transact(&store)), gate.open()).await;
     assert!(answers.iter().all(Result::is_ok), "a claim that is not granted is no error");
@@ -100,7 +100,7 @@ async fn a_caller_that_goes_away_leaves_the_others_intact() {
 async fn changes_of_one_call_miss_one_by_one() {
     let (_folder, store) = store().await;
     let (one, two) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
-    Body::new(&[one.clone()]).then(|_| Verdict::Keep).transact(&store).await.unwrap();
+    Body::new(std::slice::from_ref(&one)).then(|_| Verdict::Keep).transact(&store).await.unwrap();
     let applied = store.record(vec![completed(&one), completed(&two)]).await.unwrap();
     assert!(applied[0].is_err() && applied[1].is_ok(), "{applied:?}");
 }

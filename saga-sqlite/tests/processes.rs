@@ -1,6 +1,7 @@
 //! Several processes and one file: who waits, who reads, and what is left of one that was killed.
 //!
 //! A test starts this binary again with `SAGA_SQLITE_ROLE` set, and filters for [`child`].
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -15,7 +16,7 @@ use support::{assert_integrity, begun, complete, definition, notes, status};
 
 const ROLE: &str = "SAGA_SQLITE_ROLE";
 const PATH: &str = "SAGA_SQLITE_PATH";
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Not a test of its own: what the other processes do.
 #[tokio::test]
@@ -37,7 +38,7 @@ async fn hold(path: &Path) {
     }
     claim(&store).await;
     say("ready");
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Completes sagas, says so of each, and never ends.

@@ -1,4 +1,7 @@
 //! What an author supplies.
+//!
+//! # Cancel safety
+//! A check that is given up drops the call that it waits for. A harness need not care: nobody uses that backend again.
 
 use std::error::Error;
 use std::future::Future;

@@ -1,4 +1,50 @@
 //! Tests of the whole: what the documents show compiles, and what they promise holds.
+//!
+//! The tests share a small shop on every store, an outside world that does as it is told, and stores, transports and
+//! clocks that fail on demand.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_debug_implementations, reason = "only tests use this crate")]
+
+mod faults;
+mod fixture;
+mod mail;
+mod sagas;
+mod shop;
+mod stopped;
+mod wait;
+mod world;
+
+pub use self::faults::{Faults, When};
+pub use self::fixture::{Fixture, quick};
+pub use self::mail::Mail;
+pub use self::sagas::{Booked, Order, book, charge, finish, order_saga, ship};
+pub use self::shop::Shop;
+pub use self::stopped::StoppableEnvironment;
+pub use self::wait::{eventually, within};
+pub use self::world::{Act, World};
+
+/// Runs each scenario, a generic async function, on the memory store in virtual time and on a SQLite file.
+#[macro_export]
+macro_rules! on_both_stores {
+    ($($scenario:ident),* $(,)?) => {
+        mod memory {
+            $(
+                #[tokio::test(start_paused = true)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<saga_core::memory::MemoryStore>()).await;
+                }
+            )*
+        }
+
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<saga_sqlite::SqliteStore>()).await;
+                }
+            )*
+        }
+    };
+}
 
 /// The code in the readme, as a test of the documentation.
 #[cfg(doctest)]

@@ -141,7 +141,7 @@ impl<S: Store> Shared<S> {
             do_key: command.is_undo().then(|| outside(&StepId::doing(command.step().name))),
             saga_key: saga.key.to_string(),
             attempt: command.attempt_number(),
-            fence: command.work.epoch,
+            fence: command.fence(),
             time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
             cancel: self.stopping.clone(),
             failure: failure_of(command),

@@ -192,6 +192,11 @@ impl<S: Store> Command<S> {
         effect_of(&self.saga.definition, self.order)
     }
 
+    /// A number that grows with every owner of this step, also from one command of it to the next.
+    pub(super) fn fence(&self) -> u64 {
+        self.saga.state.steps[self.step_index()].fence + self.work.epoch
+    }
+
     pub(super) fn claim(&self) -> Claim {
         Claim {
             work: self.work,

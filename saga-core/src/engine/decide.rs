@@ -60,6 +60,10 @@ impl<S: Store> Shared<S> {
             Next::Again { delay, maybe, message } => postpone(command, *delay, *maybe, message, findings.attempts),
             Next::Settled(event) => {
                 let mut saga = command.saga.clone();
+                if !matches!(event, Event::Done { .. } | Event::Undone { .. }) {
+                    // The step may be given out again, on another row.
+                    saga.state.steps[command.step_index()].fence = command.fence();
+                }
                 let prepared = self.advance(&mut saga, event.clone(), findings, hand_on);
                 // Only an operator's action is refused, and no attempt ends with one.
                 let mut prepared = prepared.unwrap_or_else(|_| Prepared::nothing());

@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::error::RuntimeError;
+use super::guard::outside_step;
 use super::status::{SagaStatus, SagaSummary};
 use crate::key::{Key, Tenant};
 use crate::saga::{Definition, Saga};
@@ -53,6 +54,7 @@ impl<S: Store> Inspector<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn status(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
+        outside_step()?;
         let key = Key::new(key)?;
         let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
         let Some(definition) = self.definitions.get(&stored.saga.definition) else {
@@ -71,6 +73,7 @@ impl<S: Store> Inspector<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
+        outside_step()?;
         let filter = SagaFilter { tenant: self.tenant.clone(), ..filter };
         let rows = self.store.list(&filter).await?;
         let summary = |row: crate::store::SagaRow| {
@@ -88,6 +91,7 @@ impl<S: Store> Inspector<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
+        outside_step()?;
         let mut counts: BTreeMap<Status, u64> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
         counts.extend(self.store.count(&self.tenant).await?);
         Ok(counts)
@@ -101,6 +105,7 @@ impl<S: Store> Inspector<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, RuntimeError> {
+        outside_step()?;
         Ok(self.store.forgotten(limit).await?)
     }
 }

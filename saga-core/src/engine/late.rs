@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn a_late_success_keeps_its_output_and_its_events() {
         let event = Emitted { name: "order-paid".into(), payload: br#"{"order":7}"#.to_vec() };
-        let left = Findings { output: Some(b"\"receipt\"".to_vec()), emitted: vec![event.clone()], ..Findings::default() };
+        let left =
+            Findings { output: Some(b"\"receipt\"".to_vec()), emitted: vec![event.clone()], ..Findings::default() };
         let found = findings(&encode(&left));
         assert_eq!(found.output, left.output);
         assert_eq!(found.emitted, [event]);

@@ -147,8 +147,10 @@ impl<S: Store> Operator<S> {
         let (Action::Skip, Some(stuck)) = (action, &saga.state.stuck) else { return Ok(()) };
         let name = saga.step(stuck.step).name;
         let later = &saga.definition.steps[stuck.step + 1..];
-        let taker = later.iter().find(|step| step.needs.outputs.iter().any(|needed| needed.step == name));
+        let taker = later.iter().find(|step| step.takes_output_of(name));
         match (taker, output) {
+            (_, Some(output)) if !stuck.undo => (saga.step(stuck.step).check_output)(output)
+                .map_err(|problem| self.refused(format!("`{name}` cannot have this output: {problem}"))),
             (Some(taker), None) if !stuck.undo => Err(self.refused(format!(
                 "the step `{}` takes the output of `{name}`; skip it with `skip_with` and that output",
                 taker.name

@@ -124,6 +124,7 @@ impl<S: Store> Shared<S> {
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
         let hand_on = HandOn { id: next_id, has_place: false };
         let mut saga = command.saga.clone();
+        saga.state.steps[step].fence = command.fence();
         if let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) {
             prepared.changes.finished.push((command.work, condition));
             match self.apply_prepared(prepared).await {

@@ -24,9 +24,10 @@ impl<S: Store> Shared<S> {
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
         let mut attempts = Attempts::new();
+        let mut lanes = Vec::new();
         let mut failures = 0;
         loop {
-            match self.relay_once(&mut attempts).await {
+            match self.relay_once(&mut attempts, &mut lanes).await {
                 Ok(true) => {
                     failures = 0;
                     continue;
@@ -54,20 +55,30 @@ impl<S: Store> Shared<S> {
     }
 
     /// Sends what can be sent now; answers whether there may be more.
-    async fn relay_once(&self, attempts: &mut Attempts) -> Result<bool, StoreError> {
+    /// What an error left leased comes first, or nobody sent it before the leases end.
+    async fn relay_once(&self, attempts: &mut Attempts, lanes: &mut Vec<LeasedLane>) -> Result<bool, StoreError> {
         let Some(owner) = self.member() else { return Ok(false) };
+        self.free_lanes(lanes).await?;
         if self.store.depth().await?.rows == 0 {
             attempts.clear();
             return Ok(false);
         }
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
-        let lanes = self.store.lease_lanes(lease, LANES_AT_A_TIME).await?;
+        *lanes = self.store.lease_lanes(lease, LANES_AT_A_TIME).await?;
         let mut sent = false;
-        for &lane in &lanes {
+        for &lane in lanes.iter() {
             sent |= self.send_lane(lane, attempts).await?;
         }
-        self.store.release_lanes(&lanes).await?;
+        self.free_lanes(lanes).await?;
         Ok(sent)
+    }
+
+    async fn free_lanes(&self, lanes: &mut Vec<LeasedLane>) -> Result<(), StoreError> {
+        if !lanes.is_empty() {
+            self.store.release_lanes(lanes).await?;
+            lanes.clear();
+        }
+        Ok(())
     }
 
     async fn send_lane(&self, lane: LeasedLane, attempts: &mut Attempts) -> Result<bool, StoreError> {

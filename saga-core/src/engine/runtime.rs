@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::builder::RuntimeBuilder;
 use super::error::{RuntimeError, StartError};
-use super::guard::is_inside_step;
+use super::guard::outside_step;
 use super::inspect::Inspector;
 use super::operator::Operator;
 use super::running::Running;
@@ -132,7 +132,6 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn saga(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
-        outside_step()?;
         self.inspector().status(key).await
     }
 
@@ -144,7 +143,6 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
-        outside_step()?;
         self.inspector().list(filter).await
     }
 
@@ -156,7 +154,6 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
-        outside_step()?;
         self.inspector().count().await
     }
 
@@ -191,10 +188,6 @@ impl<S: Store> Runtime<S> {
     pub async fn shutdown(&self) {
         self.shared.drain().await;
     }
-}
-
-fn outside_step() -> Result<(), RuntimeError> {
-    if is_inside_step() { Err(RuntimeError::InsideStep) } else { Ok(()) }
 }
 
 /// A saga that was started inside the caller's transaction.

@@ -116,7 +116,10 @@ impl<S: Store> Shared<S> {
             let machine::Command::Do { step } = order else { continue };
             let payload = match &definition.steps[step].input {
                 None => None,
-                Some(mapping) => Some(mapping.apply(&input, &Outputs::new()).map_err(StartError::Input)?),
+                Some(mapping) => {
+                    let mapped = mapping.apply(&input, &Outputs::new());
+                    Some(mapped.and_then(|mapped| self.check_length(mapped)).map_err(StartError::Input)?)
+                }
             };
             commands.push(NewWork {
                 id: WorkId(0),

@@ -65,6 +65,10 @@ pub struct StepState {
     /// Whether a success was reported after its undo had begun without knowing of it.
     #[serde(rename = "l", default, skip_serializing_if = "is_false")]
     pub late: bool,
+    /// The fence that its earlier commands reached. A command that is given out again counts on from there, though its
+    /// row begins with epoch 1.
+    #[serde(rename = "e", default, skip_serializing_if = "is_zero_long")]
+    pub fence: u64,
 }
 
 /// What became of a step so far.
@@ -170,7 +174,8 @@ pub struct Stuck {
 impl SagaState {
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
-        let step = StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false };
+        let step =
+            StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false, fence: 0 };
         Self {
             phase: Phase::Running,
             steps: vec![step; steps],

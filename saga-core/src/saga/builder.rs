@@ -24,8 +24,8 @@ const STEPS_MAX: usize = 1_000;
 /// # Ok::<(), saga_core::saga::SagaError>(())
 /// ```
 pub struct Saga<S: Store, I> {
-    definition: Arc<Definition<S>>,
-    input: PhantomData<fn(I)>,
+    pub(super) definition: Arc<Definition<S>>,
+    pub(super) input: PhantomData<fn(I)>,
 }
 
 /// A saga that has a name and needs its input.
@@ -158,7 +158,16 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
             self.check_needed::<T>(needed);
         }
         let undo = undo.zip(T::UNDO.map(|undo| undo.options()));
-        self.steps.push(StepDefinition { name: T::NAME, options: T::OPTIONS, run, undo, input, needs });
+        self.steps.push(StepDefinition {
+            name: T::NAME,
+            options: T::OPTIONS,
+            run,
+            undo,
+            input,
+            mapped: earlier.to_vec(),
+            needs,
+            check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+        });
         self
     }
 

@@ -24,7 +24,18 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) run: StepRun<S>,
     pub(crate) undo: Option<(StepUndo<S>, StepOptions)>,
     pub(crate) input: Option<Mapping>,
+    /// The steps whose outputs the mapping reads.
+    pub(crate) mapped: Vec<&'static str>,
     pub(crate) needs: Needs,
+    /// Whether bytes are an output of the step.
+    pub(crate) check_output: fn(&[u8]) -> Result<(), String>,
+}
+
+impl<S: Store> StepDefinition<S> {
+    /// Whether the step, its mapping or its compensation takes the output of the step of that name.
+    pub(crate) fn takes_output_of(&self, step: &str) -> bool {
+        self.mapped.contains(&step) || self.needs.outputs.iter().any(|needed| needed.step == step)
+    }
 }
 
 impl<S: Store> Definition<S> {

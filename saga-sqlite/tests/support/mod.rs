@@ -1,5 +1,6 @@
 //! What the tests share: a store in a folder of its own, sagas of one step, and bodies that do as they are told.
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -199,6 +200,7 @@ pub async fn complete(store: &SqliteStore, key: &'static str) -> Result<(), Tran
     Body::new(&[claim]).then(move |conn| keep(write_note(conn, key))).transact(store).await
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a test hands over what a statement answered")]
 pub fn keep<T>(written: rusqlite::Result<T>) -> Verdict {
     if written.is_ok() { Verdict::Keep } else { Verdict::RollBack }
 }

@@ -69,7 +69,8 @@ fn one(seed: u64) -> ExitCode {
     }
     let entries = report.ledger.entries.iter();
     let entries = entries.map(|entry| (entry.at, format!("p{:<3} {:?}", entry.process, entry.what)));
-    let mut lines: Vec<(u64, String)> = entries.chain(log.into_iter().map(|(at, line)| (at, format!("     {line}")))).collect();
+    let mut lines: Vec<(u64, String)> =
+        entries.chain(log.into_iter().map(|(at, line)| (at, format!("     {line}")))).collect();
     lines.sort_by_key(|line| line.0);
     for (at, line) in lines {
         println!("{:>12.3} ms  {line}", at as f64 / 1e3);

@@ -120,6 +120,10 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
     let Some((done, call)) = book.effect_of(saga, step, Op::Do) else {
         return;
     };
+    // Who goes past a step that may be on its way takes it upon himself.
+    if of.is_skipped(step, Op::Do) {
+        return;
+    }
     let barred = book.calls_of(saga, step, Op::Undo).filter_map(|undo| undo.barred).min();
     if barred.is_some_and(|at| at < done) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
@@ -130,7 +134,7 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
     }
     let ended = of.outcomes.iter().find(|(_, told)| matches!(told, Standing::Completed | Standing::Compensated));
-    if ended.is_some_and(|(at, _)| *at < done) {
+    if ended.is_some_and(|(at, _)| *at < done) && !of.is_forced() {
         note(format!("{name} took effect by call {} after the saga had ended", call.number));
     }
 }

@@ -9,10 +9,10 @@ use saga_core::memory::MemoryConn;
 use saga_core::step::StepContext;
 use tokio::sync::oneshot;
 
+use super::Fault;
 use super::outside::{Reply, Request};
 use super::steps::{SimEvent, SimInput, SimOutput, TIME_LIMIT};
 use super::world::{Seat, World};
-use super::Fault;
 use crate::checker::{Left, Op, What};
 
 /// How long a slow step takes at most: less than its time limit.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use saga_core::engine::{Outcome, StartError};
 use saga_core::env::Environment;
-use saga_core::{Running, Tenant};
 use saga_core::memory::MemoryStore;
+use saga_core::{Running, Tenant};
 
 use super::Fault;
 use super::definitions::SimDefinition;
@@ -59,11 +59,7 @@ impl Client {
             Box::pin(async move {
                 let runtime = runtime.tenant(tenant);
                 let start = runtime.start(&definition, key, input);
-                let started = if is_dropped {
-                    client.drop_soon(start).await?
-                } else {
-                    start.await
-                };
+                let started = if is_dropped { client.drop_soon(start).await? } else { start.await };
                 let answer = answer_of(&started);
                 client.world.enter(What::StartAnswered { call, answer });
                 client.note(answer);

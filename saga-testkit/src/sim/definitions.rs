@@ -19,16 +19,46 @@ pub(crate) struct SimDefinition {
 pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
         named("order").step::<Reserve<0>>().step::<Charge<1>>().step::<Confirm<2>>().build()?,
-        named("long").step::<Reserve<0>>().step::<Reserve<1>>().step::<Charge<2>>().step::<Ship<3>>().step::<Confirm<4>>().build()?,
+        named("long")
+            .step::<Reserve<0>>()
+            .step::<Reserve<1>>()
+            .step::<Charge<2>>()
+            .step::<Ship<3>>()
+            .step::<Confirm<4>>()
+            .build()?,
         named("reads").step::<Charge<0>>().after::<Charge<1>, Charge<0>>(0).step::<Confirm<2>>().build()?,
-        named("pivot").step::<Reserve<0>>().step::<Charge<1>>().pivot().step::<Announce<2>>().step::<Confirm<3>>().build()?,
+        named("pivot")
+            .step::<Reserve<0>>()
+            .step::<Charge<1>>()
+            .pivot()
+            .step::<Announce<2>>()
+            .step::<Confirm<3>>()
+            .build()?,
         named("needs").step::<Ship<0>>().after::<Reserve<1>, Ship<0>>(0).step::<Announce<2>>().build()?,
         named("undoable").step::<Note<0>>().step::<Charge<1>>().step::<Reserve<2>>().build()?,
-        named("local").step::<Reserve<0>>().step::<Reserve<1>>().after::<Reserve<2>, Reserve<0>>(0).step::<Note<3>>().step::<Confirm<4>>().build()?,
-        named("remote").step::<Charge<0>>().step::<Ship<1>>().after::<Charge<2>, Ship<1>>(1).step::<Ship<3>>().build()?,
+        named("local")
+            .step::<Reserve<0>>()
+            .step::<Reserve<1>>()
+            .after::<Reserve<2>, Reserve<0>>(0)
+            .step::<Note<3>>()
+            .step::<Confirm<4>>()
+            .build()?,
+        named("remote")
+            .step::<Charge<0>>()
+            .step::<Ship<1>>()
+            .after::<Charge<2>, Ship<1>>(1)
+            .step::<Ship<3>>()
+            .build()?,
         named("single").step::<Confirm<0>>().build()?,
         named("one-call").step::<Charge<0>>().build()?,
-        named("late-pivot").step::<Reserve<0>>().step::<Confirm<1>>().pivot().step::<Reserve<2>>().after::<Charge<3>, Reserve<2>>(2).step::<Announce<4>>().build()?,
+        named("late-pivot")
+            .step::<Reserve<0>>()
+            .step::<Confirm<1>>()
+            .pivot()
+            .step::<Reserve<2>>()
+            .after::<Charge<3>, Reserve<2>>(2)
+            .step::<Announce<4>>()
+            .build()?,
     ])
 }
 

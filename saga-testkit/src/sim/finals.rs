@@ -94,9 +94,10 @@ fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> 
             RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => Recorded::NotDone,
         },
         call: output.map(|output| output.call),
-        is_late: stored.history.iter().any(|(_, entry)| {
-            entry.kind == HistoryKind::Late && entry.step.as_ref() == Some(&record.step)
-        }),
+        is_late: stored
+            .history
+            .iter()
+            .any(|(_, entry)| entry.kind == HistoryKind::Late && entry.step.as_ref() == Some(&record.step)),
         position: record.position,
     })
 }

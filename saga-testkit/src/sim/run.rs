@@ -86,8 +86,7 @@ fn run_scenario(scenario: Scenario, definitions: &Arc<[SimDefinition]>, log: Opt
     let (finals, mut rest) = end.unwrap_or_default();
     rest.repeats = world.repeats.load(std::sync::atomic::Ordering::Relaxed);
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
-    let ledger =
-        Ledger { sagas: plans(&scenario, definitions), entries: world.recorder.take(), finals, rest };
+    let ledger = Ledger { sagas: plans(&scenario, definitions), entries: world.recorder.take(), finals, rest };
     for end in &ledger.finals {
         match end.standing {
             Standing::Completed => world.hit(Fault::Completed),

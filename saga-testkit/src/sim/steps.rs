@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::step::{
-    Args, Codec, Compensation, CompensationHandler, Given, Handler, NoCompensation, Run, Step, StepOptions, Undo,
-    UndoOf, codec, undo_input, undo_output,
+    Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Run, Step, StepOptions, Undo, UndoOf,
+    codec, undo, undone_by,
 };
 use saga_core::{Event, State};
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,6 @@ macro_rules! steps {
             type Input = SimInput;
             type Output = SimOutput;
             type Params = (State<Seat>,);
-            type Compensation = steps!(@compensation $step $undo);
             const NAME: &'static str = $names[N];
             const OPTIONS: StepOptions = steps!(@options $undo);
             const INPUT: Codec<SimInput> = codec::<SimInput>();
@@ -108,6 +107,10 @@ macro_rules! steps {
             fn handler() -> Run<MemoryStore, Self> {
                 steps!(@run $run N $emits)
             }
+
+            fn undo() -> Undo<MemoryStore, Self> {
+                steps!(@undone $undo)
+            }
         }
 
         impl<const N: usize> Planned for $step<N> {
@@ -116,14 +119,14 @@ macro_rules! steps {
             const EMITS: u8 = $emits;
         }
     )*};
-    (@compensation $step:ident (none)) => { NoCompensation };
-    (@compensation $step:ident (not_needed)) => { NoCompensation };
-    (@compensation $step:ident ($undo:ident $output:ty, emits $emits:literal)) => { $undo<N> };
     (@options (not_needed)) => { OPTIONS.no_compensation() };
     (@options $other:tt) => { OPTIONS };
     (@undo (none)) => { None };
     (@undo (not_needed)) => { None };
-    (@undo $other:tt) => { Some(UndoOf::new(undo_input::<Self>(), undo_output::<Self>())) };
+    (@undo ($undo:ident $output:ty, emits $emits:literal)) => { Some(undone_by::<Self, $undo<N>>()) };
+    (@undone (none)) => { Undo::Nothing };
+    (@undone (not_needed)) => { Undo::Nothing };
+    (@undone ($undo:ident $output:ty, emits $emits:literal)) => { undo::<MemoryStore, Self, $undo<N>>() };
     (@run Transactional $n:ident $emits:literal) => {
         Run::Transaction(|conn, args, input| {
             Box::pin(transactional(conn, call(args, $n as u8, Op::Do, input, input.reads, $emits)))
@@ -183,19 +186,19 @@ macro_rules! compensations {
         }
 
         impl<const N: usize> CompensationHandler<MemoryStore> for $undo<N> {
-            fn handler() -> Undo<MemoryStore, Self> {
+            fn handler() -> Compensate<MemoryStore, Self> {
                 compensations!(@run $run N $emits $reads)
             }
         }
     )*};
     (@run Transactional $n:ident $emits:literal $reads:expr) => {
-        Undo::Transaction(|conn: &mut MemoryConn, args, input, output| {
+        Compensate::Transaction(|conn: &mut MemoryConn, args, input, output| {
             let call = call(args, $n as u8, Op::Undo, input, $reads(output), $emits);
             Box::pin(async move { transactional(conn, call).await.map(|_| ()) })
         })
     };
     (@run External $n:ident $emits:literal $reads:expr) => {
-        Undo::External(|args, input, output| {
+        Compensate::External(|args, input, output| {
             let call = call(args, $n as u8, Op::Undo, input, $reads(output), $emits);
             Box::pin(async move { external(call).await.map(|_| ()) })
         })

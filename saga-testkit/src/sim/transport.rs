@@ -2,9 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::env::Environment;
-use saga_core::transport::{
-    Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind,
-};
+use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind};
 
 use super::Fault;
 use super::steps::SimEvent;

@@ -1,6 +1,6 @@
 //! Tidy: the rules of the house that a program can check, each a small function with its own message.
 //!
-//! A rule reads a [`Tree`] and returns findings; it never fails for another reason. A rule about a folder that does
+//! A rule reads a `Tree` and returns findings; it never fails for another reason. A rule about a folder that does
 //! not exist is silent; one about a folder that exists is not.
 
 mod cancel_safety;
