@@ -37,6 +37,7 @@
 
 mod check;
 pub mod checker;
+pub mod explore;
 #[doc(hidden)]
 pub mod faulty;
 mod fixture;

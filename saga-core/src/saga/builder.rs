@@ -24,8 +24,8 @@ const STEPS_MAX: usize = 1_000;
 /// # Ok::<(), saga_core::saga::SagaError>(())
 /// ```
 pub struct Saga<S: Store, I> {
-    definition: Arc<Definition<S>>,
-    input: PhantomData<fn(I)>,
+    pub(super) definition: Arc<Definition<S>>,
+    pub(super) input: PhantomData<fn(I)>,
 }
 
 /// A saga that has a name and needs its input.

@@ -6,9 +6,12 @@ mod earlier;
 mod erase;
 mod error;
 mod graph;
+mod instrument;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
 pub(crate) use self::erase::{Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
+#[doc(hidden)]
+pub use self::instrument::StepHook;

@@ -94,6 +94,7 @@ impl<'a> Book<'a> {
             }
             What::OutcomeSeen { saga, standing } => self.sagas[*saga as usize].outcomes.push((at, *standing)),
             What::Acted { saga, act } => self.sagas[*saga as usize].acts.push((at, *act)),
+            What::ActRefused { saga } => drop(self.sagas[*saga as usize].acts.pop()),
             What::StuckSeen { saga } => self.sagas[*saga as usize].stuck.push(at),
             What::Entered { call, saga, variant, step, op, fence, reads } => {
                 self.sagas[*saga as usize].calls.push(*call);

@@ -186,12 +186,17 @@ pub enum What {
         /// The saga.
         saga: u32,
     },
-    /// An operator acted, and it was accepted.
+    /// An operator acts. It counts, unless it was refused: an answer that never came may have been a yes.
     Acted {
         /// On which saga.
         saga: u32,
-        /// What was done.
+        /// What is done.
         act: Act,
+    },
+    /// What the operator did last to this saga was refused.
+    ActRefused {
+        /// Which saga.
+        saga: u32,
     },
     /// A process was crashed.
     Crashed,

@@ -86,10 +86,14 @@ fn sent(book: &Book<'_>, saga: usize, first: &BTreeMap<EventRef, (usize, &str)>,
 /// The events of one ordering key arrive first in the order in which their steps were recorded.
 fn order(book: &Book<'_>, saga: usize, first: &BTreeMap<EventRef, (usize, &str)>, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
-    let arrived = first.iter().filter_map(|((call, nth), (at, key))| {
-        let call = book.calls.get(call).filter(|call| call.saga == saga)?;
-        let mut records = of.end.records.iter().filter(|record| record.outcome == Recorded::Done);
-        let record = records.find(|record| (record.step, record.op) == (call.step, call.op))?;
+    let senders: BTreeSet<u64> = first.keys().map(|(call, _)| *call).collect();
+    let arrived = first.iter().filter_map(|((number, nth), (at, key))| {
+        let call = book.calls.get(number).filter(|call| call.saga == saga)?;
+        // A step that was undone twice has two records: the first of its calls that told something belongs to the first.
+        let earlier = book.calls_of(saga, call.step, call.op).take_while(|other| other.number != *number);
+        let round = earlier.filter(|other| senders.contains(&other.number)).count();
+        let records = of.end.records.iter().filter(|record| record.outcome == Recorded::Done && !record.is_late);
+        let record = records.filter(|record| (record.step, record.op) == (call.step, call.op)).nth(round)?;
         Some((*key, record.position, *nth, *at))
     });
     let mut arrived: Vec<_> = arrived.collect();

@@ -23,6 +23,7 @@ mod world;
 
 pub use self::fault::{Fault, Hits};
 pub use self::random::Random;
+pub(crate) use self::random::splitmix64;
 pub use self::rates::Rates;
 pub use self::run::{Report, run, run_logged};
 pub use self::scenario::{Blow, SAGAS_MIN, SagaScript, Scenario};

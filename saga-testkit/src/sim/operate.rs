@@ -50,10 +50,11 @@ async fn look_after(world: &Arc<World>, live: &Live, saga: u32, rounds: u32) {
     world.enter(What::StuckSeen { saga });
     world.hit(Fault::Stuck);
     let act = choose(world, &status, rounds);
-    let is_accepted = act_on(world, live, saga, act, status.revision).await;
-    // Without an answer it may have been accepted.
-    if is_accepted != Some(false) {
-        world.enter(What::Acted { saga, act });
+    // The answer may come too late for the ledger, or never, and the act may have been accepted all the same.
+    world.enter(What::Acted { saga, act });
+    if act_on(world, live, saga, act, status.revision).await == Some(false) {
+        world.enter(What::ActRefused { saga });
+    } else {
         world.hit(match act {
             Act::Retry => Fault::OperatorRetried,
             Act::Skip { .. } => Fault::OperatorSkipped,

@@ -1,0 +1,123 @@
+//! The same saga with somebody looking on: what crash exploration and fault injection are made of.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::{Definition, Saga, StepDefinition, StepRun, StepUndo};
+use crate::env::BoxFuture;
+use crate::step::StepError;
+use crate::store::Store;
+
+/// Is asked before and behind each function of a saga. An error is what the function returns instead; in front of it,
+/// the function is not called.
+pub trait StepHook: Send + Sync + 'static {
+    /// The function of this step, or of its compensation, is about to be called.
+    fn before(&self, step: &'static str, undo: bool) -> BoxFuture<'static, Result<(), StepError>>;
+
+    /// The function returned a success. In a transaction nothing of it is committed yet.
+    fn behind(&self, step: &'static str, undo: bool) -> BoxFuture<'static, Result<(), StepError>>;
+}
+
+impl<S: Store, I> Saga<S, I> {
+    /// The names of the steps, in their order.
+    #[doc(hidden)]
+    pub fn step_names(&self) -> Vec<&'static str> {
+        self.definition().steps.iter().map(|step| step.name).collect()
+    }
+
+    /// The same definition, name and digest included, for a store with the same connection, with a hook around each
+    /// function.
+    #[doc(hidden)]
+    pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
+        let original = self.definition();
+        let steps = (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect();
+        let definition =
+            Definition { id: original.id.clone(), digest: original.digest, shape: original.shape.clone(), steps };
+        Saga { definition: Arc::new(definition), input: PhantomData }
+    }
+}
+
+fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
+    original: &Arc<Definition<S>>,
+    index: usize,
+    hook: &Arc<dyn StepHook>,
+) -> StepDefinition<T> {
+    let step = &original.steps[index];
+    StepDefinition {
+        name: step.name,
+        options: step.options,
+        run: wrapped_run(original, index, hook),
+        undo: step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options))),
+        input: step.input.clone(),
+        mapped: step.mapped.clone(),
+        needs: step.needs.clone(),
+        check_output: step.check_output,
+    }
+}
+
+fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
+    original: &Arc<Definition<S>>,
+    index: usize,
+    hook: &Arc<dyn StepHook>,
+) -> StepRun<T> {
+    let (definition, hook, name) = (Arc::clone(original), Arc::clone(hook), original.steps[index].name);
+    match &original.steps[index].run {
+        StepRun::Transaction(_) => StepRun::Transaction(Box::new(move |conn, args, input| {
+            let (definition, hook) = (Arc::clone(&definition), Arc::clone(&hook));
+            Box::pin(async move {
+                hook.before(name, false).await?;
+                let StepRun::Transaction(run) = &definition.steps[index].run else { return Err(another_kind().into()) };
+                let output = run(conn, args, input).await?;
+                hook.behind(name, false).await?;
+                Ok(output)
+            })
+        })),
+        StepRun::External(_) => StepRun::External(Box::new(move |args, input| {
+            let (definition, hook) = (Arc::clone(&definition), Arc::clone(&hook));
+            Box::pin(async move {
+                hook.before(name, false).await?;
+                let StepRun::External(run) = &definition.steps[index].run else { return Err(another_kind().into()) };
+                let output = run(args, input).await?;
+                hook.behind(name, false).await?;
+                Ok(output)
+            })
+        })),
+    }
+}
+
+fn wrapped_undo<S: Store, T: Store<Conn = S::Conn>>(
+    original: &Arc<Definition<S>>,
+    index: usize,
+    hook: &Arc<dyn StepHook>,
+) -> Option<StepUndo<T>> {
+    let (definition, hook, name) = (Arc::clone(original), Arc::clone(hook), original.steps[index].name);
+    Some(match &original.steps[index].undo.as_ref()?.0 {
+        StepUndo::Transaction(_) => StepUndo::Transaction(Box::new(move |conn, args, input, output| {
+            let (definition, hook) = (Arc::clone(&definition), Arc::clone(&hook));
+            Box::pin(async move {
+                hook.before(name, true).await?;
+                let Some((StepUndo::Transaction(undo), _)) = &definition.steps[index].undo else {
+                    return Err(another_kind());
+                };
+                undo(conn, args, input, output).await?;
+                hook.behind(name, true).await
+            })
+        })),
+        StepUndo::External(_) => StepUndo::External(Box::new(move |args, input, output| {
+            let (definition, hook) = (Arc::clone(&definition), Arc::clone(&hook));
+            Box::pin(async move {
+                hook.before(name, true).await?;
+                let Some((StepUndo::External(undo), _)) = &definition.steps[index].undo else {
+                    return Err(another_kind());
+                };
+                undo(args, input, output).await?;
+                hook.behind(name, true).await
+            })
+        })),
+    })
+}
+
+/// A definition never changes, so this is never returned.
+fn another_kind() -> StepError {
+    StepError::stuck("its kind has changed")
+}

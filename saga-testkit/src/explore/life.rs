@@ -1,0 +1,154 @@
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use saga_core::step::CancelSignal;
+use saga_core::store::MemberId;
+
+use super::plan::{Disturbance, Place};
+
+/// What one run does to the saga, over all lives of its process.
+#[derive(Debug)]
+pub(super) struct Director {
+    /// The step that rejects, so that the way back is run.
+    pub(super) rejected: Option<&'static str>,
+    pub(super) disturbance: Disturbance,
+    is_lifted: AtomicBool,
+    book: Mutex<Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    /// The boundaries that were passed, in the order in which they were first, and how often.
+    passed: Vec<String>,
+    counts: BTreeMap<String, u64>,
+    /// How often the disturbance was done.
+    done: u64,
+}
+
+impl Director {
+    pub(super) fn new(rejected: Option<&'static str>, disturbance: Disturbance) -> Self {
+        Self { rejected, disturbance, is_lifted: AtomicBool::new(false), book: Mutex::default() }
+    }
+
+    /// From now on nothing is disturbed.
+    pub(super) fn lift(&self) {
+        self.is_lifted.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_lifted(&self) -> bool {
+        self.is_lifted.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a boundary was passed; answers whether the process is to crash here.
+    fn pass(&self, boundary: &str) -> bool {
+        let mut book = self.lock();
+        let count = book.counts.entry(boundary.to_owned()).or_default();
+        *count += 1;
+        let is_first = *count == 1;
+        if is_first {
+            book.passed.push(boundary.to_owned());
+        }
+        let crashes = is_first
+            && !self.is_lifted()
+            && matches!(&self.disturbance, Disturbance::Crash { boundary: chosen, .. } if chosen == boundary);
+        book.done += u64::from(crashes);
+        crashes
+    }
+
+    /// Whether a function is disturbed at this place, now. `is_once` disturbs it the first time only.
+    pub(super) fn disturbs(&self, place: Place, is_once: bool) -> bool {
+        let (chosen, counts) = match &self.disturbance {
+            Disturbance::FailOnce(chosen) | Disturbance::FailAlways(chosen) | Disturbance::Twice(chosen) => {
+                (*chosen, true)
+            }
+            Disturbance::FailEachOnce => (Place { is_behind: false, ..place }, true),
+            Disturbance::Crash { is_amid_errors: true, .. } => (Place { is_behind: false, ..place }, false),
+            Disturbance::None | Disturbance::Crash { .. } => return false,
+        };
+        if self.is_lifted() || chosen != place {
+            return false;
+        }
+        let mut book = self.lock();
+        let name = format!("disturbed {place}");
+        let count = book.counts.entry(name).or_default();
+        *count += 1;
+        let is_disturbed = !is_once || *count == 1;
+        book.done += u64::from(is_disturbed && counts);
+        is_disturbed
+    }
+
+    pub(super) fn passed(&self) -> Vec<String> {
+        self.lock().passed.clone()
+    }
+
+    /// Whether what was to be done was done.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.disturbance, Disturbance::None) || self.lock().done > 0
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One life of the process.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) director: Arc<Director>,
+    is_dead: AtomicBool,
+    died: CancelSignal,
+    member: Mutex<Option<MemberId>>,
+}
+
+impl Life {
+    pub(super) fn new(director: &Arc<Director>) -> Arc<Self> {
+        Arc::new(Self {
+            director: Arc::clone(director),
+            is_dead: AtomicBool::new(false),
+            died: CancelSignal::new(),
+            member: Mutex::default(),
+        })
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.is_dead.load(Ordering::Acquire)
+    }
+
+    /// Passes a boundary outside a transaction. A dead process goes no further.
+    pub(super) async fn pass(&self, boundary: &str) {
+        if !self.pass_in_transaction(boundary) {
+            pending::<()>().await;
+        }
+    }
+
+    /// Passes a boundary where waiting would hold a connection: answers whether the process lives.
+    pub(super) fn pass_in_transaction(&self, boundary: &str) -> bool {
+        if !self.is_dead() && self.director.pass(boundary) {
+            self.is_dead.store(true, Ordering::Release);
+            self.died.cancel();
+        }
+        !self.is_dead()
+    }
+
+    /// A dead process does nothing.
+    pub(super) async fn live(&self) {
+        if self.is_dead() {
+            pending::<()>().await;
+        }
+    }
+
+    /// Waits until the process has crashed.
+    pub(super) async fn died(&self) {
+        self.died.cancelled().await;
+    }
+
+    pub(super) fn set_member(&self, member: MemberId) {
+        *self.member.lock().unwrap_or_else(PoisonError::into_inner) = Some(member);
+    }
+
+    pub(super) fn member(&self) -> Option<MemberId> {
+        *self.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,105 @@
+//! Crash exploration: a user's own saga on a user's own store, disturbed at every boundary that it has.
+//!
+//! [`explore`] first lets the saga run undisturbed and notes every boundary that it passes: before and behind every
+//! function, before every store call that writes for it and behind its commit. Then it runs the saga again and again, each
+//! time on a fresh store:
+//!
+//! - it **crashes** the process at each boundary, one a run, and starts another one on the same store;
+//! - it runs every function **twice**: in a transaction the first run is rolled back, outside the first answer is lost;
+//! - it **fails** every step in turn: by a rejection, by an error that passes, by an error that stays, and, behind the
+//!   function, by an answer that is always lost;
+//! - it does the same on the way back, while the saga compensates.
+//!
+//! After each run the saga must have ended, with no work, no message and no step in doubt left behind, and the user's
+//! [`audit`](Explore::audit) judges the business data. A point that was to be disturbed and was not reached fails the
+//! exploration: it proves that it did what it says.
+//!
+//! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
+//! as an operator would, without the disturbance, and must end then.
+//!
+//! The runtime's time runs [`SPEED`] times as fast, so that waits and retries of seconds do not make the exploration slow.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use async_trait::async_trait;
+//! use saga_core::engine::RuntimeBuilder;
+//! use saga_core::memory::{MemoryConn, MemoryStore};
+//! use saga_core::{Saga, StepError, saga_compensation, saga_step};
+//! use saga_testkit::explore::{Ended, Explore, Explored, explore};
+//!
+//! #[saga_step(compensate = put_back)]
+//! async fn take_out(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+//!     conn.add("left", -amount)?;
+//!     Ok(())
+//! }
+//!
+//! #[saga_compensation]
+//! async fn put_back(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+//!     conn.add("left", amount)?;
+//!     Ok(())
+//! }
+//!
+//! #[saga_step]
+//! async fn pay_in(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+//!     conn.add("right", amount)?;
+//!     Ok(())
+//! }
+//!
+//! struct Transfer;
+//!
+//! #[async_trait]
+//! impl Explore for Transfer {
+//!     type Store = MemoryStore;
+//!     type Input = i64;
+//!     type World = Arc<MemoryStore>;
+//!
+//!     fn saga(&self) -> Saga<MemoryStore, i64> {
+//!         let saga = Saga::named("transfer").input().step::<take_out>().step::<pay_in>();
+//!         saga.build().expect("transfer is a valid saga")
+//!     }
+//!
+//!     fn input(&self) -> i64 {
+//!         7
+//!     }
+//!
+//!     async fn fresh(&self) -> Arc<MemoryStore> {
+//!         Arc::new(MemoryStore::new())
+//!     }
+//!
+//!     fn store(&self, world: &Arc<MemoryStore>) -> Arc<MemoryStore> {
+//!         Arc::clone(world)
+//!     }
+//!
+//!     async fn audit(&self, world: &Arc<MemoryStore>, ended: &Ended) -> Result<(), String> {
+//!         let (left, right) = world.read(|table| (table.counter("left"), table.counter("right")));
+//!         match ended {
+//!             Ended::Completed if (left, right) == (-7, 7) => Ok(()),
+//!             Ended::Compensated if (left, right) == (0, 0) => Ok(()),
+//!             _ => Err(format!("{ended:?}, and the accounts are {left} and {right}")),
+//!         }
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
+//! let report = explore(Transfer).await.expect("no disturbance harms a transfer");
+//! assert!(report.crashes() > 10, "{report}");
+//! # });
+//! ```
+
+mod drive;
+mod environment;
+mod hook;
+mod life;
+mod outbox;
+mod plan;
+mod report;
+mod store;
+mod subject;
+mod transaction;
+
+pub use self::drive::explore;
+pub use self::environment::SPEED;
+pub use self::report::{Broken, Exploration, Failures};
+pub use self::store::Explored;
+pub use self::subject::{Ended, Explore};

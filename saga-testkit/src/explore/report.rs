@@ -1,0 +1,89 @@
+use std::fmt;
+
+/// What an exploration did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exploration {
+    pub(super) runs: u64,
+    pub(super) boundaries: Vec<String>,
+    pub(super) crashes: u64,
+    pub(super) completed: u64,
+    pub(super) compensated: u64,
+    pub(super) operated: u64,
+}
+
+/// One run in which something was wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// What was done to it.
+    pub disturbance: String,
+    /// What was wrong.
+    pub problem: String,
+}
+
+/// Something was wrong in an exploration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failures {
+    /// The runs.
+    pub broken: Vec<Broken>,
+    /// What was done in all.
+    pub exploration: Exploration,
+}
+
+impl Exploration {
+    /// How many times the saga was run.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// How many times the process was crashed: once at each boundary.
+    pub fn crashes(&self) -> u64 {
+        self.crashes
+    }
+
+    /// The boundaries that the saga passes, forward and back.
+    pub fn boundaries(&self) -> &[String] {
+        &self.boundaries
+    }
+
+    /// How many runs completed.
+    pub fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// How many runs were compensated.
+    pub fn compensated(&self) -> u64 {
+        self.compensated
+    }
+
+    /// How many runs were stuck as designed, and went on when they were tried again.
+    pub fn operated(&self) -> u64 {
+        self.operated
+    }
+}
+
+impl fmt::Display for Exploration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} runs, {} crashes at {} boundaries; {} completed, {} compensated, {} went on when they were tried again",
+            self.runs,
+            self.crashes,
+            self.boundaries.len(),
+            self.completed,
+            self.compensated,
+            self.operated
+        )
+    }
+}
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} of {} runs went wrong:", self.broken.len(), self.exploration.runs)?;
+        for broken in &self.broken {
+            writeln!(f, "- {}: {}", broken.disturbance, broken.problem)?;
+        }
+        write!(f, "{}", self.exploration)
+    }
+}
+
+impl std::error::Error for Failures {}

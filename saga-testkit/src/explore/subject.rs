@@ -1,0 +1,57 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use saga_core::Saga;
+use saga_core::engine::RuntimeBuilder;
+use saga_core::step::Payload;
+use saga_core::store::Store;
+
+use super::Explored;
+
+/// What is explored: a saga, what it is started with, and how to judge what it did.
+#[async_trait]
+pub trait Explore: Send + Sync + 'static {
+    /// The user's store.
+    type Store: Store;
+    /// What the saga is started with.
+    type Input: Payload;
+    /// Everything that one run works with: the store, and the books of services outside.
+    type World: Send + Sync + 'static;
+
+    /// The saga, as production has it.
+    fn saga(&self) -> Saga<Self::Store, Self::Input>;
+
+    /// An input with which the saga completes when nothing disturbs it.
+    fn input(&self) -> Self::Input;
+
+    /// A world that nothing has happened in. Each run gets its own.
+    async fn fresh(&self) -> Self::World;
+
+    /// The store of that world. It is asked again after each crash, as a new process would open the data again.
+    fn store(&self, world: &Self::World) -> Arc<Self::Store>;
+
+    /// Gives the runtime what the steps take as `State<T>`, with `.state(..)`. Without states this stays as it is.
+    fn states(
+        &self,
+        world: &Self::World,
+        runtime: RuntimeBuilder<Explored<Self::Store>>,
+    ) -> RuntimeBuilder<Explored<Self::Store>> {
+        let _ = world;
+        runtime
+    }
+
+    /// Judges the business data and the books outside after a run.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    async fn audit(&self, world: &Self::World, ended: &Ended) -> Result<(), String>;
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Every step is done.
+    Completed,
+    /// What took effect is undone.
+    Compensated,
+}

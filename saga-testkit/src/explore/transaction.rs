@@ -1,0 +1,46 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::env::BoxFuture;
+use saga_core::store::{Changes, SagaRow, TransactionBody, Verdict};
+
+use super::environment::SPEED;
+use super::life::Life;
+use super::store::slow_down;
+
+/// A step transaction that is watched: when its process crashes in it, it is rolled back, as a database does with a
+/// connection that broke.
+pub(super) struct Watched<C> {
+    pub(super) body: Box<dyn TransactionBody<C>>,
+    pub(super) life: Arc<Life>,
+}
+
+impl<C: Send> TransactionBody<C> for Watched<C> {
+    fn granted(&mut self, granted: &[bool]) {
+        self.body.granted(granted);
+    }
+
+    fn time_limit(&self, index: usize) -> Duration {
+        self.body.time_limit(index) / SPEED
+    }
+
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            let verdict = self.body.run(index, conn).await;
+            if self.life.is_dead() { Verdict::Abandon } else { verdict }
+        })
+    }
+
+    fn changes(&mut self) -> Vec<Changes> {
+        slowed_down(self.body.changes())
+    }
+
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes> {
+        slowed_down(self.body.decide_again(moved))
+    }
+}
+
+fn slowed_down(mut changes: Vec<Changes>) -> Vec<Changes> {
+    changes.iter_mut().for_each(slow_down);
+    changes
+}

@@ -1,0 +1,206 @@
+//! Crash exploration on the memory store: a sound saga passes, and each of several broken ones is found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use saga_core::engine::RuntimeBuilder;
+use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::{Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
+
+/// A gateway that honours keys, and bars those that were refunded.
+#[derive(Clone, Default)]
+struct Gateway {
+    book: Arc<Mutex<Book>>,
+    /// Whether it forgets that it has seen a key.
+    forgets: bool,
+}
+
+#[derive(Default)]
+struct Book {
+    charged: BTreeMap<String, i64>,
+    refunded: BTreeSet<String>,
+    net: i64,
+}
+
+#[saga_step(compensate = put_back)]
+async fn take_out(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+    conn.add("stock", -amount)?;
+    Ok(())
+}
+
+#[saga_compensation]
+async fn put_back(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+    conn.add("stock", amount)?;
+    Ok(())
+}
+
+/// An undo that was written for a world without repetition: it writes outside of its transaction.
+#[saga_step(name = "take-out", compensate = put_back_by_hand)]
+async fn take_out_by_hand(ctx: &StepContext, amount: i64, State(store): State<Shelf>) -> Result<(), StepError> {
+    let _ = ctx;
+    *store.0.lock().unwrap() -= amount;
+    Ok(())
+}
+
+#[saga_compensation]
+async fn put_back_by_hand(ctx: &StepContext, amount: i64, State(store): State<Shelf>) -> Result<(), StepError> {
+    let _ = ctx;
+    *store.0.lock().unwrap() += amount;
+    Ok(())
+}
+
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<i64>>);
+
+#[saga_step(compensate = refund, timeout = "2s")]
+async fn charge(ctx: &StepContext, amount: i64, State(gateway): State<Gateway>) -> Result<i64, StepError> {
+    let mut book = gateway.book.lock().unwrap();
+    if book.refunded.contains(ctx.key()) {
+        return Err(StepError::reject("refunded"));
+    }
+    if gateway.forgets || !book.charged.contains_key(ctx.key()) {
+        book.charged.insert(ctx.key().to_owned(), amount);
+        book.net += amount;
+    }
+    Ok(amount)
+}
+
+#[saga_compensation]
+async fn refund(
+    ctx: &StepContext,
+    amount: i64,
+    charged: Option<i64>,
+    State(gateway): State<Gateway>,
+) -> Result<(), StepError> {
+    let _ = (amount, charged);
+    let mut book = gateway.book.lock().unwrap();
+    if book.refunded.insert(ctx.do_key().to_owned()) {
+        book.net -= book.charged.get(ctx.do_key()).copied().unwrap_or(0);
+    }
+    Ok(())
+}
+
+#[saga_step]
+async fn confirm(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+    conn.add("sold", amount)?;
+    Ok(())
+}
+
+struct World {
+    store: Arc<MemoryStore>,
+    gateway: Gateway,
+    shelf: Shelf,
+}
+
+/// Which of the ways to be wrong, if any.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shop {
+    Sound,
+    GatewayForgets,
+    StockByHand,
+    AuditDisagrees,
+}
+
+#[async_trait]
+impl Explore for Shop {
+    type Store = MemoryStore;
+    type Input = i64;
+    type World = World;
+
+    fn saga(&self) -> Saga<MemoryStore, i64> {
+        let saga = Saga::named("buy").input();
+        let saga = match self {
+            Self::StockByHand => saga.step::<take_out_by_hand>(),
+            _ => saga.step::<take_out>(),
+        };
+        saga.step::<charge>().step::<confirm>().build().unwrap()
+    }
+
+    fn input(&self) -> i64 {
+        3
+    }
+
+    async fn fresh(&self) -> World {
+        let gateway = Gateway { forgets: *self == Self::GatewayForgets, ..Gateway::default() };
+        World { store: Arc::new(MemoryStore::new()), gateway, shelf: Shelf::default() }
+    }
+
+    fn store(&self, world: &World) -> Arc<MemoryStore> {
+        Arc::clone(&world.store)
+    }
+
+    fn states(
+        &self,
+        world: &World,
+        runtime: RuntimeBuilder<Explored<MemoryStore>>,
+    ) -> RuntimeBuilder<Explored<MemoryStore>> {
+        runtime.state(world.gateway.clone()).state(world.shelf.clone())
+    }
+
+    async fn audit(&self, world: &World, ended: &Ended) -> Result<(), String> {
+        let (stock, sold) = world.store.read(|table| (table.counter("stock"), table.counter("sold")));
+        let stock = stock + *world.shelf.0.lock().unwrap();
+        let net = world.gateway.book.lock().unwrap().net;
+        let expected = if *ended == Ended::Completed { (-3, 3, 3) } else { (0, 0, 0) };
+        if *self == Self::AuditDisagrees && *ended == Ended::Compensated {
+            return Err("the audit does not like it".to_owned());
+        }
+        if (stock, sold, net) == expected {
+            return Ok(());
+        }
+        Err(format!("{ended:?}, and stock, sold and charged are {:?}", (stock, sold, net)))
+    }
+}
+
+fn found_in(failures: &Failures, disturbance: &str) -> bool {
+    failures.broken.iter().any(|broken| broken.disturbance.contains(disturbance))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sound_saga_survives_everything() {
+    let report = explore(Shop::Sound).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report}");
+    for boundary in [
+        "before the start",
+        "behind the start",
+        "before take-out",
+        "behind take-out",
+        "before the transaction of take-out",
+        "behind the transaction of take-out",
+        "before charge",
+        "behind charge",
+        "before the record of charge as done",
+        "behind the record of charge as done",
+        "before charge:undo",
+        "behind charge:undo",
+        "behind the record of charge:undo as done",
+        "behind the transaction of take-out:undo",
+        "behind the claim of take-out",
+    ] {
+        assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
+    }
+    assert_eq!(report.crashes() as usize, report.boundaries().len());
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_does_not_honour_keys_is_found() {
+    let failures = explore(Shop::GatewayForgets).await.unwrap_err();
+    assert!(found_in(&failures, "crash behind charge"), "{failures}");
+    assert!(found_in(&failures, "run twice: behind charge"), "{failures}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_is_not_idempotent_is_found() {
+    let failures = explore(Shop::StockByHand).await.unwrap_err();
+    assert!(found_in(&failures, "crash behind take-out"), "{failures}");
+    assert!(found_in(&failures, "run twice: behind take-out:undo"), "{failures}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_audit_is_asked_about_the_way_back_too() {
+    let failures = explore(Shop::AuditDisagrees).await.unwrap_err();
+    assert!(failures.broken.iter().all(|broken| broken.problem.contains("does not like it")), "{failures}");
+}
