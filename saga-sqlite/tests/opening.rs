@@ -147,6 +147,21 @@ async fn a_reader_beside_the_owner_sees_what_is_committed_and_writes_nothing() {
 }
 
 #[tokio::test]
+async fn a_file_that_nobody_works_on_can_be_read() {
+    let (_folder, store) = store().await;
+    complete(&store, "k-1").await.unwrap();
+    store.close().await;
+    let reader = SqliteStore::read_only(store.path()).await.unwrap();
+    assert_eq!(support::status(&reader, "k-1").await, Some(Status::Completed));
+    // Whoever only reads keeps nobody from working.
+    let owner = SqliteStore::open(store.path()).await.unwrap();
+    complete(&owner, "k-2").await.unwrap();
+    assert_eq!(support::status(&reader, "k-2").await, Some(Status::Completed));
+    reader.close().await;
+    assert!(reader.list(&SagaFilter::default()).await.is_err());
+}
+
+#[tokio::test]
 async fn a_lock_that_somebody_holds_is_waited_for_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.db");

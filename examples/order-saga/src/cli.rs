@@ -60,8 +60,8 @@ pub struct RunArgs {
     /// What the gateway and the carrier do in this process is decided by this and the key of a call
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
-    /// How many orders may be under way at once
-    #[arg(long, value_name = "N", default_value = "64")]
+    /// How many orders may be under way at once; the more there are, the more of them share a commit
+    #[arg(long, value_name = "N", default_value = "256")]
     pub concurrency: NonZeroUsize,
     /// Print the result as one JSON object on the last line
     #[arg(long)]

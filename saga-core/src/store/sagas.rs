@@ -69,7 +69,7 @@ pub struct SagaRow {
 }
 
 /// Which sagas to list. Everything that is set must hold.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SagaFilter {
     /// Whose sagas. The default filter lists those of the default tenant.
     pub tenant: Tenant,
@@ -79,8 +79,14 @@ pub struct SagaFilter {
     pub definition: Option<String>,
     /// Only those with an id above this one: the way to the next page.
     pub after: Option<SagaId>,
-    /// At most so many.
+    /// At most so many: 100 where nothing else is said.
     pub limit: usize,
+}
+
+impl Default for SagaFilter {
+    fn default() -> Self {
+        Self { tenant: Tenant::default(), status: None, definition: None, after: None, limit: 100 }
+    }
 }
 
 /// Keeping sagas.

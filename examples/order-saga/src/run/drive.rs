@@ -131,9 +131,9 @@ impl Driven {
             None => return,
             Some(Outcome::Completed { .. }) => self.completed += 1,
             Some(Outcome::Compensated { reason, .. }) => {
-                // "out of stock: NW-011" is one reason with every other product.
-                let head = reason.message().split(':').next().unwrap_or_default().to_owned();
-                *self.compensated_by_reason.entry(head).or_default() += 1;
+                // "out of stock: NW-011" is one reason with every other product, and so is what the runtime adds in brackets.
+                let head = reason.message().split([':', '(']).next().unwrap_or_default().trim();
+                *self.compensated_by_reason.entry(head.to_owned()).or_default() += 1;
             }
             Some(stuck) => self.stuck.push(format!("{key} is {stuck}")),
         }

@@ -1,0 +1,21 @@
+//! The guarantees G1 to G12, each in its words and as a test that names it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+
+mod calls;
+mod compensation;
+mod messages;
+mod neighbours;
+mod recovery;
+mod starts;
+mod steps;
+mod tenants;
+
+use saga_core::Outcome;
+
+fn is_completed(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Completed { .. })
+}
+
+fn is_compensated(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Compensated { .. })
+}
