@@ -66,19 +66,24 @@ impl Faults {
 impl CommitHook for Faults {
     fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
         let mut plan = self.lock();
-        let operation = match (point, plan.when) {
-            (CommitPoint::Reading(operation) | CommitPoint::Committing(operation), When::Before)
-            | (CommitPoint::Committed(operation), When::Behind) => operation,
-            _ => return Box::pin(async { CommitFate::Proceed }),
+        let (CommitPoint::Reading(operation) | CommitPoint::Committing(operation) | CommitPoint::Committed(operation)) =
+            point
+        else {
+            return proceed();
         };
-        let (times, is_meant) = (plan.times, plan.only.is_none_or(|only| only == operation));
+        let is_behind = matches!(point, CommitPoint::Committed(_));
+        let (when, times, is_meant) = (plan.when, plan.times, plan.only.is_none_or(|only| only == operation));
         let struck = plan.struck.entry(operation).or_default();
-        if !is_meant || *struck >= times {
-            return Box::pin(async { CommitFate::Proceed });
+        if is_behind != (when == When::Behind) || !is_meant || *struck >= times {
+            return proceed();
         }
         *struck += 1;
         plan.ever.insert(operation);
-        let kind = if plan.when == When::Before { StoreErrorKind::Unavailable } else { StoreErrorKind::UnknownCommit };
+        let kind = if when == When::Before { StoreErrorKind::Unavailable } else { StoreErrorKind::UnknownCommit };
         Box::pin(async move { CommitFate::Fail(StoreError::new(kind, operation, "as planned")) })
     }
+}
+
+fn proceed() -> BoxFuture<'static, CommitFate> {
+    Box::pin(async { CommitFate::Proceed })
 }

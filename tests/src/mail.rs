@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -14,10 +14,10 @@ pub struct Mail {
 struct Inner {
     accepted: Vec<Message>,
     offered: Vec<Message>,
-    /// What becomes of the next messages, whoever's they are; `true` is accepted but not confirmed.
+    /// What becomes of the next messages, whoever's they are.
     failures: VecDeque<TransportErrorKind>,
     /// Messages of these ordering keys are refused.
-    refused: BTreeMap<String, ()>,
+    refused: BTreeSet<String>,
 }
 
 impl Mail {
@@ -33,7 +33,7 @@ impl Mail {
 
     /// Refuses what has this ordering key.
     pub fn refuse(&self, key: &str) {
-        self.lock().refused.insert(key.to_owned(), ());
+        self.lock().refused.insert(key.to_owned());
     }
 
     /// Accepts it again.
@@ -72,7 +72,7 @@ impl Inner {
     fn take(&mut self, message: Message) -> Result<(), TransportError> {
         let failed = |kind| Err(TransportError::new(kind, "publish", "as planned"));
         self.offered.push(message.clone());
-        if self.refused.contains_key(&message.key) {
+        if self.refused.contains(&message.key) {
             return failed(TransportErrorKind::Refused);
         }
         match self.failures.pop_front() {

@@ -99,7 +99,7 @@ impl Run {
     fn check_command(&self, command: Command) {
         match command {
             Command::Do { .. } => {
-                assert_eq!(self.state.status(), Status::Running, "nothing new begins when it compensates")
+                assert_eq!(self.state.status(), Status::Running, "nothing new begins when it compensates");
             }
             Command::Undo { step, .. } => {
                 assert!(self.effects.contains(&step), "step {step} is undone, and had no effect");

@@ -16,7 +16,8 @@ pub(crate) struct Model {
     is_stuck: bool,
     /// The command that nobody has answered. Of a stuck saga it is what is stuck.
     pub(crate) open: Option<Command>,
-    pub(crate) was_forced: bool,
+    /// A success was reported while an undo that does not know of it is open.
+    undo_again: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -25,7 +26,6 @@ struct Known {
     settled: bool,
     success: bool,
     rounds: u32,
-    undo_again: bool,
 }
 
 impl Model {
@@ -38,7 +38,7 @@ impl Model {
             ended: None,
             is_stuck: false,
             open: None,
-            was_forced: false,
+            undo_again: false,
         };
         let commands = model.next();
         (model, commands)
@@ -88,7 +88,7 @@ impl Model {
         }
         // It was decided without this success. An undo that is under way did not know of it, so another one follows.
         if matches!(self.open, Some(Command::Undo { step: open, .. }) if open == step) {
-            self.steps[step].undo_again = true;
+            self.undo_again = true;
             return Vec::new();
         }
         self.standing.retain(|&other| other != step);
@@ -131,7 +131,7 @@ impl Model {
             return Vec::new();
         }
         self.standing.retain(|&other| other != step);
-        if std::mem::take(&mut self.steps[step].undo_again) {
+        if std::mem::take(&mut self.undo_again) {
             self.standing.push(step);
         }
         (self.open, self.is_stuck) = (None, false);
@@ -144,7 +144,7 @@ impl Model {
         match (action, open) {
             (Action::Retry, Command::Do { .. }) => vec![open],
             (Action::Retry, Command::Undo { step, round, known }) => {
-                let open = Command::Undo { step, round, known: known || self.steps[step].undo_again };
+                let open = Command::Undo { step, round, known: known || self.undo_again };
                 self.open = Some(open);
                 vec![open]
             }
@@ -154,7 +154,6 @@ impl Model {
             }
             (Action::Force { completed, .. }, _) => {
                 self.go_past(open);
-                self.was_forced = true;
                 self.ended = Some(if *completed { Status::Completed } else { Status::Compensated });
                 if !completed {
                     // The person took care of what stands.
@@ -169,7 +168,7 @@ impl Model {
         match open {
             Command::Do { step } => self.settle(step),
             Command::Undo { step, .. } => {
-                self.steps[step].undo_again = false;
+                self.undo_again = false;
                 self.standing.retain(|&other| other != step);
             }
         }
