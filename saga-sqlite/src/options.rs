@@ -141,7 +141,7 @@ impl SqliteOptions {
             return Err(refused(detail.to_owned()));
         }
         self.path = std::path::absolute(&self.path)
-            .map_err(|error| refused(format!("{:?} is no path of a file: {error}", self.path)))?;
+            .map_err(|error| refused(format!("`{}` is no path of a file ({error})", self.path.display())))?;
         Ok(self)
     }
 

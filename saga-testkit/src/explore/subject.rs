@@ -27,7 +27,7 @@ pub trait Explore: Send + Sync + 'static {
     /// A world that nothing has happened in. Each run gets its own.
     ///
     /// # Cancel safety
-    /// It is dropped only with the whole exploration.
+    /// It is never dropped before its end.
     async fn fresh(&self) -> Self::World;
 
     /// The store of that world. It is asked again after each crash, as a new process would open the data again.
@@ -49,7 +49,7 @@ pub trait Explore: Send + Sync + 'static {
     /// Says what is wrong with them.
     ///
     /// # Cancel safety
-    /// It is dropped when a run takes too long, and should only read.
+    /// It is never dropped before its end.
     async fn audit(&self, world: &Self::World, ended: &Ended) -> Result<(), String>;
 }
 

@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Kind, Ledger, Left, Op, What};
 use saga_testkit::sim::Random;
 
-use super::{insert, is_compensated, of, place, plan};
+use super::tools::{insert, is_compensated, of, place, plan};
 
 pub(super) fn write_without_record(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Wrote { .. }))?;

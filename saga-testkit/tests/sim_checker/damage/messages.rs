@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Ledger, Left, Op, What};
 use saga_testkit::sim::Random;
 
-use super::{insert, of, place};
+use super::tools::{insert, of, place};
 
 pub(super) fn message_lost(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Delivered { .. }))?;

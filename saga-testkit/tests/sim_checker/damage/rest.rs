@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Answer, Ledger, Op, What};
 use saga_testkit::sim::Random;
 
-use super::{calls, insert, of, place};
+use super::tools::{calls, insert, of, place};
 
 pub(super) fn called_without_end(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Entered { .. }))?;

@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Answer, Ledger, Standing, What};
 use saga_testkit::sim::Random;
 
-use super::{insert, place};
+use super::tools::{insert, place};
 
 pub(super) fn started_saga_is_absent(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let saga = random.below(ledger.sagas.len() as u64) as usize;

@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Kind, Ledger, Left, Op, Recorded, Standing, What};
 use saga_testkit::sim::Random;
 
-use super::{calls, effect, insert, is_compensated, of, place, plan};
+use super::tools::{calls, effect, insert, is_compensated, of, place, plan};
 
 pub(super) fn undo_missing(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let (saga, step) = undone_step(ledger, random)?;
