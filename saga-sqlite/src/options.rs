@@ -133,6 +133,18 @@ impl SqliteOptions {
         self
     }
 
+    /// The options with a path that does not depend on the folder that the process is in.
+    pub(crate) fn resolved(mut self) -> Result<Self, StoreError> {
+        let refused = |detail: String| StoreError::new(StoreErrorKind::NotAStore, "open", detail);
+        if self.path.as_os_str() == ":memory:" {
+            let detail = "a store in memory is `saga_core::memory::MemoryStore`; name a file for this one";
+            return Err(refused(detail.to_owned()));
+        }
+        self.path = std::path::absolute(&self.path)
+            .map_err(|error| refused(format!("`{}` is no path of a file ({error})", self.path.display())))?;
+        Ok(self)
+    }
+
     /// Opens the file beside the process that works on it, to look only: whatever writes fails.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -168,6 +180,16 @@ mod tests {
         check("sqlite:/var/orders.db", "/var/orders.db");
         check("sqlite:///var/orders.db", "/var/orders.db");
         check("sqlite:a:b", "a:b");
+    }
+
+    #[test]
+    fn a_path_is_resolved_once() {
+        let path = SqliteOptions::new("orders.db").resolved().unwrap().path;
+        assert!(path.is_absolute() && path.ends_with("orders.db"), "{path:?}");
+        for none in [":memory:", ""] {
+            let error = SqliteOptions::new(none).resolved().unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::NotAStore, "{error}");
+        }
     }
 
     #[test]

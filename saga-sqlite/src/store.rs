@@ -125,6 +125,7 @@ impl SqliteStore {
     /// # Cancel safety
     /// Dropping it ends the waiting; a file that was opened meanwhile is closed again.
     pub async fn open_with(options: SqliteOptions) -> Result<Self, StoreError> {
+        let options = options.resolved()?;
         if options.read_only {
             return Self::open_to_read(options);
         }

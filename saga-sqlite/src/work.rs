@@ -55,10 +55,10 @@ impl Work for SqliteStore {
         .await
     }
 
-    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
+    async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
         self.call("begin_attempt", move |session| {
-            let sql = "UPDATE saga_work SET attempts = attempts + 1 WHERE id = ?1 AND epoch = ?2";
-            Ok(session.conn.prepare_cached(sql)?.execute((work.id.0, signed(work.epoch)))? == 1)
+            let sql = "UPDATE saga_work SET attempts = ?3 WHERE id = ?1 AND epoch = ?2";
+            Ok(session.conn.prepare_cached(sql)?.execute((work.id.0, signed(work.epoch), attempt))? == 1)
         })
         .await
     }

@@ -66,8 +66,8 @@ impl Writer {
         crate::schema::migrate(&mut conn, &options.path, clock.now())?;
         let ids = recovery::take_over(&mut conn).map_err(|error| crate::error::open_error(&options.path, error))?;
         let shared = Arc::new(Shared::new(options, clock, ids, &guard));
-        let readers = Readers::spawn(&shared)?;
         let session = session(conn, &shared, &guard)?;
+        let readers = Readers::spawn(&shared)?;
         Ok(Self { shared, guard, readers, session: Some(session), lock })
     }
 

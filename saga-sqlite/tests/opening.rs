@@ -83,6 +83,7 @@ async fn a_file_of_the_application_becomes_a_store_and_keeps_its_tables() {
     assert_eq!(support::notes(&store).await, ["mine", "k-1"]);
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_second_store_in_one_process_is_refused_until_the_first_is_closed() {
     let (folder, store) = store().await;
@@ -144,6 +145,21 @@ async fn a_reader_beside_the_owner_sees_what_is_committed_and_writes_nothing() {
     let error = refused(reader.start(vec![saga]).await);
     assert_eq!(error.kind(), StoreErrorKind::NotWritable);
     assert!(error.to_string().contains("opened read only"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_nobody_works_on_can_be_read() {
+    let (_folder, store) = store().await;
+    complete(&store, "k-1").await.unwrap();
+    store.close().await;
+    let reader = SqliteStore::read_only(store.path()).await.unwrap();
+    assert_eq!(support::status(&reader, "k-1").await, Some(Status::Completed));
+    // Whoever only reads keeps nobody from working.
+    let owner = SqliteStore::open(store.path()).await.unwrap();
+    complete(&owner, "k-2").await.unwrap();
+    assert_eq!(support::status(&reader, "k-2").await, Some(Status::Completed));
+    reader.close().await;
+    assert!(reader.list(&SagaFilter::default()).await.is_err());
 }
 
 #[tokio::test]

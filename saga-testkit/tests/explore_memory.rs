@@ -1,5 +1,7 @@
 //! Crash exploration on the memory store: a sound saga passes, and each of several broken ones is found.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 

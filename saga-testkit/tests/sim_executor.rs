@@ -1,5 +1,7 @@
 //! The executor of the simulation: one seed, one schedule; crashes, stops and time.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,24 +9,24 @@ use std::time::Duration;
 use saga_core::env::{BoxFuture, Environment};
 use saga_testkit::sim::executor::{Control, Executor, Finish, Limits, ProcessId, SimEnvironment};
 
-const LIMITS: Limits = Limits { polls: 100_000, polls_without_time: 10_000, time: Duration::from_secs(3600) };
+const LIMITS: Limits = Limits { polls: 100_000, polls_without_time: 10_000, time: Duration::from_hours(1) };
 
 /// Three processes of two tasks each, which write down their turns; answers the finish, what was written, and the trace.
 fn turns(seed: u64) -> (Finish, Vec<(u16, u8)>, u64) {
     let mut executor = Executor::new(seed, Duration::from_micros(3));
     let control = executor.control();
     let written = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&written);
+    let pad = Arc::clone(&written);
     let world = executor.world();
     let main = async move {
         for _ in 0..3 {
             let process = control.process(Duration::ZERO);
             for task in 0..2 {
-                let (seen, env) = (Arc::clone(&seen), process.clone());
+                let (pad, env) = (Arc::clone(&pad), process.clone());
                 process.spawn(Box::pin(async move {
                     for _ in 0..5 {
                         env.sleep(Duration::from_micros(env.random() % 10)).await;
-                        seen.lock().unwrap().push((env.process().index(), task));
+                        pad.lock().unwrap().push((env.process().index(), task));
                     }
                 }));
             }

@@ -47,10 +47,12 @@ impl<S: Store> Shared<S> {
     }
 
     async fn write_attempt(&self, command: &mut Command<S>) -> bool {
+        // It is numbered, so that writing it down again after a commit in doubt counts it once.
+        let attempt = command.attempts + 1;
         for failures in 0.. {
-            match self.store.begin_attempt(command.work).await {
+            match self.store.begin_attempt(command.work, attempt).await {
                 Ok(held) => {
-                    command.attempts += 1;
+                    command.attempts = attempt;
                     return held;
                 }
                 Err(error) => {

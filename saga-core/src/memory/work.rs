@@ -40,8 +40,8 @@ impl Work for MemoryStore {
         .await
     }
 
-    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
-        let answers = self.for_each("begin_attempt", &[work], |row, _| row.attempts += 1).await?;
+    async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
+        let answers = self.for_each("begin_attempt", &[work], |row, _| row.attempts = attempt).await?;
         Ok(answers == [true])
     }
 

@@ -138,7 +138,7 @@ pub trait Ids: Send + Sync {
 /// - `S-WORK-4` A row whose step has a record already is never claimed; it is deleted.
 /// - `S-WORK-5` [`renew`](Work::renew) lengthens the leases of the rows that still have the given epoch, and says which they are.
 /// - `S-WORK-6` [`give_back`](Work::give_back) frees the rows that still have the given epoch and raises their epoch; it counts nothing and marks nothing. A caller whose commit is in doubt uses it to learn the truth: it waits for the one in doubt, and a row that it freed was not finished by it.
-/// - `S-WORK-7` [`begin_attempt`](Work::begin_attempt) writes down one more attempt of a row with the given epoch before it runs, and says whether the row was still there.
+/// - `S-WORK-7` [`begin_attempt`](Work::begin_attempt) writes down, before it runs, that this is the `attempt`th attempt of a row with the given epoch, and says whether the row was still there. The same call again changes nothing.
 /// - `S-WORK-8` [`note_late`](Work::note_late) keeps a success that an older owner reports, on the row, whoever owns it now; it answers false when the row is gone. From then on [`Condition::NotLate`](super::Condition::NotLate) does not hold for it.
 /// - `S-WORK-9` Times are those of the store's clock at the moment of the statement.
 #[async_trait]
@@ -153,7 +153,7 @@ pub trait Work: Ids {
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError>;
 
     /// Writes down that an attempt begins.
-    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError>;
+    async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError>;
 
     /// Keeps the output of a call whose owner had lost the row.
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError>;

@@ -3,8 +3,8 @@
 //! `sim [--seeds N] [--seed-from S] [--threads T] [--json]` runs many; `sim --seed X` runs one and prints what happened.
 
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const EVERY_FAULT_FROM: u64 = 5_000;
 /// One schedule in so many is run twice and compared.
 const REPEATED: u64 = 100;
 /// How many failing seeds are shown.
-const SHOWN: usize = 5;
+const SHOWN: u64 = 5;
 
 fn main() -> ExitCode {
     match Arguments::parse(std::env::args().skip(1)) {
@@ -73,7 +73,7 @@ fn one(seed: u64) -> ExitCode {
         entries.chain(log.into_iter().map(|(at, line)| (at, format!("     {line}")))).collect();
     lines.sort_by_key(|line| line.0);
     for (at, line) in lines {
-        println!("{:>12.3} ms  {line}", at as f64 / 1e3);
+        println!("{:>8}.{:03} ms  {line}", at / 1_000, at % 1_000);
     }
     for (saga, end) in report.ledger.finals.iter().enumerate() {
         println!("saga #{saga}: {:?}, variant {:?}", end.standing, end.variant);
@@ -155,37 +155,35 @@ fn many(arguments: &Arguments) -> ExitCode {
     let begun = std::time::Instant::now();
     let next = AtomicU64::new(arguments.seed_from);
     let end = arguments.seed_from.saturating_add(arguments.seeds);
-    let (sum, shown, is_stopped) = (Mutex::new(Sum::new()), Mutex::new(0), AtomicBool::new(false));
+    let (sum, shown) = (Mutex::new(Sum::new()), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..arguments.threads {
             scope.spawn(|| {
                 let mut own = Sum::new();
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || is_stopped.load(Ordering::Relaxed) {
+                    if seed >= end {
                         break;
                     }
                     let report = run(seed);
                     own.add(&report);
-                    if seed % REPEATED == 0 && run(seed).fingerprint() != report.fingerprint() {
+                    if seed.is_multiple_of(REPEATED) && run(seed).fingerprint() != report.fingerprint() {
                         own.unequal.push(seed);
                     }
-                    let mut shown = shown.lock().expect("nobody panics while printing");
-                    if !report.violations.is_empty() && *shown < SHOWN {
-                        *shown += 1;
+                    if !report.violations.is_empty() && shown.fetch_add(1, Ordering::Relaxed) < SHOWN {
                         print_violations(&report);
                     }
                 }
-                sum.lock().expect("nobody panics while adding").join(own);
+                sum.lock().unwrap_or_else(PoisonError::into_inner).join(own);
             });
         }
     });
-    let sum = sum.into_inner().expect("nobody panics while adding");
+    let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     conclude(arguments, &sum, begun.elapsed())
 }
 
 fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
-    let rate = arguments.seeds as f64 / elapsed.as_secs_f64();
+    let rate = u128::from(arguments.seeds) * 1_000 / elapsed.as_millis().max(1);
     let never_hit = if arguments.seeds >= EVERY_FAULT_FROM { sum.never_hit() } else { Vec::new() };
     let is_good = sum.failed == 0 && sum.unequal.is_empty() && never_hit.is_empty() && sum.sagas_min >= SAGAS_MIN;
     if arguments.json {
@@ -199,7 +197,7 @@ fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
             "never_hit": never_hit,
             "sagas": sum.sagas,
             "sagas_min": sum.sagas_min,
-            "schedules_per_second": rate,
+            "schedules_per_second": rate as u64,
             "virtual_seconds": sum.time.as_secs(),
             "faults": faults,
         });
@@ -211,7 +209,7 @@ fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
             println!("{:<28} {:>12} {:>12}", fault.name(), sum.hits[at], sum.schedules[at]);
         }
         println!(
-            "{} schedules from seed {}, {:.0} a second on {} threads; {} sagas, at least {} a schedule; {} polls; \
+            "{} schedules from seed {}, {} a second on {} threads; {} sagas, at least {} a schedule; {} polls; \
              {} virtual hours",
             arguments.seeds,
             arguments.seed_from,

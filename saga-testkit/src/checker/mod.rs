@@ -10,6 +10,7 @@
 mod book;
 mod effects;
 mod isolation;
+mod judge;
 mod ledger;
 mod liveness;
 mod messages;
@@ -17,24 +18,9 @@ mod starts;
 mod undo;
 mod violation;
 
+pub use self::judge::check;
 pub use self::ledger::{
     Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan,
     UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};
-
-use self::book::Book;
-
-/// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
-pub fn check(ledger: &Ledger) -> Vec<Violation> {
-    let book = Book::of(ledger);
-    let mut found = Vec::new();
-    effects::check(&book, &mut found);
-    undo::check(&book, &mut found);
-    messages::check(&book, &mut found);
-    starts::check(&book, &mut found);
-    isolation::check(&book, &mut found);
-    liveness::check(&book, &mut found);
-    found.sort_by_key(|violation: &Violation| violation.guarantee);
-    found
-}

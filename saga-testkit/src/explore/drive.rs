@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use saga_core::engine::{Outcome, RuntimeBuilder};
 use saga_core::saga::StepHook;
-use saga_core::store::{Members, Outbox, Sagas};
+use saga_core::store::Members;
 use saga_core::{Key, Runtime, Saga, Tenant};
 use tokio::task::JoinSet;
 
@@ -20,14 +20,14 @@ const KEY: &str = "explored";
 /// How many runs are under way at a time.
 const RUNS_AT_A_TIME: usize = 4;
 /// How long a run may take, in the world's time.
-const RUN_WITHIN: Duration = Duration::from_secs(120);
+const RUN_WITHIN: Duration = Duration::from_mins(2);
 /// More lives than any run needs: it is crashed once.
 const LIVES_MAX: usize = 5;
 /// How often what is left behind is looked at until it is gone, and how long between.
 const LOOKS_MAX: usize = 400;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
-const LEASE: Duration = Duration::from_secs(1_800);
+const LEASE: Duration = Duration::from_mins(30);
 const POLL: Duration = Duration::from_millis(200);
 
 /// Explores a saga. It takes about as many runs as the saga has boundaries and disturbances of its functions; the runtime
@@ -221,7 +221,7 @@ async fn one_life<E: Explore>(
     match outcome {
         Outcome::Completed { .. } => Ok((Ended::Completed, is_operated)),
         Outcome::Compensated { .. } => Ok((Ended::Compensated, is_operated)),
-        other => Err(format!("it is {other}")),
+        stuck @ Outcome::Stuck { .. } => Err(format!("it is {stuck}")),
     }
 }
 

@@ -180,8 +180,8 @@ impl<S: Store> Work for Explored<S> {
         self.between("giving back", self.inner.give_back(work)).await
     }
 
-    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
-        self.between("writing down an attempt", self.inner.begin_attempt(work)).await
+    async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
+        self.between("writing down an attempt", self.inner.begin_attempt(work, attempt)).await
     }
 
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {

@@ -25,6 +25,9 @@ pub trait Explore: Send + Sync + 'static {
     fn input(&self) -> Self::Input;
 
     /// A world that nothing has happened in. Each run gets its own.
+    ///
+    /// # Cancel safety
+    /// It is never dropped before its end.
     async fn fresh(&self) -> Self::World;
 
     /// The store of that world. It is asked again after each crash, as a new process would open the data again.
@@ -44,6 +47,9 @@ pub trait Explore: Send + Sync + 'static {
     ///
     /// # Errors
     /// Says what is wrong with them.
+    ///
+    /// # Cancel safety
+    /// It is never dropped before its end.
     async fn audit(&self, world: &Self::World, ended: &Ended) -> Result<(), String>;
 }
 

@@ -37,11 +37,11 @@ impl Work for FaultyStore {
         Ok(given_back)
     }
 
-    async fn begin_attempt(&self, work: WorkRef) -> Result<bool, StoreError> {
+    async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
         if self.has(StoreFlaw::CountsNoAttempts) {
             return Ok(self.noted().epochs.get(&work.id) == Some(&work.epoch));
         }
-        self.inner.begin_attempt(self.all_inward(&[work])[0]).await
+        self.inner.begin_attempt(self.all_inward(&[work])[0], attempt).await
     }
 
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {

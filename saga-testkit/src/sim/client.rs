@@ -115,7 +115,7 @@ pub(crate) fn standing_of(outcome: &Outcome) -> Standing {
     match outcome {
         Outcome::Completed { .. } => Standing::Completed,
         Outcome::Compensated { .. } => Standing::Compensated,
-        _ => Standing::Stuck,
+        Outcome::Stuck { .. } => Standing::Stuck,
     }
 }
 

@@ -10,7 +10,7 @@ mod finals;
 mod hook;
 mod log;
 mod operate;
-pub mod outside;
+mod outside;
 mod random;
 mod rates;
 mod recorder;

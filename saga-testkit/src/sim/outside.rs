@@ -7,7 +7,7 @@ use crate::checker::Op;
 /// A service outside, such as a payment gateway. It honours keys as Stripe does: a key that took effect gives the same
 /// answer for ever. An undo for something that never arrived bars its key.
 #[derive(Debug, Default)]
-pub struct Outside {
+pub(crate) struct Outside {
     book: Mutex<Book>,
 }
 
@@ -21,22 +21,22 @@ struct Book {
 
 /// A call as it arrives.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// Its number in the ledger.
-    pub call: u64,
+    pub(crate) call: u64,
     /// Do or undo.
-    pub op: Op,
+    pub(crate) op: Op,
     /// The key that came with it.
-    pub key: String,
+    pub(crate) key: String,
     /// The key of what it undoes; of a do, its own.
-    pub do_key: String,
+    pub(crate) do_key: String,
     /// Whether the service does not want to do this.
-    pub is_refused: bool,
+    pub(crate) is_refused: bool,
 }
 
 /// What the service says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// It is done: by this call now, or by an earlier one with the same key.
     Done {
         /// The call that took effect.
@@ -55,7 +55,7 @@ pub enum Reply {
 
 impl Outside {
     /// Handles a call.
-    pub fn arrive(&self, request: &Request, hits: &Hits) -> Reply {
+    pub(crate) fn arrive(&self, request: &Request, hits: &Hits) -> Reply {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         match request.op {
             Op::Do => book.arrive(request, hits),

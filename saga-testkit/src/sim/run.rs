@@ -18,11 +18,14 @@ use super::{Fault, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Rest, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
-const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time: Duration::from_secs(600) };
+const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time: Duration::from_mins(10) };
 /// When faults have ended, everything must have ended within this time: a few leases, the longest delays of the world,
 /// and the operator's rounds.
 const QUIET_WITHIN: Duration = Duration::from_secs(150);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How everything stands in the end.
+type End = (Vec<Final>, Rest);
 
 /// What came of one schedule.
 #[derive(Debug)]
@@ -118,7 +121,7 @@ async fn live_through(
     world: Arc<World>,
     store: MemoryStore,
     definitions: Arc<[SimDefinition]>,
-    end: Arc<Mutex<Option<(Vec<Final>, Rest)>>>,
+    end: Arc<Mutex<Option<End>>>,
 ) {
     let scenario = &world.scenario;
     let replicas: Vec<_> = (0..scenario.replicas).map(|_| Replica::new(&world, &store, &definitions)).collect();

@@ -80,7 +80,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
 }
 
 /// How a call of a step function is put together from its arguments.
-fn call<'a>(args: Args<'a>, step: u8, op: Op, input: SimInput, reads: Option<u64>, emits: u8) -> Call<'a> {
+fn call(args: Args<'_>, step: u8, op: Op, input: SimInput, reads: Option<u64>, emits: u8) -> Call<'_> {
     // `State<Seat>` is among the parameters of every step, so the runtime has checked that it is there.
     let seat = args.states.get::<Seat>();
     Call { seat, ctx: args.ctx, step, op, input, reads, emits }

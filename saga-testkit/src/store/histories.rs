@@ -308,8 +308,13 @@ impl<H: StoreHarness> History<H> {
 
     async fn attempt(&mut self) -> Outcome {
         let Some(work) = self.row(None) else { return Ok(()) };
-        let expected = self.model.held(work).map(|row| row.attempts += 1).is_some();
-        ensure_eq!(self.bench.store.begin_attempt(work).await?, expected, "whether an attempt of {work:?} began");
+        let attempt = self.model.work.get(&work.id).map_or(1, |row| row.attempts + 1);
+        let expected = self.model.held(work).map(|row| row.attempts = attempt).is_some();
+        ensure_eq!(
+            self.bench.store.begin_attempt(work, attempt).await?,
+            expected,
+            "whether an attempt of {work:?} began"
+        );
         Ok(())
     }
 

@@ -69,7 +69,7 @@ pub(crate) async fn giving_back_raises_the_epoch<H: StoreHarness>(bench: Bench<H
         "a row was finished with the epoch under which it had been given back: {applied:?}"
     );
     ensure_eq!(bench.store.give_back(&[work]).await?, [false], "whether it was given back a second time");
-    ensure!(!bench.store.begin_attempt(work).await?, "an attempt began on a row that was given back");
+    ensure!(!bench.store.begin_attempt(work, 1).await?, "an attempt began on a row that was given back");
     Ok(())
 }
 
@@ -100,11 +100,12 @@ pub(crate) async fn a_first_epoch_can_be_given_back<H: StoreHarness>(bench: Benc
 pub(crate) async fn an_attempt_is_written_down_before_it_runs<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     bench.start("k-1").await?;
     let work = bench.claim_one(bench.lease().await?).await?.work;
-    ensure!(bench.store.begin_attempt(work).await?, "the row is there, and no attempt could begin");
-    ensure!(bench.store.begin_attempt(work).await?, "no second attempt could begin");
-    ensure!(!bench.store.begin_attempt(stale(work)).await?, "an attempt began under an old epoch");
+    ensure!(bench.store.begin_attempt(work, 1).await?, "the row is there, and no attempt could begin");
+    ensure!(bench.store.begin_attempt(work, 2).await?, "no second attempt could begin");
+    ensure!(bench.store.begin_attempt(work, 2).await?, "the second attempt could not be written down again");
+    ensure!(!bench.store.begin_attempt(stale(work), 3).await?, "an attempt began under an old epoch");
     let absent = WorkRef { id: WorkId(bench.id().await?), epoch: 1 };
-    ensure!(!bench.store.begin_attempt(absent).await?, "an attempt began on no row");
+    ensure!(!bench.store.begin_attempt(absent, 1).await?, "an attempt began on no row");
     bench.store.give_back(&[work]).await?;
     let bench = bench.reopen().await?;
     ensure_eq!(bench.claim_one(bench.lease().await?).await?.attempts, 2, "the attempts behind a reopening");

@@ -30,7 +30,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
         match lanes[lane].next() {
             Some(what) => {
                 let at = ledger.entries.len() as u64;
-                let process = if matches!(what, What::StartCalled { .. } | What::OutcomeSeen { .. }) { 0 } else { 1 };
+                let process = u16::from(!matches!(what, What::StartCalled { .. } | What::OutcomeSeen { .. }));
                 ledger.entries.push(Entry { at, process, what });
             }
             None => drop(lanes.remove(lane)),

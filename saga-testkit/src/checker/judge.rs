@@ -1,0 +1,16 @@
+use super::book::Book;
+use super::{Ledger, Violation, effects, isolation, liveness, messages, starts, undo};
+
+/// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
+pub fn check(ledger: &Ledger) -> Vec<Violation> {
+    let book = Book::of(ledger);
+    let mut found = Vec::new();
+    effects::check(&book, &mut found);
+    undo::check(&book, &mut found);
+    messages::check(&book, &mut found);
+    starts::check(&book, &mut found);
+    isolation::check(&book, &mut found);
+    liveness::check(&book, &mut found);
+    found.sort_by_key(|violation: &Violation| violation.guarantee);
+    found
+}

@@ -1,0 +1,11 @@
+//! Ways to damage a sound ledger, each with the guarantee that it breaks.
+
+mod effects;
+mod list;
+mod messages;
+mod rest;
+mod starts;
+mod tools;
+mod undo;
+
+pub(crate) use self::list::ALL;

@@ -1,0 +1,77 @@
+//! Damages of G6 and G7: starts and decisions.
+
+#![expect(clippy::unnecessary_wraps, reason = "every damage has one signature, for the table")]
+
+use saga_testkit::checker::{Answer, Ledger, Standing, What};
+use saga_testkit::sim::Random;
+
+use super::tools::{insert, place};
+
+pub(super) fn started_saga_is_absent(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let saga = random.below(ledger.sagas.len() as u64) as usize;
+    ledger.finals[saga].standing = Standing::Absent;
+    Some(())
+}
+
+pub(super) fn second_payload_accepted(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| matches!(what, What::StartAnswered { answer: Answer::Refused, .. }))?;
+    let What::StartAnswered { answer, .. } = &mut ledger.entries[at].what else { return None };
+    *answer = Answer::Started { is_new: Some(false) };
+    Some(())
+}
+
+pub(super) fn second_payload_runs(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| matches!(what, What::Entered { .. }))?;
+    let What::Entered { variant, .. } = &mut ledger.entries[at].what else { return None };
+    *variant = 1;
+    Some(())
+}
+
+pub(super) fn own_payload_refused(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| {
+        matches!(what, What::StartAnswered { answer: Answer::Started { is_new: Some(false) }, .. })
+    })?;
+    let What::StartAnswered { answer, .. } = &mut ledger.entries[at].what else { return None };
+    *answer = Answer::Refused;
+    Some(())
+}
+
+pub(super) fn two_starts_made_it(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| {
+        matches!(what, What::StartAnswered { answer: Answer::Started { is_new: Some(false) }, .. })
+    })?;
+    let What::StartAnswered { answer, .. } = &mut ledger.entries[at].what else { return None };
+    *answer = Answer::Started { is_new: Some(true) };
+    Some(())
+}
+
+pub(super) fn stranger_stored(ledger: &mut Ledger, _: &mut Random) -> Option<()> {
+    ledger.rest.strangers = 1;
+    Some(())
+}
+
+pub(super) fn outcome_changes(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| matches!(what, What::OutcomeSeen { .. }))?;
+    let What::OutcomeSeen { standing, .. } = &mut ledger.entries[at].what else { return None };
+    *standing = if *standing == Standing::Completed { Standing::Compensated } else { Standing::Completed };
+    Some(())
+}
+
+pub(super) fn older_epoch_commits(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| matches!(what, What::Wrote { .. }))?;
+    let What::Wrote { call: wrote } = ledger.entries[at].what else { return None };
+    let younger = ledger.entries.iter().find_map(|entry| match &entry.what {
+        What::Entered { call, saga, variant, step, op, fence, reads } if *call == wrote => Some(What::Entered {
+            call: 1_000_000,
+            saga: *saga,
+            variant: *variant,
+            step: *step,
+            op: *op,
+            fence: fence + 1,
+            reads: *reads,
+        }),
+        _ => None,
+    });
+    insert(ledger, at, younger?);
+    Some(())
+}

@@ -1,0 +1,48 @@
+//! What the damages have in common.
+
+use saga_testkit::checker::{Ledger, Op, Standing, StepPlan, What};
+use saga_testkit::sim::Random;
+
+/// A random place whose entry passes.
+pub(super) fn place(ledger: &Ledger, random: &mut Random, passes: impl Fn(&Ledger, &What) -> bool) -> Option<usize> {
+    let places: Vec<usize> = (0..ledger.entries.len()).filter(|at| passes(ledger, &ledger.entries[*at].what)).collect();
+    (!places.is_empty()).then(|| *random.pick(&places))
+}
+
+/// What a call is: its saga, its step and its direction.
+pub(super) fn of(ledger: &Ledger, number: u64) -> Option<(usize, u8, Op)> {
+    ledger.entries.iter().find_map(|entry| match entry.what {
+        What::Entered { call, saga, step, op, .. } if call == number => Some((saga as usize, step, op)),
+        _ => None,
+    })
+}
+
+pub(super) fn plan(ledger: &Ledger, saga: usize, step: u8) -> &StepPlan {
+    &ledger.sagas[saga].variants[0].steps[usize::from(step)]
+}
+
+/// The first effect of a step.
+pub(super) fn effect(ledger: &Ledger, saga: usize, step: u8, op: Op) -> Option<usize> {
+    ledger.entries.iter().position(|entry| match entry.what {
+        What::Took { call } | What::Wrote { call } => of(ledger, call) == Some((saga, step, op)),
+        _ => false,
+    })
+}
+
+pub(super) fn is_compensated(ledger: &Ledger, saga: usize) -> bool {
+    ledger.finals[saga].standing == Standing::Compensated
+}
+
+pub(super) fn insert(ledger: &mut Ledger, at: usize, what: What) {
+    let mut entry = ledger.entries[at.min(ledger.entries.len() - 1)].clone();
+    entry.what = what;
+    ledger.entries.insert(at, entry);
+}
+
+pub(super) fn calls(ledger: &Ledger, saga: usize, step: u8, op: Op) -> Vec<u64> {
+    let numbers = ledger.entries.iter().filter_map(|entry| match entry.what {
+        What::Entered { call, .. } if of(ledger, call) == Some((saga, step, op)) => Some(call),
+        _ => None,
+    });
+    numbers.collect()
+}
