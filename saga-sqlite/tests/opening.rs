@@ -83,6 +83,7 @@ async fn a_file_of_the_application_becomes_a_store_and_keeps_its_tables() {
     assert_eq!(support::notes(&store).await, ["mine", "k-1"]);
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_second_store_in_one_process_is_refused_until_the_first_is_closed() {
     let (folder, store) = store().await;

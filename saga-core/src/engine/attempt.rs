@@ -198,6 +198,7 @@ fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u32) {
         Ending::Erred { message, .. } => {
             tracing::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
         }
+        Ending::Vanished => tracing::warn!(tenant = member, %key, %step, attempt, "its process ended each time"),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
             tracing::warn!(tenant = member, %key, %step, attempt, error = message, "cannot go on");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::attempt::{Attempted, erred};
+use super::attempt::Attempted;
 use super::command::{Command, InFlight};
 use super::decide::{Findings, HandOn};
 use super::late;
@@ -126,10 +126,10 @@ impl<S: Store> Shared<S> {
                 Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
                 Err(error) => {
                     tracing::warn!(error, key = %saga.key, "a late success could not be recorded; trying again");
-                    self.env.sleep(pause_after(failures)).await;
-                    failures += 1;
                 }
             }
+            self.env.sleep(pause_after(failures)).await;
+            failures += 1;
         }
     }
 
@@ -198,8 +198,5 @@ impl<S: Store> Shared<S> {
 
 /// What a command that vanished with its owner as often as it may be tried ended with.
 pub(super) fn vanished<S: Store>(command: &Command<S>) -> Attempted {
-    Attempted {
-        ending: erred("its process ended during each of its attempts"),
-        findings: Findings { attempts: command.attempts, ..Findings::default() },
-    }
+    Attempted { ending: Ending::Vanished, findings: Findings { attempts: command.attempts, ..Findings::default() } }
 }

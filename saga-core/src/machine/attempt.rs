@@ -37,6 +37,8 @@ pub enum Ending {
         /// In words.
         message: String,
     },
+    /// It is not made: as many were as the policy allows, and their processes ended with them.
+    Vanished,
 }
 
 /// An attempt that ended, and all that matters for what comes next.
@@ -100,7 +102,7 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             let maybe = is_maybe || (attempt.effect == Effect::External && !not_sent);
             match try_again(attempt, maybe, &message) {
                 Some(again) => return again,
-                None if attempt.side == Side::After || (attempt.side == Side::Pivot && maybe) => {
+                None if only_forward(attempt, maybe) => {
                     let reason = format!("still failing after {}: {message}", hours(attempt));
                     Event::Blocked { step, reason, maybe }
                 }
@@ -108,12 +110,32 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
                 None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
             }
         }
+        Ending::Vanished => return after_vanished(attempt, is_maybe || attempt.effect == Effect::External),
         // The effect is there, and calling again would bring the same output.
         Ending::Unstorable { message } if attempt.effect == Effect::External => unknown(message),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
             Event::Blocked { step, reason: message, maybe: is_maybe }
         }
     })
+}
+
+/// What can only go forward is tried on where attempts failed otherwise as well, since its age will end that. One that
+/// never did anything but end its process has no age.
+fn after_vanished(attempt: &Attempt<'_>, maybe: bool) -> Next {
+    let (step, message) = (attempt.step, vanished(attempt));
+    let is_only_forward = only_forward(attempt, maybe);
+    if is_only_forward && !attempt.retrying_for.is_zero() && attempt.retrying_for < RETRY_AGE_MAX {
+        return again(attempt, maybe, message);
+    }
+    Next::Settled(match maybe {
+        _ if is_only_forward => Event::Blocked { step, reason: message, maybe },
+        true => Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) },
+        false => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
+    })
+}
+
+fn vanished(attempt: &Attempt<'_>) -> String {
+    format!("its process ended during each of its {} attempts", attempt.attempts)
 }
 
 fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
@@ -127,6 +149,7 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
             Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
         }
         Ending::Rejected(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
+        Ending::Vanished => Event::UndoBlocked { step, reason: vanished(attempt) },
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
             Event::UndoBlocked { step, reason: message }
         }
@@ -136,10 +159,16 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
 /// Before the pivot the policy's attempts are the limit. What can only go forward is tried until a set age: every step
 /// after the pivot, and a pivot that may have happened.
 fn try_again(attempt: &Attempt<'_>, maybe: bool, message: &str) -> Option<Next> {
-    let only_forward = attempt.side == Side::After || (attempt.side == Side::Pivot && maybe);
-    let may =
-        if only_forward { attempt.retrying_for < RETRY_AGE_MAX } else { attempt.attempts < attempt.policy.attempts };
+    let may = if only_forward(attempt, maybe) {
+        attempt.retrying_for < RETRY_AGE_MAX
+    } else {
+        attempt.attempts < attempt.policy.attempts
+    };
     may.then(|| again(attempt, maybe, message.to_owned()))
+}
+
+fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {
+    attempt.side == Side::After || (attempt.side == Side::Pivot && maybe)
 }
 
 fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {

@@ -78,7 +78,7 @@ impl Mapping {
     pub(crate) fn of_input<I: Payload, T: Step>(map: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
         Self(Arc::new(move |input, _| {
             let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
-            give::<T>(|| map(&input))
+            give::<T>(&map(&input))
         }))
     }
 
@@ -88,22 +88,21 @@ impl Mapping {
         Self(Arc::new(move |input, outputs| {
             let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
             let outputs = E::read(outputs).map_err(|error| error.to_string())?;
-            give::<T>(|| map(&input, outputs))
+            give::<T>(&map(&input, outputs))
         }))
     }
 
     /// The step's encoded input.
+    ///
+    /// The mapping is the user's code, and so is what reads and writes its values: a panic concerns its own saga only.
     pub(crate) fn apply(&self, input: &[u8], outputs: &Outputs) -> Result<Vec<u8>, String> {
-        (self.0)(input, outputs)
+        let applied = catch_unwind(AssertUnwindSafe(|| (self.0)(input, outputs)));
+        applied.unwrap_or_else(|panic| Err(format!("the mapping of its input panicked: {}", panic_message(&*panic))))
     }
 }
 
-/// A mapping is the user's code: a panic in it concerns its own saga only.
-fn give<T: Step>(map: impl FnOnce() -> T::Input) -> Result<Vec<u8>, String> {
-    match catch_unwind(AssertUnwindSafe(map)) {
-        Ok(input) => T::INPUT.encode(&input).map_err(|error| error.to_string()),
-        Err(panic) => Err(format!("the mapping of its input panicked: {}", panic_message(&*panic))),
-    }
+fn give<T: Step>(input: &T::Input) -> Result<Vec<u8>, String> {
+    T::INPUT.encode(input).map_err(|error| error.to_string())
 }
 
 /// What a panic said.

@@ -45,7 +45,7 @@ impl Case {
     fn may_have_happened(&self) -> bool {
         let now = match &self.ending {
             Ending::Erred { not_sent, .. } => !not_sent,
-            Ending::Unstorable { .. } => true,
+            Ending::Unstorable { .. } | Ending::Vanished => true,
             _ => false,
         };
         self.may_have_happened_before() || (now && self.effect == Effect::External)
@@ -61,6 +61,7 @@ fn ending() -> impl Strategy<Value = Ending> {
         Just(Ending::Unstorable { message: message() }),
         Just(Ending::Undecodable { message: message() }),
         Just(Ending::Broke { message: message() }),
+        Just(Ending::Vanished),
     ]
 }
 
@@ -124,14 +125,19 @@ proptest! {
     }
 
     /// Only an error is tried again: before the pivot as often as the policy says, behind it, and where the pivot may
-    /// have happened, until a set age; a compensation as often as its own policy says.
+    /// have happened, until a set age; a compensation as often as its own policy says. Of what vanished with its process
+    /// as often as that, only what also failed otherwise has an age, and only where there is no way back.
     #[test]
     fn an_error_is_tried_again_within_its_limit(case in case()) {
         let only_forward = case.side == Side::After || (case.side == Side::Pivot && case.may_have_happened());
         let has_time = case.retrying_for < RETRY_AGE_MAX;
         let has_attempts = case.attempts < case.policy.attempts;
-        let is_error = matches!(case.ending, Ending::Erred { .. });
-        let expected = is_error && if only_forward && !case.undo { has_time } else { has_attempts };
+        let expected = match case.ending {
+            Ending::Erred { .. } if only_forward && !case.undo => has_time,
+            Ending::Erred { .. } => has_attempts,
+            Ending::Vanished => only_forward && !case.undo && has_time && !case.retrying_for.is_zero(),
+            _ => false,
+        };
         match case.next() {
             Next::Again { delay, maybe, .. } => {
                 prop_assert!(expected);

@@ -7,7 +7,7 @@ use saga_core::store::SagaFilter;
 use saga_core::{Runtime, Saga, StartError, State, StepError, saga_step};
 use saga_tests::{Fixture, Order, Shop, charge, on_both_stores};
 
-use crate::is_completed;
+use crate::{compensated, is_completed};
 
 /// What the step needs to call the runtime that runs it.
 struct Line<S: Shop> {
@@ -25,6 +25,7 @@ impl<S: Shop> Clone for Line<S> {
 
 #[saga_step]
 async fn ask<S: Shop>(conn: &mut S::Conn, order: Order, State(line): State<Line<S>>) -> Result<(), StepError> {
+    let is_refused = order.amount == 0;
     let runtime = line.runtime.get().expect("the runtime was started");
     let refused = |answer: Result<(), RuntimeError>| match answer {
         Err(error @ RuntimeError::InsideStep) => error.to_string(),
@@ -48,7 +49,7 @@ async fn ask<S: Shop>(conn: &mut S::Conn, order: Order, State(line): State<Line<
         Ok(started) => started.committed(),
         Err(error) => panic!("{error}"),
     }
-    Ok(())
+    if is_refused { Err(StepError::reject("declined")) } else { Ok(()) }
 }
 
 async fn a_step_that_calls_the_runtime<S: Shop>() {
@@ -58,6 +59,14 @@ async fn a_step_that_calls_the_runtime<S: Shop>() {
     let line = Line { runtime: Arc::default(), other: other.clone(), answers: Arc::default() };
     let runtime = fixture.builder().saga(&other).saga(&asks).state(line.clone()).start().await.unwrap();
     assert!(line.runtime.set(runtime.clone()).is_ok());
+
+    let outcome = runtime.start(&asks, "no", Order::of(0)).await.unwrap().outcome().await.unwrap();
+    assert_eq!(compensated(&outcome), ("ask", "declined"));
+    assert!(
+        runtime.saga("by-start-in").await.unwrap().is_none(),
+        "it was started in a transaction that did not commit"
+    );
+    line.answers.lock().unwrap().clear();
 
     let outcome = runtime.start(&asks, "k", Order::of(1)).await.unwrap().outcome().await.unwrap();
     assert!(is_completed(&outcome), "{outcome}");

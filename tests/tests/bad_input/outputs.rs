@@ -154,7 +154,49 @@ async fn a_mapping_that_panics<S: Shop>() {
     assert_eq!((fixture.store.total("long").await, fixture.world.calls_of("k:charge")), (1, 1));
 }
 
+/// A value whose own code panics when it is written or read.
+#[derive(Debug, Clone)]
+struct Touchy(i64);
+
+impl serde::Serialize for Touchy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        assert_ne!(self.0, 13, "an unlucky number");
+        serializer.serialize_i64(self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Touchy {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde::Deserialize::deserialize(deserializer)?;
+        assert_ne!(number, 7, "a lucky number");
+        Ok(Self(number))
+    }
+}
+
+#[saga_step]
+async fn count<S: Shop>(conn: &mut S::Conn, touchy: Touchy) -> Result<Touchy, StepError> {
+    S::add(conn, "counted", touchy.0)?;
+    Ok(touchy)
+}
+
+/// Where a value's own code panics, its saga is stuck and the others go on.
+async fn a_value_that_panics<S: Shop>() {
+    let fixture = Fixture::<S>::new().await;
+    let saga = Saga::<S, ()>::named("touchy").input::<Order>().step::<charge>();
+    let saga = saga.step_after::<count, charge>(|order, _| Touchy(order.amount)).build().unwrap();
+    let runtime = fixture.builder().saga(&saga).start().await.unwrap();
+    let outcome = runtime.start(&saga, "written", Order::of(13)).await.unwrap().outcome().await.unwrap();
+    let (step, reason) = stuck(&outcome);
+    assert!(step == "count" && reason.contains("panicked: ") && reason.contains("an unlucky number"), "{reason}");
+    let outcome = runtime.start(&saga, "read", Order::of(7)).await.unwrap().outcome().await.unwrap();
+    let (step, reason) = compensated(&outcome);
+    assert!(step == "count" && reason.contains("panicked: ") && reason.contains("a lucky number"), "{reason}");
+    assert!(is_completed(&runtime.start(&saga, "k", Order::of(1)).await.unwrap().outcome().await.unwrap()));
+    assert_eq!(fixture.store.total("counted").await, 1);
+}
+
 on_both_stores!(
+    a_value_that_panics,
     an_output_that_has_no_stored_form,
     an_output_over_the_limit,
     an_output_that_cannot_be_read_again,

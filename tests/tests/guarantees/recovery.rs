@@ -1,8 +1,13 @@
 //! G11: what a dead process held.
 
-use saga_core::Saga;
+use std::time::Duration;
+
 use saga_core::memory::MemoryStore;
-use saga_tests::{Act, Fixture, Order, Shop, charge, eventually, on_both_stores, quick, within};
+use saga_core::store::Outbox;
+use saga_core::{Outcome, Saga};
+use saga_tests::{
+    Act, Faults, Fixture, Mail, Order, Shop, When, charge, eventually, on_both_stores, quick, ship, within,
+};
 
 use crate::{is_compensated, is_completed};
 
@@ -91,6 +96,79 @@ async fn g11_poison_is_counted_and_its_neighbours_are_not() {
         }
     })
     .await;
+}
+
+/// G11, G8: behind the pivot nothing is out of attempts, yet a command that never did anything but end its process needs
+/// a person.
+#[tokio::test(start_paused = true)]
+async fn g11_poison_behind_the_pivot_needs_a_person() {
+    within(async {
+        let fixture = Fixture::<MemoryStore>::new().await;
+        let saga = Saga::<MemoryStore, ()>::named("pivot").input::<Order>().step::<charge>().pivot();
+        let saga = saga.step::<ship>().build().unwrap();
+        let start = || fixture.builder().saga(&saga).start();
+        fixture.world.always("k:ship", Act::Hang);
+        let mut runtime = start().await.unwrap();
+        runtime.start(&saga, "k", Order::of(1)).await.unwrap();
+        for death in 1..=4 {
+            eventually("the next victim", async || (fixture.world.calls_of("k:ship") == death).then_some(())).await;
+            drop(runtime);
+            runtime = start().await.unwrap();
+        }
+        let outcome = runtime.attach("k").await.unwrap().outcome().await.unwrap();
+        let Outcome::Stuck { step, reason, .. } = &outcome else { panic!("{outcome}") };
+        assert_eq!((step.as_str(), reason.as_str()), ("ship", "its process ended during each of its 3 attempts"));
+        fixture.world.repair("k:ship");
+        let seen = runtime.saga("k").await.unwrap().unwrap();
+        runtime.operator("k", seen.revision).unwrap().retry("repaired").await.unwrap();
+        assert!(is_completed(&runtime.attach("k").await.unwrap().ended().await.unwrap()));
+    })
+    .await;
+}
+
+/// G11: a fault of the store that is over does not leave anything to the end of a lease.
+#[tokio::test(start_paused = true)]
+async fn g11_a_fault_of_the_store_costs_no_lease() {
+    const OPERATIONS: [&str; 12] = [
+        "start",
+        "reserve_ids",
+        "transact",
+        "record",
+        "give_back",
+        "depth",
+        "read_lane",
+        "sent",
+        "release_lanes",
+        "beat",
+        "sagas_by_id",
+        "claim",
+    ];
+    // What was claimed in a commit that did not answer is known to nobody before its lease ends.
+    let cases = OPERATIONS.into_iter().flat_map(|operation| [(operation, When::Before), (operation, When::Behind)]);
+    for (operation, when) in cases.filter(|case| *case != ("claim", When::Behind)) {
+        within(a_fault(operation, when)).await;
+    }
+}
+
+async fn a_fault(operation: &'static str, when: When) {
+    let fixture = Fixture::<MemoryStore>::new().await;
+    let (handle, faults) = Faults::on(&fixture.store);
+    let (mail, hour) = (Mail::new(), Duration::from_hours(1));
+    let builder = fixture.builder_on(handle).transport(mail.clone());
+    let runtime = builder.settings(|settings| settings.lease_ttl = hour).start().await.unwrap();
+    let began = tokio::time::Instant::now();
+    faults.one_fails(operation, 2, when);
+    fixture.world.plan("bad:charge", [Act::NotSent, Act::LoseAnswer]);
+    fixture.world.plan("bad:ship", [Act::Reject]);
+    for key in ["good", "bad"] {
+        let running = eventually("a start", async || runtime.start(&fixture.saga, key, Order::of(1)).await.ok()).await;
+        let outcome = running.outcome().await.unwrap();
+        assert_eq!(is_completed(&outcome), key == "good", "{operation} {when:?}: {outcome}");
+    }
+    eventually("an empty outbox", async || (fixture.store.depth().await.unwrap().rows == 0).then_some(())).await;
+    assert!(began.elapsed() < hour / 60, "{operation} {when:?}: {:?}", began.elapsed());
+    assert_eq!((mail.first_accepted("good").len(), mail.first_accepted("bad").len()), (2, 2), "{operation} {when:?}");
+    assert_eq!(fixture.store.total("booked").await, 1, "{operation} {when:?}");
 }
 
 /// G11: work of a definition that nobody here knows waits untouched, is listed, and goes on where it is known.
