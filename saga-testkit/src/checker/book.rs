@@ -22,10 +22,20 @@ pub(super) struct SagaBook<'a> {
     pub(super) starts: Vec<(usize, u8, u64)>,
     /// What clients were told.
     pub(super) outcomes: Vec<(usize, Standing)>,
-    /// What operators did.
-    pub(super) acts: Vec<(usize, Act)>,
+    /// What operators did, or tried to do.
+    pub(super) acts: Vec<Acted>,
     /// Where it was seen stuck.
     pub(super) stuck: Vec<usize>,
+}
+
+/// What an operator did, or tried to do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Acted {
+    pub(super) act: Act,
+    pub(super) call: u64,
+    pub(super) revision: u64,
+    /// Nothing where no answer came.
+    pub(super) is_done: Option<bool>,
 }
 
 /// What is known of one call of a step function.
@@ -93,8 +103,20 @@ impl<'a> Book<'a> {
                 }
             }
             What::OutcomeSeen { saga, standing } => self.sagas[*saga as usize].outcomes.push((at, *standing)),
-            What::Acted { saga, act } => self.sagas[*saga as usize].acts.push((at, *act)),
-            What::ActRefused { saga } => drop(self.sagas[*saga as usize].acts.pop()),
+            What::Acted { saga, act, call, revision } => {
+                self.sagas[*saga as usize].acts.push(Acted {
+                    act: *act,
+                    call: *call,
+                    revision: *revision,
+                    is_done: None,
+                });
+            }
+            What::ActAnswered { call, is_done } => {
+                let mut acts = self.sagas.iter_mut().flat_map(|saga| &mut saga.acts);
+                if let Some(act) = acts.find(|act| act.call == *call) {
+                    act.is_done = Some(*is_done);
+                }
+            }
             What::StuckSeen { saga } => self.sagas[*saga as usize].stuck.push(at),
             What::Entered { call, saga, variant, step, op, fence, reads } => {
                 self.sagas[*saga as usize].calls.push(*call);
@@ -173,14 +195,19 @@ impl<'a> SagaBook<'a> {
         self.variant().into_iter().flat_map(|variant| (0..).zip(&variant.steps))
     }
 
+    /// What operators did, as far as it was not refused.
+    pub(super) fn acts(&self) -> impl Iterator<Item = Act> {
+        self.acts.iter().filter(|act| act.is_done != Some(false)).map(|act| act.act)
+    }
+
     /// Whether an operator ended it.
     pub(super) fn is_forced(&self) -> bool {
-        self.acts.iter().any(|(_, act)| matches!(act, Act::Force(_)))
+        self.acts().any(|act| matches!(act, Act::Force(_)))
     }
 
     /// Whether an operator went past that step.
     pub(super) fn is_skipped(&self, step: u8, op: Op) -> bool {
-        self.acts.iter().any(|(_, act)| *act == Act::Skip { step, op })
+        self.acts().any(|act| act == Act::Skip { step, op })
     }
 
     /// How many records say that of a step.

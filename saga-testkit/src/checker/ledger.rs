@@ -192,11 +192,17 @@ pub enum What {
         saga: u32,
         /// What is done.
         act: Act,
+        /// The number of this act.
+        call: u64,
+        /// The revision of the saga that the operator had seen.
+        revision: u64,
     },
-    /// What the operator did last to this saga was refused.
-    ActRefused {
-        /// Which saga.
-        saga: u32,
+    /// An operator was told whether an act was done.
+    ActAnswered {
+        /// The number of that act.
+        call: u64,
+        /// Whether it was done; if not, it was refused.
+        is_done: bool,
     },
     /// A process was crashed.
     Crashed,

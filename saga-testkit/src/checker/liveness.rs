@@ -34,7 +34,7 @@ fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
     let disturbances = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed | What::Paused));
     let uncounted = book.ledger.rest.repeats + disturbances.count() as u32;
-    let retries = of.acts.iter().filter(|(_, act)| matches!(act, Act::Retry | Act::Skip { .. })).count() as u32;
+    let retries = of.acts().filter(|act| matches!(act, Act::Retry | Act::Skip { .. })).count() as u32;
     let mut is_forward_only = false;
     for (step, plan) in of.steps() {
         is_forward_only |= plan.is_pivot;

@@ -10,6 +10,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
         payloads(book, saga, found);
         decisions(book, saga, found);
         fences(book, saga, found);
+        operators(book, saga, found);
     }
 }
 
@@ -75,6 +76,17 @@ fn decisions(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
             Some(saga),
             format!("a client was told {told:?}, and it is {:?}", of.end.standing),
         );
+    }
+}
+
+/// Of several acts on what was seen at one revision, one is done.
+fn operators(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
+    let done = book.sagas[saga].acts.iter().filter(|act| act.is_done == Some(true));
+    let mut revisions: Vec<u64> = done.map(|act| act.revision).collect();
+    revisions.sort_unstable();
+    let twice = revisions.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    if let Some(twice) = twice {
+        broken(found, Guarantee::G7, Some(saga), format!("two acts were done on its revision {twice}"));
     }
 }
 

@@ -101,6 +101,8 @@ faults! {
     OperatorSkipped = "operator skipped",
     /// An operator ended a saga.
     OperatorForced = "operator forced",
+    /// Two operators acted on one stuck saga at once.
+    OperatorsRaced = "operators raced",
     /// A saga completed.
     Completed = "saga completed",
     /// A saga was compensated.

@@ -34,12 +34,12 @@ pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, stor
         let replica = world.draw(|random| Arc::clone(random.pick(&replicas)));
         let Some(live) = replica.live() else { continue };
         for saga in 0..world.scenario.sagas.len() as u32 {
-            look_after(&world, &live, saga, rounds).await;
+            look_after(&world, &replicas, &live, saga, rounds).await;
         }
     }
 }
 
-async fn look_after(world: &Arc<World>, live: &Live, saga: u32, rounds: u32) {
+async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, saga: u32, rounds: u32) {
     let script = &world.scenario.sagas[saga as usize];
     let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
     let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
@@ -50,11 +50,28 @@ async fn look_after(world: &Arc<World>, live: &Live, saga: u32, rounds: u32) {
     world.enter(What::StuckSeen { saga });
     world.hit(Fault::Stuck);
     let act = choose(world, &status, rounds);
-    // The answer may come too late for the ledger, or never, and the act may have been accepted all the same.
-    world.enter(What::Acted { saga, act });
-    if act_on(world, live, saga, act, status.revision).await == Some(false) {
-        world.enter(What::ActRefused { saga });
-    } else {
+    let first = act_and_note(world, live, saga, act, status.revision);
+    // Another person may look at the same moment, and want something else.
+    let other = world.draw(|random| random.per_mille(400).then(|| Arc::clone(random.pick(replicas))));
+    match other.and_then(|other| other.live()) {
+        Some(other) => {
+            let act = choose(world, &status, rounds);
+            world.hit(Fault::OperatorsRaced);
+            tokio::join!(biased; first, act_and_note(world, &other, saga, act, status.revision));
+        }
+        None => first.await,
+    }
+}
+
+async fn act_and_note(world: &World, live: &Live, saga: u32, act: Act, revision: u64) {
+    let call = world.recorder.number();
+    // The answer may come too late for the ledger, or never, and the act may have been done all the same.
+    world.enter(What::Acted { saga, act, call, revision });
+    let is_done = act_on(world, live, saga, act, revision).await;
+    if let Some(is_done) = is_done {
+        world.enter(What::ActAnswered { call, is_done });
+    }
+    if is_done == Some(true) {
         world.hit(match act {
             Act::Retry => Fault::OperatorRetried,
             Act::Skip { .. } => Fault::OperatorSkipped,

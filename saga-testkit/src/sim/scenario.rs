@@ -105,8 +105,11 @@ impl Blow {
     fn draw(random: &mut Random, replicas: u64) -> Self {
         let replica = random.below(replicas);
         match random.below(10) {
-            0..4 => Self::Crash { replica, polls: random.between(1, 200) },
-            4..6 => Self::Pause { replica, duration: Duration::from_millis(random.between(100, 15_000)) },
+            0..3 => Self::Crash { replica, polls: random.between(1, 200) },
+            3..6 => {
+                let (least, most) = *random.pick(&[(100, 4_000), (4_000, 15_000)]);
+                Self::Pause { replica, duration: Duration::from_millis(random.between(least, most)) }
+            }
             6..8 => Self::Drain { replica },
             _ => Self::StoreDown { duration: Duration::from_millis(random.between(50, 9_000)) },
         }

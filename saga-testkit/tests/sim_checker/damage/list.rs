@@ -56,6 +56,7 @@ damages! {
     G6 starts::two_starts_made_it,
     G6 starts::stranger_stored,
     G7 starts::outcome_changes,
+    G7 starts::two_acts_on_one_revision,
     G7 starts::older_epoch_commits,
     G8 rest::called_without_end,
     G8 rest::work_left_behind,

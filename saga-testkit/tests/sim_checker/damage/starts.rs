@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "every damage has one signature, for the table")]
 
-use saga_testkit::checker::{Answer, Ledger, Standing, What};
+use saga_testkit::checker::{Act, Answer, Ledger, Standing, What};
 use saga_testkit::sim::Random;
 
 use super::tools::{insert, place};
@@ -54,6 +54,15 @@ pub(super) fn outcome_changes(ledger: &mut Ledger, random: &mut Random) -> Optio
     let at = place(ledger, random, |_, what| matches!(what, What::OutcomeSeen { .. }))?;
     let What::OutcomeSeen { standing, .. } = &mut ledger.entries[at].what else { return None };
     *standing = if *standing == Standing::Completed { Standing::Compensated } else { Standing::Completed };
+    Some(())
+}
+
+pub(super) fn two_acts_on_one_revision(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let saga = random.below(ledger.sagas.len() as u64) as u32;
+    for call in [1_000_000, 1_000_001] {
+        insert(ledger, 0, What::ActAnswered { call, is_done: true });
+        insert(ledger, 0, What::Acted { saga, act: Act::Retry, call, revision: 7 });
+    }
     Some(())
 }
 
