@@ -124,7 +124,8 @@ fn a_second_program_on_the_store_waits_and_says_so_and_looking_needs_no_waiting(
     assert_eq!(listed.code, 0, "{listed}");
     let second = shop.run(&args);
     assert_eq!(second.code, 0, "{second}");
-    assert!(second.err.contains("waiting for another process that works on order-saga.db"), "{second}");
+    let waits = format!("waiting for another process that works on {}", shop.path("order-saga.db").display());
+    assert!(second.err.contains(&waits), "{second}");
     assert_eq!(number(&second.json(), "already_known"), REAL_ORDERS);
     assert!(first.wait_with_output().expect("it ends").status.success());
     shop.verify();
