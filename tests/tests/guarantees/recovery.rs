@@ -201,7 +201,7 @@ async fn g11_a_retry_outlives_its_process<S: Shop>() {
     let runtime = fixture.runtime().await;
     fixture.world.plan("k:charge", [Act::Fail]);
     runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
-    eventually("the failed attempt", async || (fixture.world.calls_of("k:charge") == 1).then_some(())).await;
+    eventually("the failed attempt", async || (fixture.world.calls_of("k:charge") >= 1).then_some(())).await;
     runtime.shutdown().await;
     let fixture = fixture.reopened().await;
     let runtime = fixture.runtime().await;
