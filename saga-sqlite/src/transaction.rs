@@ -88,11 +88,17 @@ impl Transact {
     }
 
     fn set(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
-        Ok(if self.is_trusted { () } else { session.set(savepoint)? })
+        if !self.is_trusted {
+            session.set(savepoint)?;
+        }
+        Ok(())
     }
 
     fn release(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
-        Ok(if self.is_trusted { () } else { session.release(savepoint)? })
+        if !self.is_trusted {
+            session.release(savepoint)?;
+        }
+        Ok(())
     }
 
     /// Runs one handler behind a savepoint. The first one of a lone claim needs none beside that of the job.

@@ -52,13 +52,10 @@ impl<S: Store> Member<S> {
             // An attempt that is made again is not counted on a command that was never written: it is left for later.
             return self.leave_present_step();
         }
-        let mut prepared = match self.prepared.take() {
-            Some(prepared) => prepared,
-            None => {
-                let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
-                shared.prepare(command, next, &attempted.findings, hand_on)
-            }
-        };
+        let mut prepared = self.prepared.take().unwrap_or_else(|| {
+            let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+            shared.prepare(command, next, &attempted.findings, hand_on)
+        });
         if let Some(before) = &mut self.before {
             prepared.has_messages |= before.has_messages;
             prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
@@ -80,6 +77,11 @@ impl<S: Store> Member<S> {
     /// Whether more than one step of the saga ran.
     pub(super) fn ran_on(&self) -> bool {
         !self.ran.is_empty()
+    }
+
+    /// Whether the step after the claimed one has taken its place, and has not run.
+    pub(super) fn has_only_claimed_step_run(&self) -> bool {
+        self.ran.len() == 1 && self.attempted.is_none()
     }
 
     /// Forgets what ran.
