@@ -25,6 +25,10 @@ pub trait Contract: Step {
 pub trait Hosted: Step {
     /// What the other services know of the step.
     type Contract: Contract;
+
+    /// That the step is undone exactly if the contract says so.
+    #[doc(hidden)]
+    const UNDONE: () = ();
 }
 
 /// The contract says `compensated`.
@@ -67,30 +71,30 @@ pub trait ContractOutput<O> {}
 
 impl<O> ContractOutput<O> for O {}
 
-/// The codec of the input of a function that implements the contract `C`.
+/// The codec of the input `I` of a step that implements a contract.
 #[doc(hidden)]
-pub const fn implemented_input<C, I>() -> Codec<I>
+pub const fn implemented_input<T, I>() -> Codec<I>
 where
-    C: Contract,
-    I: ContractInput<C::Input> + Payload,
+    T: Hosted,
+    I: ContractInput<<T::Contract as Step>::Input> + Payload,
 {
     codec()
 }
 
-/// The codec of the output of a function that implements the contract `C`.
+/// The codec of the output `O` of a step that implements a contract.
 #[doc(hidden)]
-pub const fn implemented_output<C, O>() -> Codec<O>
+pub const fn implemented_output<T, O>() -> Codec<O>
 where
-    C: Contract,
-    O: ContractOutput<C::Output> + Payload,
+    T: Hosted,
+    O: ContractOutput<<T::Contract as Step>::Output> + Payload,
 {
     codec()
 }
 
 /// Demands that the contract says `compensated`.
 #[doc(hidden)]
-pub const fn compensated<C: Compensated>() {}
+pub const fn compensated<T: Hosted<Contract: Compensated>>() {}
 
 /// Demands that the contract does not say `compensated`.
 #[doc(hidden)]
-pub const fn uncompensated<C: Uncompensated>() {}
+pub const fn uncompensated<T: Hosted<Contract: Uncompensated>>() {}
