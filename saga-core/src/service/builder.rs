@@ -138,3 +138,46 @@ impl<S: Store> fmt::Debug for ServiceBuilder<S> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "macros"))]
+mod tests {
+    use super::*;
+    use crate::machine::{Effect, UndoShape};
+    use crate::memory::{MemoryConn, MemoryStore};
+    use crate::saga::{StepRun, StepUndo};
+    use crate::step::StepError;
+    use crate::{saga_compensation, saga_step};
+
+    mod contracts {
+        use crate::{saga_step, step::StepError};
+
+        #[saga_step(service = "payments", compensated)]
+        pub(super) async fn charge_card(cents: u64) -> Result<String, StepError>;
+    }
+
+    #[saga_step(implements = contracts::charge_card, compensate = refund_card)]
+    async fn charge(cents: u64) -> Result<String, StepError> {
+        Ok(cents.to_string())
+    }
+
+    #[saga_compensation(timeout = "7s")]
+    async fn refund_card(_tx: &mut MemoryConn, _cents: u64, _payment: Option<String>) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[test]
+    fn a_step_is_found_under_the_name_of_its_contract() {
+        let payments: Service<MemoryStore> =
+            Service::named("payments").host::<charge>().build().expect("a service with its own step");
+        assert!(payments.hosted("charge").is_none());
+        let hosted = payments.hosted("charge-card").expect("the name of the contract");
+        assert_eq!((hosted.shape.name, hosted.shape.effect), ("charge-card", Effect::External));
+        assert_eq!(hosted.shape.undo, UndoShape::TakesUnknown);
+        assert!(matches!(hosted.definition.run, StepRun::External(_)));
+        let (undo, options) = hosted.definition.undo.as_ref().expect("it is compensated");
+        assert!(matches!(undo, StepUndo::Transaction(_)));
+        assert_eq!(options.timeout.as_secs(), 7);
+        assert!((hosted.definition.check_output)(b"\"paid\"").is_ok());
+        assert!((hosted.definition.check_output)(b"4").is_err());
+    }
+}
