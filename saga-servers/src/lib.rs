@@ -22,6 +22,7 @@
 
 mod error;
 mod folder;
+pub mod installed;
 mod management;
 mod pgbouncer;
 mod ports;
