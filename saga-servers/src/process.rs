@@ -42,6 +42,12 @@ impl Signal {
             Self::Continue => "CONT",
         }
     }
+
+    /// The signal of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let all = [Self::Term, Self::Interrupt, Self::Quit, Self::Kill, Self::Stop, Self::Continue];
+        all.into_iter().find(|signal| signal.name() == name)
+    }
 }
 
 /// A child process in a process group of its own, with all that it starts there.
@@ -145,7 +151,8 @@ impl ProcessGroup {
         self.wait().await.map(drop)
     }
 
-    /// Sends `signal`, and waits for `patience` at most; then SIGKILL.
+    /// Sends `signal` to the first process, which ends the others in its own order, and waits for `patience` at most;
+    /// then SIGKILL to all.
     ///
     /// # Errors
     /// The signal cannot be sent.
@@ -153,19 +160,22 @@ impl ProcessGroup {
     /// # Cancel safety
     /// Dropped, the signal was sent all the same.
     pub async fn stop(&mut self, signal: Signal, patience: Duration) -> Result<(), Error> {
-        self.signal(signal)?;
+        if self.ended()?.is_none() {
+            send(signal, &self.id().to_string())?;
+        }
         if until(patience, async || self.ended()).await?.is_none() {
             self.kill().await?;
         }
         Ok(())
     }
 
-    /// Lets it go on without an owner.
-    pub(crate) fn keep(&mut self) {
+    /// Lets it go on without an owner, and returns the signal that ends it.
+    pub(crate) fn keep(&mut self) -> Signal {
         self.kept = true;
         if let Some(warden) = &self.warden {
             warden.forget(self.child.id());
         }
+        self.on_end
     }
 }
 

@@ -12,8 +12,8 @@ export DEBIAN_FRONTEND=noninteractive
 # Somebody else may be installing at the same time.
 apt-get -o DPkg::Lock::Timeout=300 update
 apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"
-if [ -d /run/systemd/system ]; then
-    # Nor at the next boot. Only what was just installed: a service that was there before is somebody's.
+if command -v systemctl >/dev/null 2>&1; then
+    # Not now and not at the next boot. Only what was just installed: a service that was there before is somebody's.
     for package in "$@"; do
         case $package in
         postgresql) services=postgresql ;;
@@ -22,7 +22,8 @@ if [ -d /run/systemd/system ]; then
         *) continue ;;
         esac
         for service in $services; do
-            systemctl disable --now "$service" >/dev/null 2>&1 || true
+            systemctl disable "$service" >/dev/null 2>&1 || true
+            if [ -d /run/systemd/system ]; then systemctl stop "$service" >/dev/null 2>&1 || true; fi
         done
     done
 fi

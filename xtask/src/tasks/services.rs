@@ -143,7 +143,7 @@ impl State {
     fn end(self) -> Result<()> {
         run_interruptibly(async {
             for process in &self.processes {
-                process.stop().await?;
+                process.end().await?;
             }
             Ok(())
         })?;
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn the_state_is_read_as_it_was_written() {
-        let process = RunningProcess::from_json(&json!({ "id": 7, "command_line_has": "/tmp/x" })).expect("a process");
+        let process = RunningProcess::from_json(&json!({ "id": 7, "command_line_has": "/tmp/x", "on_end": "KILL" }))
+            .expect("a process");
         let addresses = vec![("A".to_owned(), "b://c:1".to_owned())];
         let state = State { folder: "/tmp/x".into(), addresses, processes: vec![process] };
         assert_eq!(State::from_json(&state.to_json()), Some(state));
