@@ -16,7 +16,7 @@ use crate::wait::until;
 
 const SERVER: &str = "PostgreSQL";
 const LOG: &str = "postgres.log";
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_PATIENCE: Duration = Duration::from_mins(1);
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
 /// A commit that was answered survives SIGKILL of the server: it was handed to the operating system. Only a crash of
@@ -184,7 +184,8 @@ impl PostgresServer {
         let mut command = unprivileged(&self.programs.join("initdb"))?;
         command.arg("-D").arg(&self.data);
         command.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions"]);
-        let mut process = self.folder.run(command, LOG, Signal::Kill)?;
+        // Not SIGKILL: the server that it runs inside has shared memory to give back.
+        let mut process = self.folder.run(command, LOG, Signal::Term)?;
         let status = process.wait().await?;
         if !status.success() {
             return Err(self.not_started(&format!("initdb ended with {status}")));

@@ -18,7 +18,7 @@ use crate::wait::until;
 const SERVER: &str = "RabbitMQ";
 const LOG: &str = "rabbitmq.log";
 const EPMD_LOG: &str = "epmd.log";
-const START_PATIENCE: Duration = Duration::from_secs(180);
+const START_PATIENCE: Duration = Duration::from_mins(3);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A RabbitMQ broker on free ports, with its management interface and the user `guest`.

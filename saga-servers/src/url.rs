@@ -63,10 +63,14 @@ pub(crate) fn escaped(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => escaped.push(char::from(byte)),
-            other => escaped.push_str(&format!("%{other:02X}")),
+            other => escaped.extend(['%', hex(other >> 4), hex(other & 15)]),
         }
     }
     escaped
+}
+
+fn hex(digit: u8) -> char {
+    char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! When the owner of a server dies by SIGKILL, the server and its folder go too.
+#![allow(clippy::expect_used, reason = "a test says what it expects by failing")]
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;

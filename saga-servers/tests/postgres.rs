@@ -1,4 +1,5 @@
 //! PostgreSQL and PgBouncer: what was committed survives SIGKILL, and the address stays.
+#![allow(clippy::expect_used, reason = "a test says what it expects by failing")]
 
 use std::net::TcpStream;
 

@@ -1,4 +1,5 @@
 //! The proxy breaks connections where it is told to, and nowhere else.
+#![allow(clippy::expect_used, reason = "a test says what it expects by failing")]
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test there is.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::process::{Command, Stdio};
 
@@ -65,7 +66,7 @@ async fn start(given: Addresses) -> Result<(String, Services)> {
     let services = Services::start(given).await?;
     let mut note = format!("servers ready after {:.1} s", begun.elapsed().as_secs_f64());
     if given_count > 0 {
-        note += &format!(", {given_count} addresses taken from the environment");
+        let _ = write!(note, ", {given_count} addresses taken from the environment");
     }
     println!("{note}");
     for (name, url) in services.addresses().variables() {
