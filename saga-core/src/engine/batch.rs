@@ -130,7 +130,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     }
 
     fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
-        if self.batch.lock().iter().any(Member::ran_on) {
+        if self.batch.lock().iter().any(Member::is_decided) {
             // What ran on was decided on a saga that is not there any more. It runs again, step by step.
             return None;
         }

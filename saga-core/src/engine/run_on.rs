@@ -79,6 +79,11 @@ impl<S: Store> Member<S> {
         !self.ran.is_empty()
     }
 
+    /// Whether what ran was decided on step by step, so that it cannot be decided again as a whole.
+    pub(super) fn is_decided(&self) -> bool {
+        self.ran_on() || (self.starting.is_some() && self.command.is_none())
+    }
+
     /// Whether the step after the claimed one has taken its place, and has not run.
     pub(super) fn has_only_claimed_step_run(&self) -> bool {
         self.ran.len() == 1 && self.attempted.is_none()
