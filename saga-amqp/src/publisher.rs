@@ -80,12 +80,13 @@ impl Publisher {
     async fn send(&self, exchange: &str, messages: &[&Outgoing]) -> Result<Vec<Fate>, TransportError> {
         let deadline = Instant::now() + self.options.unavailable_timeout;
         let (idle, permit) = self.channel(deadline).await?;
+        let generation = idle.generation;
         let (window, timeout) = (self.options.confirm_window, self.options.confirm_timeout);
         let fates = send(&idle.channel, exchange, messages, window, timeout).await;
         if fates.iter().all(|fate| matches!(fate, Fate::Confirmed | Fate::Returned | Fate::Refused)) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         } else if fates.iter().any(|fate| matches!(fate, Fate::Broken(error) if is_not_found(error))) {
-            self.supervisor.renew();
+            self.supervisor.renew(generation);
         }
         drop(permit);
         Ok(fates)
@@ -116,7 +117,7 @@ impl Publisher {
         let kept = self.take_idle(generation);
         let idle = match kept {
             Some(idle) => idle,
-            None => Idle { channel: self.open(&connection, deadline).await?, generation },
+            None => Idle { channel: self.open(&connection, generation, deadline).await?, generation },
         };
         Ok((idle, permit))
     }
@@ -127,7 +128,12 @@ impl Publisher {
         idle.pop()
     }
 
-    async fn open(&self, connection: &Arc<Connection>, deadline: Instant) -> Result<Channel, TransportError> {
+    async fn open(
+        &self,
+        connection: &Arc<Connection>,
+        generation: u64,
+        deadline: Instant,
+    ) -> Result<Channel, TransportError> {
         let opening = async {
             let channel = connection.create_channel().await?;
             channel.confirm_select(ConfirmSelectOptions::default()).await?;
@@ -136,7 +142,10 @@ impl Publisher {
         match timeout_at(deadline, opening).await {
             Ok(Ok(channel)) => Ok(channel),
             Ok(Err(error)) => Err(failed("publish", "open a channel", &error)),
-            Err(_) => Err(too_late("publish", "open a channel", self.options.unavailable_timeout)),
+            Err(_) => {
+                self.supervisor.renew(generation);
+                Err(too_late("publish", "open a channel", self.options.unavailable_timeout))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt as _};
 use lapin::{Connection, Event};
 use saga_core::transport::TransportError;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::backoff::Backoff;
@@ -30,7 +30,7 @@ pub(crate) enum Link {
 pub(crate) struct Supervisor {
     link: watch::Receiver<Link>,
     health: HealthCell,
-    renew: Arc<Notify>,
+    stale: watch::Sender<Option<u64>>,
     task: JoinHandle<()>,
 }
 
@@ -40,9 +40,9 @@ impl Supervisor {
         let health = HealthCell::new();
         let connection = connect(&options, &needs, &health).await?;
         let (sender, link) = watch::channel(Link::Up { connection: Arc::clone(&connection), generation: 0, is_blocked: false });
-        let renew = Arc::new(Notify::new());
-        let keeper = Keeper { options, needs, health: health.clone(), link: sender, renew: Arc::clone(&renew) };
-        Ok(Self { link, health, renew, task: tokio::spawn(keeper.keep(connection)) })
+        let stale = watch::Sender::new(None);
+        let keeper = Keeper { options, needs, health: health.clone(), link: sender, stale: stale.subscribe() };
+        Ok(Self { link, health, stale, task: tokio::spawn(keeper.keep(connection)) })
     }
 
     /// The connection as it stands, and as it changes.
@@ -54,9 +54,10 @@ impl Supervisor {
         &self.health
     }
 
-    /// Something of the topology is missing: makes the connection again, which declares it.
-    pub(crate) fn renew(&self) {
-        self.renew.notify_one();
+    /// The connection of this number is of no use: something of the topology is missing, or the broker does not answer. It
+    /// is made again, and the topology is declared.
+    pub(crate) fn renew(&self, generation: u64) {
+        self.stale.send_replace(Some(generation));
     }
 }
 
@@ -71,7 +72,8 @@ struct Keeper {
     needs: Needs,
     health: HealthCell,
     link: watch::Sender<Link>,
-    renew: Arc<Notify>,
+    /// The number of the connection that somebody found to be of no use.
+    stale: watch::Receiver<Option<u64>>,
 }
 
 impl Keeper {
@@ -94,6 +96,7 @@ impl Keeper {
     /// Waits until the connection is lost, and says why.
     async fn watch(&self, connection: &Arc<Connection>, generation: u64) -> String {
         let mut events = Box::pin(connection.events_listener());
+        let mut stale = self.stale.clone();
         loop {
             if !connection.status().connected() {
                 return "the connection ended".to_owned();
@@ -104,7 +107,7 @@ impl Keeper {
                         return problem;
                     }
                 }
-                () = self.renew.notified() => return "the topology has to be declared again".to_owned(),
+                _ = stale.wait_for(|stale| *stale == Some(generation)) => return "it was of no use, and is made anew".to_owned(),
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
         }
