@@ -9,13 +9,17 @@ use crate::options::AmqpOptions;
 pub(crate) fn address(uri: &AMQPUri) -> String {
     let authority = &uri.authority;
     let host = &authority.host;
-    format!("the broker at {host}:{} as {:?}, virtual host {:?}", authority.port, authority.userinfo.username, uri.vhost)
+    format!(
+        "the broker at {host}:{} as {:?}, virtual host {:?}",
+        authority.port, authority.userinfo.username, uri.vhost
+    )
 }
 
 /// Reads the URL. The error repeats nothing of it but its scheme.
 pub(crate) fn parse(options: &AmqpOptions) -> Result<AMQPUri, TransportError> {
     let refused = |problem: String| {
-        let detail = format!("{problem}; write amqp://USER:PASSWORD@HOST:PORT/VIRTUAL-HOST, where %2f is the host \"/\"");
+        let detail =
+            format!("{problem}; write amqp://USER:PASSWORD@HOST:PORT/VIRTUAL-HOST, where %2f is the host \"/\"");
         TransportError::new(TransportErrorKind::Refused, "connect", detail)
     };
     match options.url.split_once(':') {

@@ -25,7 +25,6 @@ use crate::wire::{Outgoing, decode};
 const CAREFUL_PREFETCH: u16 = 1;
 
 /// The receiving end of a subscription.
-#[derive(Debug)]
 pub(crate) struct Receiver {
     plans: Arc<Plans>,
     publisher: Arc<Publisher>,
@@ -42,7 +41,6 @@ pub(crate) struct Receiver {
 }
 
 /// A session that is being made.
-#[derive(Debug)]
 struct Opening(JoinHandle<Result<Session, TransportError>>);
 
 impl Drop for Opening {
@@ -253,7 +251,7 @@ impl Incoming for Receiver {
         let of = |wanted| settled.iter().filter(move |(_, settlement)| *settlement == wanted).map(|(tag, _)| *tag);
         let (accepted, rejected): (Vec<u64>, Vec<u64>) =
             (of(Settlement::Accept).collect(), of(Settlement::Reject).collect());
-        let Some(session) = &self.session else { return Ok(()) };
+        let Some(session) = &mut self.session else { return Ok(()) };
         let plan = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).settle(&accepted, &rejected);
         session.settle(plan, self.plans.options.confirm_timeout).await
     }

@@ -112,7 +112,8 @@ mod tests {
     fn it_says_why_and_whence_and_keeps_the_rest() {
         let mut headers = FieldTable::default();
         headers.insert("mine".into(), text("kept"));
-        let properties = BasicProperties::default().with_headers(headers).with_message_id("x".into()).with_type("T".into());
+        let properties =
+            BasicProperties::default().with_headers(headers).with_message_id("x".into()).with_type("T".into());
         let letter = letter(properties);
         assert_eq!(letter.routing_key.as_str(), "saga.payments");
         assert_eq!(letter.payload, b"{}");
@@ -135,7 +136,8 @@ mod tests {
         let letter = letter(properties);
         assert_eq!(letter.properties.expiration(), &None);
         assert_eq!(letter.properties.user_id(), &None);
-        let names: Vec<&str> = letter.properties.headers().as_ref().unwrap().inner().keys().map(|name| name.as_str()).collect();
+        let names: Vec<&str> =
+            letter.properties.headers().as_ref().unwrap().inner().keys().map(ShortString::as_str).collect();
         assert_eq!(names, [EXCHANGE, QUEUE, REASON, ROUTING_KEY]);
     }
 

@@ -20,7 +20,8 @@ pub(crate) fn failed(operation: &'static str, doing: &str, error: &Error) -> Tra
 
 /// The error of something that did not come about in time.
 pub(crate) fn too_late(operation: &'static str, doing: &str, limit: Duration) -> TransportError {
-    let detail = format!("cannot {doing}: the broker did not answer within {limit:?}; is it up, and is the address right?");
+    let detail =
+        format!("cannot {doing}: the broker did not answer within {limit:?}; is it up, and is the address right?");
     TransportError::new(TransportErrorKind::Unavailable, operation, detail)
 }
 
@@ -79,7 +80,9 @@ fn remedy(error: &Error) -> Option<&'static str> {
         (Some(AMQPSoftError::PRECONDITIONFAILED), _) => {
             Some("delete it, choose another prefix, or take over what is there with `Topology::Check`")
         }
-        (Some(AMQPSoftError::NOTFOUND), _) => Some("have it made first, or let the transport do it with `Topology::Declare`"),
+        (Some(AMQPSoftError::NOTFOUND), _) => {
+            Some("have it made first, or let the transport do it with `Topology::Declare`")
+        }
         (_, Some(AMQPHardError::NOTALLOWED)) => {
             Some("check that the virtual host in the address exists and that the user may use it")
         }

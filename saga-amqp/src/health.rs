@@ -82,7 +82,13 @@ impl HealthCell {
 
     pub(crate) fn connected(&self, status: ConnectionStatus) {
         let mut known = self.lock();
-        *known = Known { status: Some(status), blocked: None, lost_at: None, attempts: 0, last_error: known.last_error.take() };
+        *known = Known {
+            status: Some(status),
+            blocked: None,
+            lost_at: None,
+            attempts: 0,
+            last_error: known.last_error.take(),
+        };
     }
 
     pub(crate) fn blocked(&self, reason: Option<String>) {

@@ -35,8 +35,8 @@ mod supervisor;
 mod topology;
 mod transport;
 mod unsettled;
-mod wire;
 mod window;
+mod wire;
 
 pub use self::health::{AmqpHealth, ConnectionHealth, ConnectionState, SubscriptionHealth};
 pub use self::options::{AmqpOptions, Topology, Unrouted};

@@ -3,8 +3,8 @@
 //! # Cancel safety
 //! A dropped call leaves each of its messages sent or not sent, and its channel is closed.
 
-use std::sync::{Mutex, PoisonError};
 use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Connection};

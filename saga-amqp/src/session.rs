@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
 use lapin::message::Delivery;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions};
 use lapin::types::FieldTable;
-use lapin::{Channel, Connection, Consumer, Error};
+use lapin::{Channel, Connection, Consumer, Error, Event};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::connection::open;
@@ -28,10 +29,14 @@ pub(crate) struct Plans {
     pub(crate) queue: String,
 }
 
+/// How long the reason of an end may lag behind the end.
+const REASON_LAG_MAX: Duration = Duration::from_millis(100);
+
 /// A running session.
-#[derive(Debug)]
 pub(crate) struct Session {
     connection: Connection,
+    /// What the connection says of itself. A broken one is told to the consumer now as an error, now as a mere end.
+    events: BoxStream<'static, Event>,
     channel: Channel,
     consumer: Consumer,
     /// How many messages it takes at a time.
@@ -50,17 +55,19 @@ impl Session {
     pub(crate) async fn begin(plans: Arc<Plans>, prefetch: u16) -> Result<Self, TransportError> {
         let Plans { options, needs, name, queue } = &*plans;
         let connection = open(options, &format!("subscription {name}")).await?;
+        let events = connection.events_listener().boxed();
         prepare(&connection, options, needs).await?;
         let doing = format!("receive from the queue {queue:?}");
         let consuming = async {
             let channel = connection.create_channel().await?;
             channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
             let consume = BasicConsumeOptions::default();
-            let consumer = channel.basic_consume(queue.as_str().into(), "".into(), consume, FieldTable::default()).await?;
+            let consumer =
+                channel.basic_consume(queue.as_str().into(), "".into(), consume, FieldTable::default()).await?;
             Ok((channel, consumer))
         };
         match tokio::time::timeout(options.connect_timeout, consuming).await {
-            Ok(Ok((channel, consumer))) => Ok(Self { connection, channel, consumer, prefetch }),
+            Ok(Ok((channel, consumer))) => Ok(Self { connection, events, channel, consumer, prefetch }),
             Ok(Err(error)) => Err(failed("subscribe", &doing, &error)),
             Err(_) => Err(too_late("subscribe", &doing, options.connect_timeout)),
         }
@@ -78,11 +85,23 @@ impl Session {
     pub(crate) async fn next(&mut self) -> Result<Delivery, Ended> {
         match self.consumer.next().await {
             Some(Ok(delivery)) => Ok(delivery),
-            Some(Err(error)) => Err(Ended { why: error.to_string(), is_unreadable: is_unreadable(&error) }),
-            None => {
-                let why = "the broker ended the subscription: its queue was deleted, or moved".to_owned();
-                Err(Ended { why, is_unreadable: false })
-            }
+            Some(Err(error)) => Err(Ended::by(&error)),
+            None => Err(self.reason().await),
+        }
+    }
+
+    /// Why the consumer ended without an error of its own.
+    async fn reason(&mut self) -> Ended {
+        let error = self
+            .events
+            .by_ref()
+            .filter_map(|event| std::future::ready(if let Event::Error(error) = event { Some(error) } else { None }));
+        match tokio::time::timeout(REASON_LAG_MAX, std::pin::pin!(error).next()).await {
+            Ok(Some(error)) => Ended::by(&error),
+            _ => Ended {
+                why: "the broker ended the subscription: its queue was deleted, or moved".to_owned(),
+                is_unreadable: false,
+            },
         }
     }
 
@@ -93,24 +112,34 @@ impl Session {
     }
 
     /// Tells the broker what became of deliveries.
-    pub(crate) async fn settle(&self, plan: Plan, timeout: Duration) -> Result<(), TransportError> {
+    pub(crate) async fn settle(&mut self, plan: Plan, timeout: Duration) -> Result<(), TransportError> {
+        // Not the session itself: its stream of events cannot be shared between threads.
+        let channel = &self.channel;
         let mut told = Vec::new();
         for tag in plan.rejects {
             // With `reject` the broker counts, and gives a message up in the end.
             let options = BasicRejectOptions { requeue: true };
-            told.push(async move { self.channel.basic_reject(tag, options).await }.boxed());
+            told.push(async move { channel.basic_reject(tag, options).await }.boxed());
         }
         let single = plan.singles.into_iter().map(|tag| (tag, false));
         for (tag, multiple) in plan.up_to.map(|tag| (tag, true)).into_iter().chain(single) {
-            told.push(async move { self.channel.basic_ack(tag, BasicAckOptions { multiple }).await }.boxed());
+            told.push(async move { channel.basic_ack(tag, BasicAckOptions { multiple }).await }.boxed());
         }
         // All are handed to the library by the first poll, in their order, so that dropping this leaves none behind.
         let all = futures_util::future::join_all(told);
         let doing = "settle messages";
         match tokio::time::timeout(timeout, all).await {
-            Ok(answers) => answers.into_iter().collect::<Result<(), Error>>().map_err(|error| unavailable(doing, &error)),
+            Ok(answers) => {
+                answers.into_iter().collect::<Result<(), Error>>().map_err(|error| unavailable(doing, &error))
+            }
             Err(_) => Err(too_late("settle", doing, timeout)),
         }
+    }
+}
+
+impl Ended {
+    fn by(error: &Error) -> Self {
+        Self { why: error.to_string(), is_unreadable: is_unreadable(error) }
     }
 }
 

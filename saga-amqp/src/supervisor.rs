@@ -39,7 +39,8 @@ impl Supervisor {
     pub(crate) async fn start(options: AmqpOptions, needs: Needs) -> Result<Self, TransportError> {
         let health = HealthCell::new();
         let connection = connect(&options, &needs, &health).await?;
-        let (sender, link) = watch::channel(Link::Up { connection: Arc::clone(&connection), generation: 0, is_blocked: false });
+        let (sender, link) =
+            watch::channel(Link::Up { connection: Arc::clone(&connection), generation: 0, is_blocked: false });
         let stale = watch::Sender::new(None);
         let keeper = Keeper { options, needs, health: health.clone(), link: sender, stale: stale.subscribe() };
         Ok(Self { link, health, stale, task: tokio::spawn(keeper.keep(connection)) })
@@ -160,11 +161,7 @@ impl Keeper {
     }
 }
 
-async fn connect(
-    options: &AmqpOptions,
-    needs: &Needs,
-    health: &HealthCell,
-) -> Result<Arc<Connection>, TransportError> {
+async fn connect(options: &AmqpOptions, needs: &Needs, health: &HealthCell) -> Result<Arc<Connection>, TransportError> {
     let connection = open(options, "publisher").await?;
     prepare(&connection, options, needs).await?;
     health.connected(connection.status().clone());

@@ -88,7 +88,8 @@ async fn publish(
 ) -> (usize, Result<Confirmation, Error>) {
     let options = BasicPublishOptions { mandatory: true, ..Default::default() };
     let key = message.routing_key.clone();
-    let confirm = channel.basic_publish(exchange.into(), key, options, &message.payload, message.properties.clone()).await;
+    let confirm =
+        channel.basic_publish(exchange.into(), key, options, &message.payload, message.properties.clone()).await;
     match confirm {
         Ok(confirm) => (index, confirm.await),
         Err(error) => (index, Err(error)),

@@ -83,7 +83,8 @@ pub(crate) fn decode(
         return Err(format!("the property content-encoding is {encoding:?}, and only plain content is understood"));
     }
     let id = properties.message_id().as_ref().ok_or("the property message-id is missing")?;
-    let id = id.as_str().parse().map_err(|_| format!("the property message-id is {:?}, and no UUID", short(id.as_str())))?;
+    let id =
+        id.as_str().parse().map_err(|_| format!("the property message-id is {:?}, and no UUID", short(id.as_str())))?;
     let event_type = properties.kind().as_ref().map(ShortString::as_str).unwrap_or_default();
     if event_type.is_empty() {
         return Err("the property type is missing: it is the event's name".to_owned());

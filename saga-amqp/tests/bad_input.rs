@@ -46,13 +46,19 @@ async fn a_wrong_address_is_one_sentence() {
     for (url, kind, says) in [
         (format!("amqp://guest:hunter2@{address}/%2f"), Refused, ["as \"guest\"", "check the user and the password"]),
         (format!("amqp://guest:guest@{address}/nowhere"), Refused, ["\"nowhere\"", "check that the virtual host"]),
-        (format!("amqp://guest:hunter2@{free}/%2f"), Unavailable, ["cannot connect to the broker at 127.0.0.1:", "refused"]),
+        (
+            format!("amqp://guest:hunter2@{free}/%2f"),
+            Unavailable,
+            ["cannot connect to the broker at 127.0.0.1:", "refused"],
+        ),
         ("postgres://me:hunter2@db/shop".to_owned(), Refused, ["\"postgres\" is no scheme", "write amqp://"]),
         ("localhost".to_owned(), Refused, ["has no scheme", "write amqp://"]),
         ("amqp://me:hunter2@localhost:port/".to_owned(), Refused, ["cannot be read", "write amqp://"]),
         ("amqps://me:hunter2@localhost/".to_owned(), Refused, ["features", "tls-ring"]),
     ] {
-        if url.starts_with("amqps") && cfg!(any(feature = "tls-ring", feature = "tls-aws-lc-rs", feature = "tls-native")) {
+        if url.starts_with("amqps")
+            && cfg!(any(feature = "tls-ring", feature = "tls-aws-lc-rs", feature = "tls-native"))
+        {
             continue;
         }
         check(&AmqpTransport::connect(&url).await.expect_err(&url), kind, &says);
@@ -67,7 +73,11 @@ async fn a_missing_permission_is_one_sentence() {
     check(&error, TransportErrorKind::Refused, &[&none, "the user may use it"]);
     let (reads, url) = host(&broker, Some(["", "", ".*"])).await;
     let error = AmqpTransport::connect(&url).await.expect_err("nothing may be declared");
-    check(&error, TransportErrorKind::Refused, &["declare the exchange \"saga.events\"", "give the user the permissions"]);
+    check(
+        &error,
+        TransportErrorKind::Refused,
+        &["declare the exchange \"saga.events\"", "give the user the permissions"],
+    );
     for name in [none, reads] {
         forget(&broker, &name).await;
     }
@@ -83,7 +93,11 @@ async fn a_queue_with_other_arguments_is_one_sentence() {
     let transport = AmqpTransport::connect_with(options.clone()).await.unwrap();
     let subscription = Subscription { name: "a".into(), topics: vec![TOPIC.into()], prefetch: 1 };
     let error = transport.subscribe(subscription.clone()).await.err().expect("the queue is a classic one");
-    check(&error, TransportErrorKind::Refused, &[&format!("the queue \"{prefix}a\""), "inequivalent arg", "Topology::Check"]);
+    check(
+        &error,
+        TransportErrorKind::Refused,
+        &[&format!("the queue \"{prefix}a\""), "inequivalent arg", "Topology::Check"],
+    );
     let transport = AmqpTransport::connect_with(options.topology(Topology::Check)).await.unwrap();
     transport.subscribe(subscription).await.expect("what is there is taken over");
 }
@@ -94,7 +108,11 @@ async fn what_is_missing_is_named_and_what_is_there_is_taken() {
     let options = AmqpOptions::new(&broker.url).prefix(&prefix);
     let look = options.clone().topology(Topology::Check);
     let error = AmqpTransport::connect_with(look.clone()).await.expect_err("there is nothing yet");
-    check(&error, TransportErrorKind::Refused, &[&format!("find the exchange \"{prefix}events\""), "Topology::Declare"]);
+    check(
+        &error,
+        TransportErrorKind::Refused,
+        &[&format!("find the exchange \"{prefix}events\""), "Topology::Declare"],
+    );
     let declares = AmqpTransport::connect_with(options.clone()).await.unwrap();
     drop(subscribe(&declares, "a", 1).await);
     for topology in [Topology::Check, Topology::None] {
@@ -177,7 +195,10 @@ async fn g8_what_is_no_message_becomes_a_dead_letter_with_its_reason() {
     receive_all(&mut incoming, [1].into()).await;
     let letters = broker.dead_letters_within(&transport, "a", bad.len() + 1).await;
     for (_, says) in &bad {
-        assert!(letters.iter().any(|letter| letter.reason().contains(says)), "no dead letter says {says:?}: {letters:?}");
+        assert!(
+            letters.iter().any(|letter| letter.reason().contains(says)),
+            "no dead letter says {says:?}: {letters:?}"
+        );
     }
     let large = letters.iter().find(|letter| letter.reason().contains("the body has 20971520 bytes"));
     assert_eq!(large.expect("the large body is a dead letter").payload.len(), 20 << 20, "a dead letter is whole");

@@ -131,7 +131,8 @@ async fn a_returned_message_is_a_failure_of_that_message_only() {
     }
     let expected: Vec<bool> = messages.iter().map(|message| message.topic != "nobody").collect();
     let routed = messages.iter().zip(&expected).filter(|(_, is_routed)| **is_routed);
-    let routed: BTreeSet<u32> = routed.map(|(message, _)| String::from_utf8_lossy(&message.payload).parse().unwrap()).collect();
+    let routed: BTreeSet<u32> =
+        routed.map(|(message, _)| String::from_utf8_lossy(&message.payload).parse().unwrap()).collect();
     for _ in 0..20 {
         let answers = transport.publish(messages.clone()).await;
         let accepted: Vec<bool> = answers.iter().map(Result::is_ok).collect();

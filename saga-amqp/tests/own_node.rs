@@ -24,9 +24,17 @@ fn options(node: &Node) -> AmqpOptions {
 async fn g4_a_killed_broker_loses_nothing_that_it_confirmed() {
     const ROUNDS: u32 = 2;
     const MESSAGES: u32 = 300;
+    const NAME_IS_WRITTEN: Duration = Duration::from_secs(6);
     let node = Node::start().await;
     let transport = AmqpTransport::connect_with(options(&node)).await.unwrap();
     let mut incoming = subscribe(&transport, "a", 50).await;
+    // The broker writes the name of a new queue down a moment after it was declared; killed before that, it never finds
+    // a leader for it.
+    let declared_at = tokio::time::Instant::now();
+    while declared_at.elapsed() < NAME_IS_WRITTEN {
+        publish_until_confirmed(&transport, vec![message(u32::MAX)]).await;
+        receive_all(&mut incoming, [u32::MAX].into()).await;
+    }
     for round in 0..ROUNDS {
         let numbers: BTreeSet<u32> = (round * MESSAGES..(round + 1) * MESSAGES).collect();
         let messages: Vec<_> = numbers.iter().copied().map(message).collect();

@@ -9,7 +9,7 @@ pub(crate) mod proxy;
 pub(crate) mod wait;
 
 use futures_util::StreamExt as _;
-use lapin::options::{BasicAckOptions, BasicConsumeOptions, ConfirmSelectOptions, BasicPublishOptions};
+use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use saga_amqp::AmqpTransport;
@@ -54,27 +54,43 @@ impl Broker {
 
     /// A channel that confirms, beside all transports. The connection has to be kept.
     pub(crate) async fn channel(&self) -> (Connection, Channel) {
-        let connection = Connection::connect(&self.url, ConnectionProperties::default()).await.expect("the broker is there");
+        let connection =
+            Connection::connect(&self.url, ConnectionProperties::default()).await.expect("the broker is there");
         let channel = connection.create_channel().await.unwrap();
         channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
         (connection, channel)
     }
 
     /// Publishes to the exchange of events as a stranger does, and waits until the broker has it.
-    pub(crate) async fn publish(&self, transport: &AmqpTransport, topic: &str, properties: BasicProperties, body: &[u8]) {
+    pub(crate) async fn publish(
+        &self,
+        transport: &AmqpTransport,
+        topic: &str,
+        properties: BasicProperties,
+        body: &[u8],
+    ) {
         let (_connection, channel) = self.channel().await;
         let exchange = format!("{}events", transport.options().name_prefix());
         let options = BasicPublishOptions { mandatory: true, ..Default::default() };
         let confirm = channel.basic_publish(exchange.into(), topic.into(), options, body, properties).await.unwrap();
-        assert!(matches!(confirm.await.unwrap(), lapin::Confirmation::Ack(None)), "the broker did not take the message");
+        assert!(
+            matches!(confirm.await.unwrap(), lapin::Confirmation::Ack(None)),
+            "the broker did not take the message"
+        );
     }
 
     /// Takes this many dead letters of a subscription, waiting for them.
-    pub(crate) async fn dead_letters_within(&self, transport: &AmqpTransport, subscription: &str, count: usize) -> Vec<DeadLetter> {
+    pub(crate) async fn dead_letters_within(
+        &self,
+        transport: &AmqpTransport,
+        subscription: &str,
+        count: usize,
+    ) -> Vec<DeadLetter> {
         let (_connection, channel) = self.channel().await;
         let queue = format!("{}{subscription}.dead-letters", transport.options().name_prefix());
         let options = BasicConsumeOptions::default();
-        let mut consumer = channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await.unwrap();
+        let mut consumer =
+            channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await.unwrap();
         let mut letters = Vec::new();
         while letters.len() < count {
             let came = tokio::time::timeout(wait::PATIENCE, consumer.next()).await;

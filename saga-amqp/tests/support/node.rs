@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::wait::until_holds;
@@ -17,6 +17,7 @@ pub(crate) struct Node {
     port: u16,
     distribution_port: u16,
     names_port: u16,
+    process: Mutex<Option<Child>>,
     _serial: MutexGuard<'static, ()>,
 }
 
@@ -31,7 +32,8 @@ impl Node {
         let programs = programs();
         let [port, distribution_port, names_port] = free_ports();
         let folder = tempfile::tempdir().unwrap();
-        let node = Self { folder, programs, port, distribution_port, names_port, _serial: serial };
+        let node =
+            Self { folder, programs, port, distribution_port, names_port, process: Mutex::default(), _serial: serial };
         let settings = format!(
             "listeners.tcp.1 = 127.0.0.1:{port}\nvm_memory_high_watermark.absolute = 512MB\n\
              disk_free_limit.absolute = 50MB\nlog.console = true\nlog.file = false\n{further}"
@@ -54,7 +56,7 @@ impl Node {
         let log = std::fs::File::create(self.path("out.log")).unwrap();
         let mut command = self.command("rabbitmq-server");
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        command.spawn().expect("RabbitMQ can be started");
+        *self.process.lock().unwrap() = Some(command.spawn().expect("RabbitMQ can be started"));
         until_holds("the broker's start", || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok()).await;
     }
 
@@ -63,12 +65,19 @@ impl Node {
         let pid = std::fs::read_to_string(self.path("pid")).expect("the broker runs");
         let killed = Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
         assert!(killed.success(), "the broker could not be killed");
+        self.wait_for_end();
     }
 
     /// Runs `rabbitmqctl`.
     pub(crate) fn control(&self, arguments: &[&str]) {
         let output = self.command("rabbitmqctl").args(["-n", &self.name()]).args(arguments).output().unwrap();
         assert!(output.status.success(), "rabbitmqctl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn wait_for_end(&self) {
+        if let Some(mut process) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            _ = process.wait();
+        }
     }
 
     fn command(&self, program: &str) -> Command {
@@ -105,6 +114,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         if let Ok(pid) = std::fs::read_to_string(self.path("pid")) {
             _ = Command::new("kill").args(["-9", pid.trim()]).status();
+            self.wait_for_end();
         }
         // The daemon that knows the node's port outlives it.
         _ = Command::new("epmd").arg("-kill").env("ERL_EPMD_PORT", self.names_port.to_string()).output();

@@ -129,7 +129,8 @@ async fn pump(
         }
         let left = &control.left[way as usize];
         let before = left.load(Ordering::SeqCst);
-        let is_cut = before >= 0 && count as i64 >= before;
+        let arrived = i64::try_from(count).unwrap();
+        let is_cut = before >= 0 && arrived >= before;
         let passed = if is_cut { usize::try_from(before).unwrap() } else { count };
         if to.write_all(&bytes[..passed]).await.is_err() {
             return;
@@ -140,7 +141,7 @@ async fn pump(
             return;
         }
         if before >= 0 {
-            left.store(before - count as i64, Ordering::SeqCst);
+            left.store(before - arrived, Ordering::SeqCst);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How long anything may take that has to happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
