@@ -14,7 +14,7 @@ use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
 use crate::error::{Failure, store_error};
 use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::rows::{self, signed};
-use crate::session::{HANDLER, JOB, Session};
+use crate::session::{HANDLER, JOB, Savepoint, Session};
 
 const OPERATION: &str = "transact";
 /// How often sagas may move while a body decides. Nobody else writes meanwhile, so that one time is enough.
@@ -26,6 +26,8 @@ pub(crate) struct Transact {
     body: Box<dyn TransactionBody<Connection>>,
     /// The runtime of the caller, so that handlers find timers and sockets.
     runtime: Option<Handle>,
+    /// Whether all its steps were clean lately.
+    is_trusted: bool,
     answer: Option<Result<(), TransactError>>,
     reply: oneshot::Sender<Result<(), TransactError>>,
 }
@@ -52,7 +54,7 @@ impl Transact {
         body: Box<dyn TransactionBody<Connection>>,
         reply: oneshot::Sender<Result<(), TransactError>>,
     ) -> Self {
-        Self { claims, body, runtime: Handle::try_current().ok(), answer: None, reply }
+        Self { claims, body, runtime: Handle::try_current().ok(), is_trusted: false, answer: None, reply }
     }
 
     fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
@@ -67,21 +69,43 @@ impl Transact {
         if standings.is_empty() {
             return Ok(());
         }
-        session.set(JOB)?;
+        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(claim.step.as_str()));
+        self.set(session, JOB)?;
         let is_one = standings.len() == 1;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
-            self.handle(session, index, is_one)?;
+            let mut is_first = is_one;
+            let verdict = loop {
+                match self.handle(session, index, is_first)? {
+                    Verdict::GoOn => is_first = false,
+                    verdict => break verdict,
+                }
+            };
+            let step = self.claims[index].step.as_str();
+            if verdict == Verdict::Keep { session.trust.was_clean(step) } else { session.trust.failed(step) }
         }
         self.record(session, &standings)?;
-        session.release(JOB)?;
+        self.release(session, JOB)
+    }
+
+    fn set(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
+        if !self.is_trusted {
+            session.set(savepoint)?;
+        }
         Ok(())
     }
 
-    /// Runs one handler behind a savepoint. The only one of a transaction needs none beside that of the job.
-    fn handle(&mut self, session: &mut Session, index: usize, is_one: bool) -> Result<(), Stopped> {
-        let savepoint = if is_one { JOB } else { HANDLER };
-        if !is_one {
-            session.set(savepoint)?;
+    fn release(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
+        if !self.is_trusted {
+            session.release(savepoint)?;
+        }
+        Ok(())
+    }
+
+    /// Runs one handler behind a savepoint. The first one of a lone claim needs none beside that of the job.
+    fn handle(&mut self, session: &mut Session, index: usize, is_first: bool) -> Result<Verdict, Stopped> {
+        let savepoint = if is_first { JOB } else { HANDLER };
+        if !is_first {
+            self.set(session, savepoint)?;
         }
         let limit = self.body.time_limit(index);
         let body = &mut self.body;
@@ -93,17 +117,20 @@ impl Transact {
         };
         look_after(session, index)?;
         match verdict {
-            Verdict::Keep => {}
+            Verdict::Keep | Verdict::GoOn => {}
+            Verdict::RollBack if self.is_trusted => {
+                return Err(conflict("it runs again, with savepoints".to_owned()).into());
+            }
             Verdict::RollBack => session.roll_back_to(savepoint)?,
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));
             }
         }
-        if !is_one {
-            session.release(savepoint)?;
+        if !is_first {
+            self.release(session, savepoint)?;
         }
-        Ok(())
+        Ok(verdict)
     }
 
     fn record(&mut self, session: &mut Session, granted: &[(SagaId, Standing)]) -> Result<(), Stopped> {
@@ -118,7 +145,10 @@ impl Transact {
                 }
                 return Ok(());
             }
-            changes = self.body.decide_again(moved);
+            changes = self
+                .body
+                .decide_again(moved)
+                .ok_or_else(|| conflict("what ran does not fit what its saga is now".to_owned()))?;
         }
         Err(conflict("a saga was decided on a version that it never had".to_owned()).into())
     }
@@ -137,8 +167,12 @@ impl Job for Transact {
             Ok(Err(stopped)) => stopped,
             Err(panic) => Stopped::from(panicked(OPERATION, &*panic)),
         };
+        for claim in &self.claims {
+            session.trust.failed(claim.step.as_str());
+        }
         self.answer = Some(Err(stopped.error));
         match stopped.flow {
+            Stop::Alone if self.is_trusted => Flow::Distrusted,
             Stop::WithGroup => Flow::Broken,
             Stop::ForGood => Flow::Spoilt,
             // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.

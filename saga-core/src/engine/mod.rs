@@ -24,6 +24,7 @@ mod poller;
 mod queue;
 mod recorder;
 mod relay;
+mod run_on;
 mod running;
 mod runtime;
 mod settings;
