@@ -8,6 +8,7 @@ use lapin::options::QueueDeclareOptions;
 use lapin::types::{AMQPValue, FieldArray, FieldTable};
 use saga_amqp::{AmqpOptions, AmqpTransport, Topology};
 use saga_core::transport::{Subscription, Transport as _, TransportError, TransportErrorKind};
+use serde_json::json;
 
 use self::support::messages::{TOPIC, message, publish_until_confirmed, receive_all, subscribe};
 use self::support::{Broker, unique_prefix};
@@ -15,19 +16,22 @@ use self::support::{Broker, unique_prefix};
 /// A virtual host with a user of its own, whose permissions are these: to configure, to write and to read.
 async fn host(broker: &Broker, permissions: Option<[&str; 3]>) -> (String, String) {
     let name = unique_prefix().trim_end_matches('.').to_owned();
-    broker.manage("PUT", &format!("vhosts/{name}"), "{}").await;
-    broker.manage("PUT", &format!("users/{name}"), r#"{"password":"hunter2","tags":""}"#).await;
+    let management = Broker::management();
+    management.put(&format!("vhosts/{name}"), &json!({})).await.unwrap();
+    let user = json!({ "password": "hunter2", "tags": "" });
+    management.put(&format!("users/{name}"), &user).await.unwrap();
     if let Some([configure, write, read]) = permissions {
-        let body = format!(r#"{{"configure":"{configure}","write":"{write}","read":"{read}"}}"#);
-        broker.manage("PUT", &format!("permissions/{name}/{name}"), &body).await;
+        let body = json!({ "configure": configure, "write": write, "read": read });
+        management.put(&format!("permissions/{name}/{name}"), &body).await.unwrap();
     }
     let address = broker.url.split(['@', '/']).nth(3).unwrap();
     (name.clone(), format!("amqp://{name}:hunter2@{address}/{name}"))
 }
 
-async fn forget(broker: &Broker, name: &str) {
-    broker.manage("DELETE", &format!("vhosts/{name}"), "").await;
-    broker.manage("DELETE", &format!("users/{name}"), "").await;
+async fn forget(name: &str) {
+    for path in [format!("vhosts/{name}"), format!("users/{name}")] {
+        Broker::management().delete(&path).await.unwrap();
+    }
 }
 
 fn check(error: &TransportError, kind: TransportErrorKind, says: &[&str]) {
@@ -40,7 +44,7 @@ fn check(error: &TransportError, kind: TransportErrorKind, says: &[&str]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_address_is_one_sentence() {
     use TransportErrorKind::{Refused, Unavailable};
-    let broker = Broker::from_environment();
+    let broker = Broker::shared();
     let address = broker.url.split(['@', '/']).nth(3).unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (url, kind, says) in [
@@ -67,7 +71,7 @@ async fn a_wrong_address_is_one_sentence() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_permission_is_one_sentence() {
-    let broker = Broker::from_environment();
+    let broker = Broker::shared();
     let (none, url) = host(&broker, None).await;
     let error = AmqpTransport::connect(&url).await.expect_err("there is no permission");
     check(&error, TransportErrorKind::Refused, &[&none, "the user may use it"]);
@@ -79,13 +83,13 @@ async fn a_missing_permission_is_one_sentence() {
         &["declare the exchange \"saga.events\"", "give the user the permissions"],
     );
     for name in [none, reads] {
-        forget(&broker, &name).await;
+        forget(&name).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_with_other_arguments_is_one_sentence() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     let (_connection, channel) = broker.channel().await;
     let options = QueueDeclareOptions { durable: true, ..Default::default() };
     channel.queue_declare(format!("{prefix}a").into(), options, FieldTable::default()).await.unwrap();
@@ -104,7 +108,7 @@ async fn a_queue_with_other_arguments_is_one_sentence() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_named_and_what_is_there_is_taken() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     let options = AmqpOptions::new(&broker.url).prefix(&prefix);
     let look = options.clone().topology(Topology::Check);
     let error = AmqpTransport::connect_with(look.clone()).await.expect_err("there is nothing yet");
@@ -129,7 +133,7 @@ async fn what_is_missing_is_named_and_what_is_there_is_taken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_and_topics_that_cannot_be_are_refused() {
-    let broker = Broker::from_environment();
+    let broker = Broker::shared();
     let error = AmqpTransport::connect_with(AmqpOptions::new(&broker.url).prefix("a\"b")).await.expect_err("a quote");
     check(&error, TransportErrorKind::Refused, &["the prefix", "contains"]);
     let transport = AmqpTransport::connect_with(AmqpOptions::new(&broker.url).prefix(unique_prefix())).await.unwrap();
@@ -164,7 +168,7 @@ fn with(name: &str, value: AMQPValue) -> BasicProperties {
 #[tokio::test(flavor = "multi_thread")]
 async fn g8_what_is_no_message_becomes_a_dead_letter_with_its_reason() {
     const BODY_BYTES_MAX: usize = 1000;
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     let options = AmqpOptions::new(&broker.url).prefix(&prefix).payload_bytes_max(BODY_BYTES_MAX);
     let transport = AmqpTransport::connect_with(options).await.unwrap();
     let mut incoming = subscribe(&transport, "a", 4).await;

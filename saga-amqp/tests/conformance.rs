@@ -46,4 +46,4 @@ impl TransportHarness for Amqp {
     }
 }
 
-transport_main!(Amqp(Broker::from_environment()));
+transport_main!(Amqp(Broker::shared()));

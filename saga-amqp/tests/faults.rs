@@ -9,9 +9,9 @@ use std::time::Duration;
 use lapin::options::QueueDeleteOptions;
 use saga_amqp::{AmqpOptions, AmqpTransport, ConnectionState, Unrouted};
 use saga_core::transport::{Settlement, Transport, TransportErrorKind};
+use saga_servers::{Cut, Direction, FaultProxy, Traffic};
 
 use self::support::messages::{message, number, publish_until_confirmed, receive, receive_all, subscribe};
-use self::support::proxy::{Proxy, Way};
 use self::support::wait::until_holds;
 use self::support::{Broker, unique_prefix};
 
@@ -25,22 +25,22 @@ async fn connect(options: AmqpOptions) -> AmqpTransport {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn g4_a_connection_cut_at_any_byte_of_a_publish_loses_nothing() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
-    let proxy = Proxy::start(&broker.url).await;
-    let sender = connect(options(&proxy.url(&broker.url), &prefix)).await;
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let proxy = FaultProxy::start(&broker.url).await.unwrap();
+    let sender = connect(options(proxy.url(), &prefix)).await;
     let receiver = connect(options(&broker.url, &prefix)).await;
     let mut incoming = subscribe(&receiver, "a", 100).await;
     let mut sent = BTreeSet::new();
     // A message is about 300 bytes on the wire, and its confirmation 21.
-    let cuts = (1..330).step_by(9).map(|bytes| (bytes, Way::ToBroker));
-    for (bytes, way) in cuts.chain((1..=21).step_by(4).map(|bytes| (bytes, Way::FromBroker))) {
-        let before = proxy.cuts();
+    let cuts = (1..330).step_by(9).map(|bytes| (bytes, Direction::ToServer));
+    for (bytes, direction) in cuts.chain((1..=21).step_by(4).map(|bytes| (bytes, Direction::ToClient))) {
+        let before = proxy.counts().cuts;
         let first = u32::try_from(sent.len()).unwrap();
         let messages: Vec<_> = (first..first + 3).map(message).collect();
         sent.extend(first..first + 3);
-        proxy.cut_after(bytes, way);
+        proxy.cut(Cut::after(direction, bytes));
         publish_until_confirmed(&sender, messages).await;
-        assert_eq!(proxy.cuts(), before + 1, "the connection was cut after {bytes} bytes, {way:?}");
+        assert_eq!(proxy.counts().cuts, before + 1, "the connection was cut after {bytes} bytes, {direction:?}");
     }
     receive_all(&mut incoming, sent).await;
     until_holds("health", || sender.health().is_healthy()).await;
@@ -49,33 +49,34 @@ async fn g4_a_connection_cut_at_any_byte_of_a_publish_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_cut_at_any_byte_of_an_acknowledgement_loses_nothing() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
-    let proxy = Proxy::start(&broker.url).await;
-    let receiver = connect(options(&proxy.url(&broker.url), &prefix).delivery_limit(1000)).await;
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let proxy = FaultProxy::start(&broker.url).await.unwrap();
+    let receiver = connect(options(proxy.url(), &prefix).delivery_limit(1000)).await;
     let sender = connect(options(&broker.url, &prefix)).await;
     let mut incoming = subscribe(&receiver, "a", 10).await;
     let acknowledgement_bytes = 21;
     for bytes in 0..=acknowledgement_bytes {
-        let sent = message(u32::try_from(bytes).unwrap());
+        let number = u32::try_from(bytes).unwrap();
+        let sent = message(number);
         publish_until_confirmed(&sender, vec![sent.clone()]).await;
         let came = receive(&mut incoming, 1).await;
-        let before = proxy.cuts();
-        proxy.cut_after(bytes, Way::ToBroker);
+        let before = proxy.counts().cuts;
+        proxy.cut(Cut::after(Direction::ToServer, bytes));
         // Whether it reached the broker is unknown, also to whoever settles.
         _ = incoming.settle(&[(came[0].tag, Settlement::Accept)]).await;
-        until_holds("the cut", || proxy.cuts() > before).await;
+        until_holds("the cut", || proxy.counts().cuts > before).await;
         // The message comes again, or the next one does.
-        let next = message(1000 + u32::try_from(bytes).unwrap());
+        let next = message(1000 + number);
         publish_until_confirmed(&sender, vec![next]).await;
-        receive_all(&mut incoming, [1000 + u32::try_from(bytes).unwrap()].into()).await;
+        receive_all(&mut incoming, [1000 + number].into()).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_of_a_lost_connection_settle_nothing() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
-    let proxy = Proxy::start(&broker.url).await;
-    let transport = connect(options(&proxy.url(&broker.url), &prefix)).await;
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let proxy = FaultProxy::start(&broker.url).await.unwrap();
+    let transport = connect(options(proxy.url(), &prefix)).await;
     let mut incoming = subscribe(&transport, "a", 10).await;
     publish_until_confirmed(&transport, vec![message(1), message(2)]).await;
     let mut old = Vec::new();
@@ -97,7 +98,7 @@ async fn tags_of_a_lost_connection_settle_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_deleted_while_consumed_is_made_again() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     let transport = connect(options(&broker.url, &prefix).unrouted(Unrouted::Refuse)).await;
     let mut incoming = subscribe(&transport, "a", 10).await;
     publish_until_confirmed(&transport, vec![message(1)]).await;
@@ -121,7 +122,7 @@ async fn a_queue_deleted_while_consumed_is_made_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_returned_message_is_a_failure_of_that_message_only() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     let transport = connect(options(&broker.url, &prefix).unrouted(Unrouted::Refuse)).await;
     let mut incoming = subscribe(&transport, "a", 100).await;
     // Many, in every order: the library hands a returned message to whichever confirmation comes next.
@@ -146,14 +147,14 @@ async fn a_returned_message_is_a_failure_of_that_message_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_does_not_come_is_unknown_in_time() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
-    let proxy = Proxy::start(&broker.url).await;
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let proxy = FaultProxy::start(&broker.url).await.unwrap();
     let limit = Duration::from_millis(300);
-    let transport = connect(options(&proxy.url(&broker.url), &prefix).confirm_timeout(limit)).await;
+    let transport = connect(options(proxy.url(), &prefix).confirm_timeout(limit)).await;
     let mut incoming = subscribe(&connect(options(&broker.url, &prefix)).await, "a", 10).await;
     publish_until_confirmed(&transport, vec![message(0)]).await;
     receive_all(&mut incoming, [0].into()).await;
-    proxy.hold(Way::FromBroker);
+    proxy.set_traffic(Traffic::StallsIn(Direction::ToClient));
     let answers = transport.publish(vec![message(1)]).await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown, "{answers:?}");
     let came = receive(&mut incoming, 1).await;
@@ -162,13 +163,14 @@ async fn an_answer_that_does_not_come_is_unknown_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broker_that_stays_away_fails_a_publish_in_time_and_health_says_so() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
-    let proxy = Proxy::start(&broker.url).await;
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let proxy = FaultProxy::start(&broker.url).await.unwrap();
     let limit = Duration::from_millis(300);
-    let options = options(&proxy.url(&broker.url), &prefix).unavailable_timeout(limit);
+    let options = options(proxy.url(), &prefix).unavailable_timeout(limit);
     let transport = connect(options).await;
     let incoming = subscribe(&transport, "a", 10).await;
-    proxy.stop();
+    proxy.set_traffic(Traffic::RefusesNew);
+    proxy.cut_all();
     until_holds("the loss", || !transport.health().is_healthy()).await;
     let answers = transport.publish(vec![message(1), message(2)]).await;
     for answer in answers {

@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use saga_amqp::{AmqpOptions, AmqpTransport, ConnectionState};
 use saga_core::transport::{Transport as _, TransportErrorKind};
+use saga_servers::RabbitMqServer;
 
 use self::support::messages::{message, publish_until_confirmed, receive_all, receive_until, subscribe};
-use self::support::node::Node;
 use self::support::wait::until_holds;
 
-fn options(node: &Node) -> AmqpOptions {
+/// Nodes are started one at a time: each takes a core for ten seconds.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn options(node: &RabbitMqServer) -> AmqpOptions {
     AmqpOptions::new(node.url())
         .unavailable_timeout(Duration::from_millis(500))
         .confirm_timeout(Duration::from_secs(2))
@@ -25,7 +28,8 @@ async fn g4_a_killed_broker_loses_nothing_that_it_confirmed() {
     const ROUNDS: u32 = 2;
     const MESSAGES: u32 = 300;
     const NAME_IS_WRITTEN: Duration = Duration::from_secs(6);
-    let node = Node::start().await;
+    let _alone = ALONE.lock().await;
+    let mut node = RabbitMqServer::start().await.unwrap();
     let transport = AmqpTransport::connect_with(options(&node)).await.unwrap();
     let mut incoming = subscribe(&transport, "a", 50).await;
     // The broker writes the name of a new queue down a moment after it was declared; killed before that, it never finds
@@ -47,9 +51,9 @@ async fn g4_a_killed_broker_loses_nothing_that_it_confirmed() {
             // Some have come, so the broker dies while messages are on their way in and out.
             let (mut missing, some) = (numbers.clone(), numbers.len() - 10);
             receive_until(&mut incoming, &mut missing, some).await;
-            node.kill();
+            node.kill().await.unwrap();
             until_holds("the loss", || !transport.health().is_healthy()).await;
-            node.run().await;
+            node.restart().await.unwrap();
             receive_until(&mut incoming, &mut missing, 0).await;
         };
         tokio::join!(sending, receiving);
@@ -59,12 +63,13 @@ async fn g4_a_killed_broker_loses_nothing_that_it_confirmed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broker_short_of_memory_holds_publishers_back_and_loses_nothing() {
-    let node = Node::start().await;
+    let _alone = ALONE.lock().await;
+    let node = RabbitMqServer::start().await.unwrap();
     let transport = AmqpTransport::connect_with(options(&node)).await.unwrap();
     let mut incoming = subscribe(&transport, "a", 10).await;
     publish_until_confirmed(&transport, vec![message(1)]).await;
     receive_all(&mut incoming, [1].into()).await;
-    node.control(&["set_vm_memory_high_watermark", "absolute", "1"]);
+    node.control(&["set_vm_memory_high_watermark", "absolute", "1"]).await.unwrap();
     // The broker tells whoever publishes; what was under way then is unknown.
     let answers = transport.publish(vec![message(2)]).await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown, "{answers:?}");
@@ -78,7 +83,7 @@ async fn a_broker_short_of_memory_holds_publishers_back_and_loses_nothing() {
     // One that waits is sent as soon as the alarm ends.
     let patient = AmqpTransport::connect_with(options(&node).unavailable_timeout(Duration::from_secs(30))).await;
     assert!(patient.is_ok(), "one can connect to a broker that is short of memory");
-    node.control(&["set_vm_memory_high_watermark", "absolute", "512MB"]);
+    node.control(&["set_vm_memory_high_watermark", "absolute", "512MB"]).await.unwrap();
     publish_until_confirmed(&transport, vec![message(2), message(3)]).await;
     receive_all(&mut incoming, [2, 3].into()).await;
     until_holds("health", || transport.health().is_healthy()).await;
@@ -86,7 +91,9 @@ async fn a_broker_short_of_memory_holds_publishers_back_and_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_the_broker_refuses_is_alone() {
-    let node = Node::start_with("max_message_size = 100000\n").await;
+    let _alone = ALONE.lock().await;
+    let node = RabbitMqServer::start().await.unwrap();
+    node.control(&["eval", "application:set_env(rabbit, max_message_size, 100000)."]).await.unwrap();
     let transport = AmqpTransport::connect_with(options(&node)).await.unwrap();
     let mut incoming = subscribe(&transport, "a", 10).await;
     let mut messages: Vec<_> = (1..=5).map(message).collect();

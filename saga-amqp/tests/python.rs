@@ -4,7 +4,6 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use saga_amqp::{AmqpOptions, AmqpTransport};
 use saga_core::key::Tenant;
@@ -15,23 +14,10 @@ use serde_json::{Value, json};
 use self::support::messages::{message, publish_until_confirmed, receive, subscribe};
 use self::support::{Broker, unique_prefix};
 
-/// A Python that has pika.
-fn python() -> PathBuf {
-    let named = std::env::var_os("SAGA_PYTHON").map(PathBuf::from);
-    let candidates = named.into_iter().chain(["python3", "/usr/bin/python3"].map(PathBuf::from));
-    let has_pika = |python: &PathBuf| {
-        let asked = std::process::Command::new(python).args(["-c", "import pika"]).output();
-        asked.is_ok_and(|output| output.status.success())
-    };
-    candidates.into_iter().find(has_pika).expect(
-        "no Python with pika was found; `apt-get install python3-pika` installs one, or name one in SAGA_PYTHON",
-    )
-}
-
 /// Runs the client, and answers the lines that it printed.
 async fn run(broker: &Broker, prefix: &str, task: &[&str]) -> Vec<Value> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/client.py");
-    let mut command = tokio::process::Command::new(python());
+    let mut command = tokio::process::Command::new(saga_servers::python_with_pika().unwrap());
     let output = command.arg(script).args([&broker.url, prefix]).args(task).output().await.unwrap();
     assert!(output.status.success(), "{task:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -55,7 +41,7 @@ async fn accept(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<Delivery>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_sends_events_duplicates_garbage_and_forged_headers() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     let transport = connect(&broker, &prefix).await;
     let mut incoming = subscribe(&transport, "a", 10).await;
     run(&broker, &prefix, &["send"]).await;
@@ -93,7 +79,7 @@ fn reason(letter: &Value) -> (&str, &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_reads_what_the_transport_publishes() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     run(&broker, &prefix, &["bind"]).await;
     let transport = connect(&broker, &prefix).await;
     let of_tenant = Message { tenant: Tenant::new("acme").unwrap(), key: "Größe".into(), ..message(2) };
@@ -137,7 +123,7 @@ fn without_counts(headers: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn g8_what_cannot_even_be_read_is_given_up_and_holds_up_nothing_for_long() {
-    let (broker, prefix) = (Broker::from_environment(), unique_prefix());
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
     // Each connection that it breaks brings it nearer to being given up.
     let options = AmqpOptions::new(&broker.url).prefix(&prefix).delivery_limit(3);
     let transport = AmqpTransport::connect_with(options).await.unwrap();
