@@ -89,6 +89,9 @@ BEGIN
         DELETE FROM {schema}.work w WHERE w.id = ANY (v_found) AND EXISTS (
             SELECT 1 FROM {schema}.records r WHERE r.tenant = w.tenant AND r.key = w.key AND r.step = w.step);
         GET DIAGNOSTICS v_recorded = ROW_COUNT;
+        IF v_recorded > 0 THEN
+            v_found := ARRAY(SELECT w.id FROM {schema}.work w WHERE w.id = ANY (v_found));
+        END IF;
         -- Only a lease that nobody gave back is still written on a free row: its owner vanished.
         RETURN QUERY WITH taken AS (
             UPDATE {schema}.work w SET epoch = w.epoch + 1, suspect = w.suspect OR w.owner IS NOT NULL, owner = p_owner,
@@ -99,7 +102,7 @@ BEGIN
             (extract(epoch FROM v_now - t.retrying_since) * 1000000)::bigint, t.payload, t.late, NULL::bigint
         FROM taken t ORDER BY t.due_at, t.id;
         v_taken := v_taken || v_found;
-        EXIT WHEN v_recorded = 0 OR cardinality(v_taken) - v_recorded >= p_limit;
+        EXIT WHEN v_recorded = 0 OR cardinality(v_taken) >= p_limit;
     END LOOP;
 
     -- What is due and was not taken is in somebody's transaction, unless there was no room for it: to look again at once

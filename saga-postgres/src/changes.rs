@@ -17,7 +17,7 @@ use crate::rows::{self, clean, signed};
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 67;
+const ARGUMENTS: usize = 65;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
