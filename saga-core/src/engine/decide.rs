@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Event, Next, Refused};
+use crate::machine::{self, Decision, Event, Next, Refused, SagaState};
 use crate::step::{Emitted, Rejection};
 use crate::store::{
     Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MessageId, NewMessage, NewRecord, NewWork,
@@ -37,7 +37,10 @@ pub(super) struct HandOn {
 
 /// What is to be written, and what follows when it is committed.
 pub(super) struct Prepared<S: Store> {
+    /// Without the encoded state, which [`take_changes`](Prepared::take_changes) adds.
     pub(super) changes: Changes,
+    /// The saga's state, where no successor carries it.
+    state: Option<SagaState>,
     /// The next command, leased to this process.
     pub(super) successor: Option<Command<S>>,
     /// After how long a command falls due that nobody has yet.
@@ -95,20 +98,21 @@ impl<S: Store> Shared<S> {
         self.emit(saga, &decision, &findings.emitted, &mut changes);
         self.map_inputs(saga, &mut decision);
         let mut prepared = Prepared { changes, ..Prepared::nothing() };
+        let mut handed_on = None;
         for order in std::mem::take(&mut decision.commands) {
-            self.give_out(saga, order, findings, hand_on, &mut prepared);
+            self.give_out(saga, order, findings, hand_on, &mut prepared, &mut handed_on);
         }
         if decision.became_stuck {
             keep_input(saga);
             prepared.changes.history.extend(stuck_entry(saga));
         }
-        prepared.changes.saga =
-            Some(Advance { id: saga.id, expected, status: saga.state.status(), state: saga.state.encode() });
+        prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
         prepared.has_messages = !prepared.changes.messages.is_empty();
-        if let Some(successor) = &mut prepared.successor {
-            successor.saga = saga.clone();
+        match handed_on {
+            Some(order) => prepared.successor = Some(self.successor(saga.clone(), order, hand_on.id)),
+            None => prepared.state = Some(saga.state.clone()),
         }
         Ok(prepared)
     }
@@ -160,13 +164,14 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
         prepared: &mut Prepared<S>,
+        handed_on: &mut Option<machine::Command>,
     ) {
         let (kind, step) = match order {
             machine::Command::Do { step } => (WorkKind::Do, step),
             machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
         };
         let due_in = settle_time_left(saga, order, findings);
-        let lease = (hand_on.has_place && due_in.is_zero() && prepared.successor.is_none())
+        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none())
             .then(|| self.member())
             .flatten()
             .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
@@ -182,13 +187,18 @@ impl<S: Store> Shared<S> {
             due_in,
             lease,
         });
-        if lease.is_none() {
+        if lease.is_some() {
+            *handed_on = Some(order);
+        } else {
             prepared.left_free = Some(due_in);
-            return;
         }
-        prepared.successor = Some(Command {
-            saga: saga.clone(),
-            work: WorkRef { id: WorkId(hand_on.id), epoch: 1 },
+    }
+
+    /// The command of the row that was just written, leased to this process.
+    fn successor(&self, saga: InFlight<S>, order: machine::Command, id: i64) -> Command<S> {
+        Command {
+            saga,
+            work: WorkRef { id: WorkId(id), epoch: 1 },
             order,
             attempts: 0,
             maybe: false,
@@ -198,7 +208,7 @@ impl<S: Store> Shared<S> {
             late: None,
             lease_until: self.env.now() + self.settings.lease_ttl,
             place: None,
-        });
+        }
     }
 
     fn emit(&self, saga: &mut InFlight<S>, decision: &Decision, emitted: &[Emitted], changes: &mut Changes) {
@@ -224,7 +234,30 @@ impl<S: Store> Shared<S> {
 
 impl<S: Store> Prepared<S> {
     fn nothing() -> Self {
-        Self { changes: Changes::default(), successor: None, left_free: None, outcome: None, has_messages: false }
+        Self {
+            changes: Changes::default(),
+            state: None,
+            successor: None,
+            left_free: None,
+            outcome: None,
+            has_messages: false,
+        }
+    }
+
+    /// Steps that were done, and the one that follows them.
+    pub(super) fn run_on(changes: Changes, successor: Command<S>, has_messages: bool) -> Self {
+        let outcome = Some((successor.saga.id, None));
+        Self { changes, outcome, successor: Some(successor), has_messages, ..Self::nothing() }
+    }
+
+    /// What is to be written.
+    pub(super) fn take_changes(&mut self) -> Changes {
+        let mut changes = std::mem::take(&mut self.changes);
+        let state = self.successor.as_ref().map(|successor| &successor.saga.state).or(self.state.as_ref());
+        if let (Some(advance), Some(state)) = (&mut changes.saga, state) {
+            advance.state = state.encode();
+        }
+        changes
     }
 }
 
@@ -261,7 +294,7 @@ fn postpone<S: Store>(
 fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
-            if effect_of(&saga.definition, machine::Command::Do { step }) == machine::Effect::External =>
+            if effect_of(&saga.definition, machine::Command::Do { step }).is_outside() =>
         {
             (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
         }
