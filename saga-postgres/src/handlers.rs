@@ -107,6 +107,7 @@ impl Handlers<'_> {
                 }
                 self.savepoint = Savepoint::Set;
             }
+            Verdict::GiveWay => return Err(conflict(OPERATION, "a handler met another transaction").into()),
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient)).tainted());

@@ -13,7 +13,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection, PgPool};
 use crate::connection;
 use crate::definitions::Definitions;
 use crate::doubt::Doubt;
-use crate::error::{ended, open_error};
+use crate::error::{ended, is_conflict, open_error};
 use crate::ids::IdCounter;
 use crate::options::PostgresOptions;
 use crate::schema::{self, Failure};
@@ -190,6 +190,10 @@ impl Store for PostgresStore {
             durability: self.shared.durability.clone(),
             batch_max: self.shared.options.batch_max,
         }
+    }
+
+    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
+        error.downcast_ref::<sqlx::Error>().is_some_and(is_conflict)
     }
 
     /// It runs in a task of its own, which ends whatever becomes of the caller.
