@@ -12,7 +12,9 @@ use saga_core::store::{
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
-use crate::error::{FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error};
+use crate::error::{
+    FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error,
+};
 use crate::rows::signed;
 use crate::store::PostgresStore;
 use crate::transaction::{Body, OPERATION};

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
-    StoreErrorKind, Timestamp,
+    DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started,
+    Status, StoreError, StoreErrorKind, Timestamp,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -161,7 +161,7 @@ impl PostgresStore {
             "{SELECT_SAGAS} JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u (tenant, key)) u \
              ON u.tenant = s.tenant AND u.key = s.key"
         );
-        let rows = sqlx::query(self.sql(&sql)).bind(tenants).bind(keys).fetch_all(conn).await;
+        let rows = sqlx::query(self.sql(&sql)).bind(tenants).bind(keys).persistent(false).fetch_all(conn).await;
         let rows = rows.map_err(|error| store_error(operation, error))?;
         rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
@@ -175,7 +175,12 @@ impl PostgresStore {
     ) -> Result<Vec<SagaRow>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         let sql = self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"));
-        let rows = sqlx::query(sql).bind(ids).fetch_all(conn).await.map_err(|error| store_error(operation, error))?;
+        let rows = sqlx::query(sql)
+            .bind(ids)
+            .persistent(false)
+            .fetch_all(conn)
+            .await
+            .map_err(|error| store_error(operation, error))?;
         rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
 
@@ -189,19 +194,25 @@ impl PostgresStore {
         tenant: &Tenant,
         key: &Key,
     ) -> Result<Option<SagaWithSteps>, sqlx::Error> {
-        let row = sqlx::query(self.saga_by_key()).bind(tenant.as_str()).bind(key.as_str());
+        let row = sqlx::query(self.saga_by_key()).bind(tenant.as_str()).bind(key.as_str()).persistent(false);
         let Some(row) = row.fetch_optional(&mut *conn).await? else { return Ok(None) };
         let saga = rows::saga(&row)?;
-        let records = self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
-        let records = sqlx::query(records).bind(tenant.as_str()).bind(key.as_str()).fetch_all(&mut *conn).await?;
+        let records =
+            self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
+        let records = sqlx::query(records)
+            .bind(tenant.as_str())
+            .bind(key.as_str())
+            .persistent(false)
+            .fetch_all(&mut *conn)
+            .await?;
         let history =
             self.sql("SELECT at, step, kind, attempt, detail FROM {schema}.history WHERE saga = $1 ORDER BY id");
-        let history = sqlx::query(history).bind(saga.id.0).fetch_all(&mut *conn).await?;
+        let history = sqlx::query(history).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         let work = self.sql(
             "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error FROM {schema}.work \
              WHERE saga = $1 ORDER BY id",
         );
-        let work = sqlx::query(work).bind(saga.id.0).fetch_all(&mut *conn).await?;
+        let work = sqlx::query(work).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         Ok(Some(SagaWithSteps {
             records: records.iter().map(rows::record).collect::<Result<_, _>>()?,
             history: history.iter().map(|row| history_entry(saga.id, row)).collect::<Result<_, _>>()?,

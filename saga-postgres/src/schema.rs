@@ -105,9 +105,8 @@ async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
         );
         return Err(refused(StoreErrorKind::NewerSchema, detail));
     }
-    let is_in_order = applied.iter().zip(&MIGRATIONS).all(|((number, name), known)| {
-        *number == known.number && name == known.name
-    });
+    let is_in_order =
+        applied.iter().zip(&MIGRATIONS).all(|((number, name), known)| *number == known.number && name == known.name);
     let lacking: Vec<&str> = TABLES.into_iter().filter(|table| !tables.iter().any(|there| there == table)).collect();
     let is_whole = if applied.is_empty() { lacking.len() == TABLES.len() } else { lacking.is_empty() };
     if !is_in_order || !is_whole {

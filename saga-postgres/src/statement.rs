@@ -1,4 +1,7 @@
 //! Single statements on a connection of the pool.
+//!
+//! They are planned each time, for the tables as they are then: a plan that is kept is one that was made while the tables
+//! were empty. What runs most often is in functions, which keep index plans.
 
 use saga_core::store::StoreError;
 use sqlx::Postgres;
@@ -18,13 +21,15 @@ impl PostgresStore {
     ) -> Result<u64, StoreError> {
         if self.commits_alone() {
             let mut conn = self.lend(operation).await?;
-            let done = query.execute(&mut *conn).await.map_err(|error| commit_error(operation, error));
+            let done =
+                query.persistent(false).execute(&mut *conn).await.map_err(|error| commit_error(operation, error));
             conn.done_if_sound(&done);
             return done.map(|done| done.rows_affected());
         }
         self.in_transaction(operation, move |conn| {
             Box::pin(async move {
-                let done = query.execute(conn).await.map_err(|error| store_error(operation, error))?;
+                let done =
+                    query.persistent(false).execute(conn).await.map_err(|error| store_error(operation, error))?;
                 Ok(done.rows_affected())
             })
         })
@@ -39,12 +44,15 @@ impl PostgresStore {
     ) -> Result<Vec<PgRow>, StoreError> {
         if self.commits_alone() {
             let mut conn = self.lend(operation).await?;
-            let rows = query.fetch_all(&mut *conn).await.map_err(|error| commit_error(operation, error));
+            let rows =
+                query.persistent(false).fetch_all(&mut *conn).await.map_err(|error| commit_error(operation, error));
             conn.done_if_sound(&rows);
             return rows;
         }
         self.in_transaction(operation, move |conn| {
-            Box::pin(async move { query.fetch_all(conn).await.map_err(|error| store_error(operation, error)) })
+            Box::pin(async move {
+                query.persistent(false).fetch_all(conn).await.map_err(|error| store_error(operation, error))
+            })
         })
         .await
     }
@@ -56,7 +64,7 @@ impl PostgresStore {
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
         let mut conn = self.lend(operation).await?;
-        let rows = query.fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
+        let rows = query.persistent(false).fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
         conn.done_if_sound(&rows);
         rows
     }

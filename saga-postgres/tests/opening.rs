@@ -51,7 +51,8 @@ async fn a_wrong_password_is_told_without_the_password() {
     let url = format!("postgres://shop:hush-hush@127.0.0.1:{port}/orders");
     let error = refused(PostgresOptions::from_url(&url).unwrap()).await;
     assert_eq!(error.class(), RetryClass::Permanent, "{error}");
-    for part in [format!("127.0.0.1:{port}"), "\"shop\"".to_owned(), "check the user name and the password".to_owned()] {
+    for part in [format!("127.0.0.1:{port}"), "\"shop\"".to_owned(), "check the user name and the password".to_owned()]
+    {
         assert!(error.to_string().contains(&part), "{error}");
     }
     serving.await.unwrap();
@@ -96,7 +97,8 @@ fn what_is_no_address_is_refused_and_not_repeated() {
 fn a_schema_name_is_a_plain_name() {
     let options = || PostgresOptions::new(server());
     let long = "s".repeat(64);
-    for name in ["", "sa\"ga", "saga'", "saga; DROP SCHEMA public", "1saga", "pg_saga", "PG_SAGA", "säga", &long, "a.b"] {
+    for name in ["", "sa\"ga", "saga'", "saga; DROP SCHEMA public", "1saga", "pg_saga", "PG_SAGA", "säga", &long, "a.b"]
+    {
         let error = options().schema(name).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Misuse);
         assert!(error.to_string().contains("cannot be the name of the schema"), "{error}");
@@ -127,7 +129,9 @@ async fn a_user_without_rights_is_told_which_are_missing() {
     let mut conn = place.connection().await;
     let user = format!("guest_{}", std::process::id());
     let run = |sql: String| sqlx::raw_sql(AssertSqlSafe(sql));
-    conn.execute(run(format!("DROP ROLE IF EXISTS {user}; CREATE ROLE {user} LOGIN PASSWORD 'hush-hush'"))).await.unwrap();
+    conn.execute(run(format!("DROP ROLE IF EXISTS {user}; CREATE ROLE {user} LOGIN PASSWORD 'hush-hush'")))
+        .await
+        .unwrap();
     let guest = PostgresOptions::new(place.connect.clone().username(&user).password("hush-hush"));
     // It may not make a schema.
     let error = refused(guest.clone().schema("nowhere_yet").unwrap()).await;
@@ -195,7 +199,9 @@ async fn durability_is_what_the_server_is_set_to() {
     let place = Place::new().await;
     let mut conn = place.connection().await;
     let fsync: String = sqlx::query_scalar("SELECT current_setting('fsync')").fetch_one(&mut conn).await.unwrap();
-    for (synchronous, survives) in [("on", Durability::Full), ("off", Durability::Process("synchronous_commit=off".into()))] {
+    for (synchronous, survives) in
+        [("on", Durability::Full), ("off", Durability::Process("synchronous_commit=off".into()))]
+    {
         let connect = place.connect.clone().options([("synchronous_commit", synchronous)]);
         let options = PostgresOptions::new(connect).schema(&place.schema).unwrap();
         let store = PostgresStore::connect_with(options).await.unwrap();

@@ -5,7 +5,9 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::store::{ClaimRequest, RetryClass, StartIn as _, Started, Status, Store as _, StoreErrorKind, Verdict, Work as _};
+use saga_core::store::{
+    ClaimRequest, RetryClass, StartIn as _, Started, Status, Store as _, StoreErrorKind, Verdict, Work as _,
+};
 use saga_postgres::PostgresStore;
 use sqlx::{Connection as _, Executor as _, Row as _};
 use support::{Body, Meeting, Place, begun, complete, definition, keep, member, new_saga, status, write_note};

@@ -32,12 +32,15 @@ async fn giving_back_waits_for_the_commit_in_doubt_and_learns_the_truth() {
     gate.execute("SELECT pg_advisory_lock(hashtext(current_schema()))").await.unwrap();
     let claim = begun(&one, "k-1").await;
     let committing = tokio::spawn({
-        let (one, body) = (one.clone(), Body::new(std::slice::from_ref(&claim)).then(|conn| {
-            Box::pin(async move {
-                write_note(conn, "one").await.unwrap();
-                saga_core::store::Verdict::Keep
-            })
-        }));
+        let (one, body) = (
+            one.clone(),
+            Body::new(std::slice::from_ref(&claim)).then(|conn| {
+                Box::pin(async move {
+                    write_note(conn, "one").await.unwrap();
+                    saga_core::store::Verdict::Keep
+                })
+            }),
+        );
         async move { body.transact(&one).await }
     });
     waiting(&mut gate, "advisory", &place).await;

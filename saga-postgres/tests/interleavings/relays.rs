@@ -33,11 +33,8 @@ async fn g9_a_second_relay_gets_nothing_of_a_key_until_the_first_has_lost_its_la
     let (mine, theirs) = tokio::join!(one.lease_lanes(lease, 64), other.lease_lanes(second, 64));
     let (mine, theirs) = (mine.unwrap(), theirs.unwrap());
     assert_eq!(mine.len() + theirs.len(), 1, "{mine:?} {theirs:?}");
-    let (first, its_lease, its_lane, rival, rival_lease) = if mine.is_empty() {
-        (&other, second, theirs[0], &one, lease)
-    } else {
-        (&one, lease, mine[0], &other, second)
-    };
+    let (first, its_lease, its_lane, rival, rival_lease) =
+        if mine.is_empty() { (&other, second, theirs[0], &one, lease) } else { (&one, lease, mine[0], &other, second) };
     let positions = |rows: Vec<saga_core::store::OutboxRow>| rows.iter().map(|row| row.position).collect::<Vec<_>>();
     assert_eq!(positions(first.read_lane(its_lane, 3).await.unwrap()), [1, 2, 3]);
     assert_eq!(rival.lease_lanes(rival_lease, 64).await.unwrap(), []);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    Advance, Changes, Claim, Condition, DefinitionId, Ids as _, Lease, Members as _, NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId,
-    Sagas as _, Started, Status, WorkId, WorkKind, WorkRef,
+    Advance, Changes, Claim, Condition, DefinitionId, Ids as _, Lease, Members as _, NewRecord, NewSaga, NewWork,
+    RecordedOutcome, SagaId, Sagas as _, Started, Status, WorkId, WorkKind, WorkRef,
 };
 use saga_postgres::PostgresStore;
 
