@@ -127,11 +127,12 @@ fn was_refused(error: &Error) -> bool {
 fn classify(error: &Error) -> (StoreErrorKind, RetryClass) {
     match error {
         Error::Database(_) => classify_state(&sql_state(error).unwrap_or_default()),
-        Error::PoolClosed => (StoreErrorKind::Unavailable, RetryClass::Permanent),
         Error::PoolTimedOut | Error::Io(_) | Error::WorkerCrashed | Error::Protocol(_) | Error::BeginFailed => {
             (StoreErrorKind::Unavailable, RetryClass::Transient)
         }
-        Error::Tls(_) | Error::Configuration(_) => (StoreErrorKind::Unavailable, RetryClass::Permanent),
+        Error::PoolClosed | Error::Tls(_) | Error::Configuration(_) => {
+            (StoreErrorKind::Unavailable, RetryClass::Permanent)
+        }
         Error::ColumnDecode { .. }
         | Error::Decode(_)
         | Error::ColumnNotFound(_)

@@ -1,4 +1,5 @@
 //! Connections that are dropped in the middle of something, and the plans that a connection keeps.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -42,7 +43,7 @@ async fn is_stale(pool: &PgPool) -> bool {
 async fn g10_a_dropped_call_leaves_no_transaction_behind() {
     let place = Place::new().await;
     let store = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
-    let lease = member(&store, Duration::from_secs(60)).await;
+    let lease = member(&store, Duration::from_mins(1)).await;
     let tenant = saga_core::key::Tenant::default();
     let mut ended = 0;
     for polls in 1..=POLLS_MAX {
@@ -120,7 +121,7 @@ async fn read_from_end_to_end(place: &Place) -> Vec<(String, i64)> {
         conn.execute(AssertSqlSafe(wrong)).await.unwrap();
     }
     // The plans are made while the tables are empty.
-    let lease = member(&store, Duration::from_secs(3600)).await;
+    let lease = member(&store, Duration::from_hours(1)).await;
     run_everything(&store, lease, "warm", 8).await;
     let fill = format!(
         "INSERT INTO {0}.work (id, saga, tenant, key, kind, step, definition, epoch, due_at) \

@@ -1,4 +1,5 @@
 //! Opening a store: what is refused, in one sentence that says what to do, and what is created.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
 

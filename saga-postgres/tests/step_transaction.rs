@@ -1,4 +1,5 @@
 //! The step transaction on PostgreSQL: what handlers may do to each other, to their connection and to the server.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -244,7 +245,7 @@ async fn one_connection_is_enough() {
     });
     tokio::time::timeout(Duration::from_secs(20), body.transact(&store)).await.expect("it waits for itself").unwrap();
     assert_eq!(status(&store, "k-2").await, Some(Status::Running));
-    let lease = member(&store, Duration::from_secs(60)).await;
+    let lease = member(&store, Duration::from_mins(1)).await;
     let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
     assert_eq!(store.claim(request).await.unwrap().work.len(), 1);
     assert_eq!(store.statistics().connections, 1);

@@ -28,7 +28,7 @@ async fn a_lease_ends_inside_a_batch(place: &Place) -> (Claimed, bool) {
     while !sqlx::query_scalar::<_, bool>(sqlx::AssertSqlSafe(ended.clone())).fetch_one(&mut conn).await.unwrap() {
         tokio::task::yield_now().await;
     }
-    let lease = member(&other, Duration::from_secs(3600)).await;
+    let lease = member(&other, Duration::from_hours(1)).await;
     let taken = other.claim(ClaimRequest { lease, limit: 10, definitions: [definition()].into() }).await.unwrap();
     meeting.go_on.notify_one();
     let committed = running.await.unwrap().is_ok();

@@ -27,8 +27,8 @@ async fn g9_a_second_relay_gets_nothing_of_a_key_until_the_first_has_lost_its_la
     let (one, other) = (place.open().await, place.open().await);
     let messages = (1..=6).map(message).collect();
     one.record(vec![Changes { messages, ..Changes::default() }]).await.unwrap();
-    let lease = member(&one, Duration::from_secs(3600)).await;
-    let second = member(&other, Duration::from_secs(3600)).await;
+    let lease = member(&one, Duration::from_hours(1)).await;
+    let second = member(&other, Duration::from_hours(1)).await;
     // Both ask at the same moment, many times over.
     let (mine, theirs) = tokio::join!(one.lease_lanes(lease, 64), other.lease_lanes(second, 64));
     let (mine, theirs) = (mine.unwrap(), theirs.unwrap());

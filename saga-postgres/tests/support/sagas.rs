@@ -89,6 +89,6 @@ pub async fn status(store: &PostgresStore, key: &str) -> Option<Status> {
 
 /// A lease of a new member that lives for an hour.
 pub async fn member(store: &PostgresStore, ttl: Duration) -> Lease {
-    let owner = store.join(Duration::from_secs(3600)).await.unwrap().member;
+    let owner = store.join(Duration::from_hours(1)).await.unwrap().member;
     Lease { owner, ttl }
 }
