@@ -168,6 +168,7 @@ async fn grant(
         .bind(text(|claim| claim.key.as_str()))
         .bind(text(|claim| claim.step.as_str()))
         .bind(text(|claim| status_for(claim.kind).as_str()))
+        .persistent(store.prepares())
         .fetch_one(conn)
         .await
         .map_err(|error| store_error(OPERATION, error))?;

@@ -67,8 +67,11 @@ impl PostgresStore {
             if let Some(range) = ids.take(count) {
                 return Ok(range);
             }
-            let start: i64 =
-                sqlx::query_scalar(sql.clone()).fetch_one(&mut *conn).await.map_err(|e| store_error(operation, e))?;
+            let start: i64 = sqlx::query_scalar(sql.clone())
+                .persistent(false)
+                .fetch_one(&mut *conn)
+                .await
+                .map_err(|e| store_error(operation, e))?;
             run = if run.end == start { run.start..start + BLOCK } else { start..start + BLOCK };
             ids.add(run.clone());
         }

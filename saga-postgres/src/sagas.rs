@@ -54,6 +54,7 @@ impl Sagas for PostgresStore {
             Box::pin(async move {
                 let failed = |error| store_error("saga_with_steps", error);
                 sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                    .persistent(false)
                     .execute(&mut *conn)
                     .await
                     .map_err(failed)?;
@@ -127,7 +128,12 @@ impl PostgresStore {
         let mut order: Vec<usize> = first.into_values().collect();
         order.sort_by_key(|place| (&sagas[*place].tenant, &sagas[*place].key));
         let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
-        let new = arrays.query(self).fetch_one(&mut *conn).await.map_err(|error| failed(operation, error))?;
+        let new = arrays
+            .query(self)
+            .persistent(self.prepares())
+            .fetch_one(&mut *conn)
+            .await
+            .map_err(|error| failed(operation, error))?;
         let new: Vec<i64> = new.try_get(0).map_err(|error| store_error(operation, error))?;
         // The first of several with one key is the new one.
         let is_new = |place: usize| order.contains(&place) && new.contains(&sagas[place].id.0);

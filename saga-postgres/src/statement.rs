@@ -69,6 +69,11 @@ impl PostgresStore {
         rows
     }
 
+    /// Whether what runs most often may be prepared under a name, and its plan be kept.
+    pub(crate) fn prepares(&self) -> bool {
+        !self.shared().options.pgbouncer
+    }
+
     /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
     /// come from the middle of a transaction, and a test may want to lose the answer to a commit.
     pub(crate) fn commits_alone(&self) -> bool {

@@ -257,7 +257,7 @@ async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<S
     let settings = "SELECT current_setting('server_version_num')::integer, current_setting('fsync'), \
          current_setting('synchronous_commit'), pg_is_in_recovery()";
     let (version, fsync, synchronous, is_standby): (i32, String, String, bool) =
-        sqlx::query_as(settings).fetch_one(&mut *conn).await.map_err(failed)?;
+        sqlx::query_as(settings).persistent(false).fetch_one(&mut *conn).await.map_err(failed)?;
     if version < SERVER_VERSION_MIN {
         let detail = format!(
             "the server is PostgreSQL {}; version {} or a later one is needed",

@@ -99,6 +99,7 @@ impl PostgresStore {
             .bind(request.lease.owner.0)
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
+            .persistent(self.prepares())
             .fetch_all(&mut *conn)
             .await
             .map_err(|error| failed("claim", error))?;
