@@ -47,6 +47,12 @@ impl Definitions {
 }
 
 impl PostgresStore {
+    /// What a transaction numbered is committed.
+    pub(crate) fn remember_definitions(&self, numbers: &Numbers) {
+        let known = numbers.0.iter().map(|(definition, number)| (definition.clone(), *number));
+        self.shared().definitions.lock().extend(known);
+    }
+
     /// The numbers of those definitions that any row ever referred to.
     pub(crate) async fn known_definitions(
         &self,
@@ -59,7 +65,7 @@ impl PostgresStore {
         if !missing.is_empty() {
             self.look_up(conn, operation, missing, &mut numbers).await?;
             // What another transaction committed stays.
-            definitions.lock().extend(numbers.0.iter().map(|(definition, number)| (definition.clone(), *number)));
+            self.remember_definitions(&numbers);
         }
         Ok(numbers)
     }
@@ -89,7 +95,7 @@ impl PostgresStore {
         // A second statement: it sees what another transaction inserted meanwhile.
         self.look_up(conn, operation, missing, &mut numbers).await?;
         if is_committed {
-            definitions.lock().extend(numbers.0.iter().map(|(definition, number)| (definition.clone(), *number)));
+            self.remember_definitions(&numbers);
         }
         Ok(numbers)
     }

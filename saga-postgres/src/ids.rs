@@ -44,10 +44,11 @@ impl Ids for PostgresStore {
         if let Some(range) = self.shared().ids.take(count) {
             return Ok(range);
         }
-        let mut conn = self.lend("reserve_ids").await?;
-        let range = self.ids_on(&mut conn, "reserve_ids", count).await?;
-        conn.done();
-        Ok(range)
+        let store = self.clone();
+        self.in_transaction("reserve_ids", move |conn| {
+            Box::pin(async move { store.ids_on(conn, "reserve_ids", count).await })
+        })
+        .await
     }
 }
 

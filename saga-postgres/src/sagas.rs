@@ -25,20 +25,25 @@ impl Sagas for PostgresStore {
         if sagas.is_empty() {
             return Ok(Vec::new());
         }
-        let mut conn = self.lend("start").await?;
         let wanted: Vec<_> = sagas.iter().flat_map(wanted).collect();
-        let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), self.commits_alone()).await?;
         if self.commits_alone() {
+            let mut conn = self.lend("start").await?;
+            let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), true).await?;
             let started = self.start_on(&mut conn, "start", &sagas, &numbers, commit_error).await;
             conn.done_if_sound(&started);
             return started;
         }
-        conn.done();
         let store = self.clone();
-        self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
-            Box::pin(async move { store.start_on(conn, "start", &sagas, &numbers, store_error).await })
-        })
-        .await
+        let started = self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let numbers = store.number_definitions(conn, "start", wanted.into_iter(), false).await?;
+                let started = store.start_on(conn, "start", &sagas, &numbers, store_error).await?;
+                Ok((started, numbers))
+            })
+        });
+        let (started, numbers) = started.await?;
+        self.remember_definitions(&numbers);
+        Ok(started)
     }
 
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
@@ -65,10 +70,10 @@ impl Sagas for PostgresStore {
     }
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
-        let mut conn = self.lend("sagas_by_id").await?;
-        let found = self.sagas_on(&mut conn, "sagas_by_id", ids).await;
-        conn.done_if_sound(&found);
-        found
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let query = sqlx::query(self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"))).bind(ids);
+        let rows = self.read_rows("sagas_by_id", query).await?;
+        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {

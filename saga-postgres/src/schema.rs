@@ -52,10 +52,10 @@ impl From<sqlx::Error> for Failure {
 /// Brings the schema to this version. Several processes that start at once take turns.
 pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
     // A database that is as it should be is only looked at, which takes no rights.
-    if missing(conn, options).await?.is_empty() {
-        return Ok(());
-    }
     let mut tx = conn.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+    if missing(&mut tx, options).await?.is_empty() {
+        return Ok(tx.commit().await?);
+    }
     sqlx::query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
         .bind(LOCK_CLASS)
         .bind(&options.schema)

@@ -63,6 +63,10 @@ impl PostgresStore {
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
+        if self.shared().options.pgbouncer {
+            // A statement is prepared and run in two messages, which reach one session only inside a transaction.
+            return self.write_rows(operation, query).await;
+        }
         let mut conn = self.lend(operation).await?;
         let rows = query.persistent(false).fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
         conn.done_if_sound(&rows);
@@ -75,8 +79,8 @@ impl PostgresStore {
     }
 
     /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
-    /// come from the middle of a transaction, and a test may want to lose the answer to a commit.
+    /// come from the middle of a transaction; behind PgBouncer a statement needs one to stay with its session; and a test may want to lose the answer to a commit.
     pub(crate) fn commits_alone(&self) -> bool {
-        self.shared().owns_pool && self.doubt.is_none()
+        self.shared().owns_pool && self.doubt.is_none() && !self.shared().options.pgbouncer
     }
 }
