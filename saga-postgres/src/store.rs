@@ -188,6 +188,8 @@ impl Store for PostgresStore {
             shared: true,
             persistent: true,
             durability: self.shared.durability.clone(),
+            // A handler that commits by itself would leave a saga behind that has no command.
+            starts_in_transactions: false,
             batch_max: self.shared.options.batch_max,
         }
     }

@@ -30,6 +30,7 @@ mod runtime;
 mod settings;
 mod shared;
 mod start;
+mod starting;
 mod statistics;
 mod status;
 mod suspects;
