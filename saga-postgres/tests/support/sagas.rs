@@ -54,6 +54,7 @@ pub async fn begun(store: &PostgresStore, key: &str) -> Claim {
         key: saga.key.clone(),
         step: StepId::doing(STEP),
         kind: WorkKind::Do,
+        start: None,
     };
     let started = store.start(vec![saga]).await.unwrap();
     assert!(matches!(started[..], [Started::New]));
