@@ -222,8 +222,11 @@ BEGIN
         SELECT coalesce(array_agg(n.tenant || ' ' || n.key || ' ' || n.step), '{}') INTO v_inserted FROM new n;
         IF cardinality(v_inserted) < cardinality(r_change) THEN
             FOR v_met IN
-                SELECT r.change, r.step FROM unnest(r_change, r_tenant, r_key, r_step) r (change, tenant, key, step)
-                WHERE r.change <> ALL (v_bad) AND r.tenant || ' ' || r.key || ' ' || r.step <> ALL (v_inserted)
+                SELECT r.change, r.step FROM (
+                    SELECT r.*, row_number() OVER (PARTITION BY r.tenant, r.key, r.step) AS nth
+                    FROM unnest(r_change, r_tenant, r_key, r_step) r (change, tenant, key, step)) r
+                WHERE r.change <> ALL (v_bad)
+                  AND (r.nth > 1 OR r.tenant || ' ' || r.key || ' ' || r.step <> ALL (v_inserted))
             LOOP
                 v_bad := v_bad || v_met.change;
                 RETURN QUERY SELECT 'record', v_met.change, NULL::bigint, v_met.step, NULL::bytea;

@@ -89,7 +89,12 @@ impl PostgresStore {
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Written, StoreError> {
         let flat = Flat::new(changes, operation, numbers)?;
-        let rows = flat.query(self, xact).fetch_all(conn).await.map_err(|error| failed(operation, error))?;
+        let rows = flat
+            .query(self, xact)
+            .persistent(self.prepares())
+            .fetch_all(conn)
+            .await
+            .map_err(|error| failed(operation, error))?;
         let met = rows.iter().map(obstacle).collect::<Result<Option<Vec<_>>, _>>();
         let met = met.map_err(|error| crate::error::store_error(operation, error))?;
         Ok(met.map_or(Written::Ended, Written::Met))

@@ -1,9 +1,7 @@
 //! What leaves this service.
 
 use async_trait::async_trait;
-use saga_core::store::{
-    Lease, LeasedLane, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
-};
+use saga_core::store::{Lease, LeasedLane, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
@@ -69,10 +67,8 @@ impl Outbox for PostgresStore {
              SELECT o.id, o.tenant, o.aggregatetype, o.aggregateid, o.type, o.payload, o.position, o.committed_at \
              FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq ORDER BY p.place"
         );
-        let query = sqlx::query(self.sql(&sql))
-            .bind(i16::from(lane.lane))
-            .bind(signed(lane.epoch))
-            .bind(rows::limit(limit));
+        let query =
+            sqlx::query(self.sql(&sql)).bind(i16::from(lane.lane)).bind(signed(lane.epoch)).bind(rows::limit(limit));
         let rows = self.read_rows("read_lane", query).await?;
         rows.iter().map(outbox_row).collect::<Result<_, _>>().map_err(|error| store_error("read_lane", error))
     }

@@ -20,27 +20,28 @@ impl Records for PostgresStore {
             return Ok(Vec::new());
         }
         refuse_twins(OPERATION, &changes)?;
-        let mut conn = self.lend(OPERATION).await?;
-        let numbers =
-            self.number_definitions(&mut conn, OPERATION, definitions(&changes), self.commits_alone()).await?;
         let parts = parts(&changes);
         if self.commits_alone() && parts.len() == 1 {
+            let mut conn = self.lend(OPERATION).await?;
+            let numbers = self.number_definitions(&mut conn, OPERATION, definitions(&changes), true).await?;
             let applied = self.record_on(&mut conn, &changes, &numbers, commit_error).await;
             conn.done_if_sound(&applied);
             return applied;
         }
-        conn.done();
         let store = self.clone();
-        self.in_transaction(OPERATION, move |conn| {
+        let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
+                let numbers = store.number_definitions(conn, OPERATION, definitions(&changes), false).await?;
                 let mut applied = Vec::with_capacity(changes.len());
                 for part in parts {
                     applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);
                 }
-                Ok(applied)
+                Ok((applied, numbers))
             })
-        })
-        .await
+        });
+        let (applied, numbers) = applied.await?;
+        self.remember_definitions(&numbers);
+        Ok(applied)
     }
 
     async fn record_of(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Result<Option<StepRecord>, StoreError> {
