@@ -32,14 +32,14 @@ impl Starting {
     }
 
     /// The transaction committed, or may have.
-    pub(super) fn answer(self: Box<Self>, started: Result<(), &StoreError>) {
+    pub(super) fn answer(self, started: Result<(), &StoreError>) {
         // A caller that went away does not want to know.
         _ = self.answer.send(started.map_err(RecordError::from));
         drop(self.under_way);
     }
 
     /// The transaction did not start it.
-    pub(super) fn leave(self: Box<Self>) {
+    pub(super) fn leave(self) {
         drop(self);
     }
 }

@@ -136,7 +136,9 @@ impl<S: Store> Shared<S> {
         // What is not of one of several is told to who starts the saga.
         let is_left = culprit.is_none() && (members.len() == 1 || !is_of_one(error));
         for member in members.extract_if(.., |member| is_left && member.starting.is_some()) {
-            member.starting.into_iter().for_each(|starting| starting.leave());
+            if let Some(starting) = member.starting {
+                starting.leave();
+            }
         }
         let ran_on = members.iter().any(Member::ran_on);
         let commands: Vec<_> = members.into_iter().filter_map(Member::into_claimed).collect();
