@@ -4,8 +4,8 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    claims, concurrency, histories, lanes, leases, limits, listing, members, misses, outbox, records, recovery, sagas,
-    start_in, starting, transaction, unknown,
+    claims, concurrency, histories, lanes, leases, limits, listing, members, misses, outbox, records, recovery,
+    running_on, sagas, start_in, starting, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
 
@@ -183,9 +183,9 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-2"] => transaction::a_short_lease_does_not_end_a_step::<H>,
         ["S-TX-3"] => transaction::a_handler_that_errs_is_undone_alone::<H>,
         ["S-TX-3"] => transaction::an_undone_write_shows_what_was_there::<H>,
-        ["S-TX-9"] => transaction::a_claim_that_goes_on_runs_again::<H>,
-        ["S-TX-9", "S-TX-4"] => transaction::one_claim_alone_goes_on::<H>,
-        ["S-TX-9"] => transaction::what_cannot_be_decided_again_is_rolled_back::<H>,
+        ["S-TX-9"] => running_on::a_claim_that_goes_on_runs_again::<H>,
+        ["S-TX-9", "S-TX-4"] => running_on::one_claim_alone_goes_on::<H>,
+        ["S-TX-9"] => running_on::what_cannot_be_decided_again_is_rolled_back::<H>,
         ["S-TX-10"] => starting::a_saga_starts_with_its_first_step::<H> needs StartsInTransactions,
         ["S-TX-10"] => starting::a_taken_key_is_not_granted::<H> needs StartsInTransactions,
         ["S-TX-10"] => starting::one_of_two_starts_is_granted::<H> needs StartsInTransactions,

@@ -12,6 +12,7 @@ pub(crate) mod misses;
 pub(crate) mod outbox;
 pub(crate) mod records;
 pub(crate) mod recovery;
+pub(crate) mod running_on;
 pub(crate) mod sagas;
 pub(crate) mod start_in;
 pub(crate) mod starting;
