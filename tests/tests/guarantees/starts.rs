@@ -88,18 +88,40 @@ async fn g6_a_dropped_start_is_repeated<S: Shop>() {
 #[tokio::test(start_paused = true)]
 async fn g6_a_start_that_failed_is_repeated() {
     within(async {
-        let fixture = Fixture::<MemoryStore>::new().await;
-        let (handle, faults) = Faults::on(&fixture.store);
-        let runtime = fixture.builder_on(handle).start().await.unwrap();
         for (key, when, class) in
             [("not", When::Before, RetryClass::Transient), ("perhaps", When::Behind, RetryClass::Unknown)]
         {
+            let fixture = Fixture::<MemoryStore>::new().await;
+            let (handle, faults) = Faults::on(&fixture.store);
+            let runtime = fixture.builder_on(handle).start().await.unwrap();
             faults.one_fails("start", 1, when);
             let error = runtime.start(&fixture.saga, key, Order::of(1)).await.unwrap_err();
             assert!(matches!(&error, StartError::Store(error) if error.class() == class), "{error}");
             assert!(is_completed(&fixture.run(&runtime, key).await));
             assert_eq!(fixture.store.total(&format!("{key}:book")).await, 1);
         }
+    })
+    .await;
+}
+
+/// Once its first step is known to be quick, a saga starts in the transaction of that step.
+#[tokio::test]
+async fn g6_a_start_whose_transaction_failed_happened_once_or_is_repeated() {
+    within(async {
+        let fixture = Fixture::<MemoryStore>::new().await;
+        let (handle, faults) = Faults::on(&fixture.store);
+        let runtime = fixture.builder_on(handle).start().await.unwrap();
+        assert!(is_completed(&fixture.run(&runtime, "known-to-be-quick").await));
+
+        faults.one_fails("transact", 1, When::Before);
+        assert!(is_completed(&fixture.run(&runtime, "not").await), "it is started by itself");
+        assert_eq!(fixture.store.total("not:book").await, 1);
+
+        faults.one_fails("transact", 1, When::Behind);
+        let error = runtime.start(&fixture.saga, "perhaps", Order::of(1)).await.unwrap_err();
+        assert!(matches!(&error, StartError::Store(error) if error.class() == RetryClass::Unknown), "{error}");
+        assert!(is_completed(&fixture.run(&runtime, "perhaps").await));
+        assert_eq!(fixture.store.total("perhaps:book").await, 1);
     })
     .await;
 }
