@@ -66,7 +66,8 @@ impl Place for PostgresPlace {
     }
 
     async fn open_store(&self) -> anyhow::Result<PostgresStore> {
-        Ok(PostgresStore::connect(&self.url).await?)
+        // The store says all of it in one sentence; what caused it would say it again.
+        PostgresStore::connect(&self.url).await.map_err(|error| anyhow!("{error}"))
     }
 
     async fn look_at_store(&self) -> anyhow::Result<PostgresStore> {

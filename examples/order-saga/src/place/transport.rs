@@ -1,4 +1,4 @@
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use saga_amqp::AmqpTransport;
 
 use super::without_password;
@@ -18,7 +18,8 @@ pub async fn connect_transport(url: &str) -> anyhow::Result<Option<AmqpTransport
         _ if url == "memory:" => Ok(None),
         Some("amqp") => {
             let connected = AmqpTransport::connect(url).await;
-            Ok(Some(connected.with_context(|| format!("cannot use {}", without_password(url)))?))
+            // The transport says all of it in one sentence; what caused it would say it again.
+            connected.map(Some).map_err(|error| anyhow!("cannot use {}: {error}", without_password(url)))
         }
         Some(scheme) => bail!("--transport knows memory: and amqp:, but not {scheme}:"),
         None => bail!("--transport takes memory: or a URL such as amqp://user:password@host:port/vhost"),
