@@ -39,6 +39,20 @@ pub enum Command {
     Outside(OutsideArgs),
 }
 
+impl Command {
+    /// The URL of the store that it is about.
+    pub fn store(&self) -> &str {
+        match self {
+            Self::Run(args) => &args.store.store,
+            Self::Verify(args) => &args.store.store,
+            Self::Show(args) => &args.store.store,
+            Self::List(args) => &args.store.store,
+            Self::Outside(args) => &args.store.store,
+            Self::Graph => DEFAULT_STORE,
+        }
+    }
+}
+
 /// How to run the orders.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -51,7 +65,7 @@ pub struct RunArgs {
     /// Where to keep everything.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// How messages travel
+    /// How messages travel: memory: or amqp://USER:PASSWORD@HOST:PORT/VHOST
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub transport: String,
     /// The gateway and the carrier, as `order-saga outside` prints it [default: in this process]
@@ -73,7 +87,8 @@ const DEFAULT_SEED: u64 = 1;
 /// Where everything is kept.
 #[derive(Debug, Args)]
 pub struct StoreArgs {
-    /// Where to keep everything; the book of the services outside stands beside it
+    /// Where to keep everything: sqlite:FILE, with the book of the services outside beside it, or
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, with that book in this folder
     #[arg(long, value_name = "URL", default_value = DEFAULT_STORE)]
     pub store: String,
 }

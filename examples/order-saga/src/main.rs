@@ -7,7 +7,7 @@ use clap::Parser;
 use order_saga::{
     cli::{Cli, Command, OutsideArgs},
     outside::{Book, Dice, Services, serve},
-    place::Place,
+    place::{Place, StoreUrl},
     run, saga, show, verify,
 };
 
@@ -17,16 +17,11 @@ const UNUSABLE: u8 = 2;
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = match cli.command.unwrap_or(Command::Run(cli.run)) {
-        Command::Run(args) => run::run(&args).await,
-        Command::Verify(args) => verify::verify(&args).await,
-        Command::Show(args) => show::show(&args).await,
-        Command::List(args) => show::list(&args).await,
-        Command::Graph => {
-            print!("{}", saga::create_order().to_mermaid());
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Outside(args) => serve_outside(&args).await,
+    let command = cli.command.unwrap_or(Command::Run(cli.run));
+    let done = match StoreUrl::parse(command.store()) {
+        Ok(StoreUrl::Sqlite(place)) => with(&place, command).await,
+        Ok(StoreUrl::Postgres(place)) => with(&place, command).await,
+        Err(error) => Err(error),
     };
     done.unwrap_or_else(|error| {
         eprintln!("order-saga: {error:#}");
@@ -34,8 +29,22 @@ async fn main() -> ExitCode {
     })
 }
 
-async fn serve_outside(args: &OutsideArgs) -> anyhow::Result<ExitCode> {
-    let place = Place::parse(&args.store.store)?;
+/// The same commands with every kind of database.
+async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run(args) => run::run(place, &args).await,
+        Command::Verify(args) => verify::verify(place, &args).await,
+        Command::Show(args) => show::show(place, &args).await,
+        Command::List(args) => show::list(place, &args).await,
+        Command::Graph => {
+            print!("{}", saga::create_order::<P::Store>().to_mermaid());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Outside(args) => serve_outside(place, &args).await,
+    }
+}
+
+async fn serve_outside(place: &impl Place, args: &OutsideArgs) -> anyhow::Result<ExitCode> {
     let file = place.outside();
     let book = Book::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
     serve(Services::new(book, Dice::new(args.seed)), args.listen).await?;

@@ -1,10 +1,10 @@
 //! The definition: which steps an order takes, in which order.
 
-use saga_core::Saga;
-use saga_sqlite::SqliteStore;
+use saga_core::{Saga, store::Store};
 
 use crate::{
     orders::Order,
+    shop::ShopConn,
     steps::{book_shipment, charge_card, confirm_order, place_order, reserve_stock},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 ///
 /// Never: a test builds it.
 #[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn create_order() -> Saga<SqliteStore, Order> {
+pub fn create_order<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
     Saga::named("create-order")
         .input::<Order>()
         .step::<place_order>()
@@ -29,11 +29,13 @@ pub fn create_order() -> Saga<SqliteStore, Order> {
 
 #[cfg(test)]
 mod tests {
+    use saga_sqlite::SqliteStore;
+
     use super::*;
 
     #[test]
     fn the_definition_is_valid_and_can_be_drawn() {
-        let drawn = create_order().to_mermaid();
+        let drawn = create_order::<SqliteStore>().to_mermaid();
         for step in ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"] {
             assert!(drawn.contains(step), "no {step} in\n{drawn}");
         }

@@ -1,15 +1,15 @@
 //! The five steps of an order and what undoes them.
 //!
-//! They are ordinary functions: a test calls `reserve_stock(&mut conn, order)` and needs no runtime.
-#![allow(clippy::unused_async, reason = "a step is an async function, also where its database knows no waiting")]
+//! They are ordinary functions: a test calls `reserve_stock(&mut conn, order)` and needs no runtime. They are written for
+//! every database that the shop can be in; a program with one database writes `&mut PgConnection` instead of `&mut C`.
 
-use rusqlite::{Connection, params};
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     orders::Order,
     outside::{Cancellation, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
+    shop::{ShopConn, values},
 };
 
 /// The shop pays for freight up to this much of what it quoted, in percent.
@@ -17,22 +17,24 @@ const FREIGHT_PERCENT_MAX: i128 = 150;
 
 /// Writes the order down.
 #[saga_step(compensate = cancel_order)]
-pub async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepError> {
+pub async fn place_order<C: ShopConn>(tx: &mut C, order: Order) -> Result<(), StepError> {
     tx.execute(
-        "INSERT INTO orders (order_id, customer, total_cents, freight_cents, status) VALUES (?1, ?2, ?3, ?4, 'placed')",
-        params![order.order_id, order.customer, order.total_cents, order.freight_cents],
-    )?;
+        "INSERT INTO orders (order_id, customer, total_cents, freight_cents, status) VALUES ($1, $2, $3, $4, 'placed')",
+        values![order.order_id, order.customer, order.total_cents, order.freight_cents],
+    )
+    .await?;
     Ok(())
 }
 
 /// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
 #[saga_compensation]
-pub async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
+pub async fn cancel_order<C: ShopConn>(tx: &mut C, ctx: &StepContext, order: Order) -> Result<(), StepError> {
     let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
     tx.execute(
-        "UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1",
-        params![order.order_id, reason],
-    )?;
+        "UPDATE orders SET status = 'cancelled', reason = $2 WHERE order_id = $1",
+        values![order.order_id, reason],
+    )
+    .await?;
     Ok(())
 }
 
@@ -45,21 +47,27 @@ pub struct Reservation {
 
 /// Takes what was ordered off the shelves, all of it or nothing.
 #[saga_step(compensate = release_stock)]
-pub async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservation, StepError> {
+pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
-    for (item, number) in order.items.into_iter().zip(0_i64..) {
-        let found = tx.execute(
-            "UPDATE products SET in_stock = in_stock - ?2 WHERE sku = ?1 AND in_stock >= ?2",
-            params![item.sku, item.quantity],
-        )?;
+    let mut items: Vec<_> = order.items.into_iter().zip(0_i64..).collect();
+    // Whoever takes several products takes them in one order, so that no two orders wait for each other.
+    items.sort_by(|(a, _), (b, _)| a.sku.cmp(&b.sku));
+    for (item, number) in items {
+        let found = tx
+            .execute(
+                "UPDATE products SET in_stock = in_stock - $2 WHERE sku = $1 AND in_stock >= $2",
+                values![item.sku, item.quantity],
+            )
+            .await?;
         if found == 0 {
             // What was taken for the items before this one is rolled back with the rejection.
             return Err(StepError::reject(format!("out of stock: {}", item.sku)));
         }
         tx.execute(
-            "INSERT INTO reservations (order_id, item, sku, quantity, status) VALUES (?1, ?2, ?3, ?4, 'open')",
-            params![order.order_id, number, item.sku, item.quantity],
-        )?;
+            "INSERT INTO reservations (order_id, item, sku, quantity, status) VALUES ($1, $2, $3, $4, 'open')",
+            values![order.order_id, number, item.sku, item.quantity],
+        )
+        .await?;
         taken.push((item.sku, item.quantity));
     }
     Ok(Reservation { taken })
@@ -67,11 +75,11 @@ pub async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservat
 
 /// Undoes `reserve_stock`: puts back what it took.
 #[saga_compensation]
-pub async fn release_stock(tx: &mut Connection, order: Order, reservation: Reservation) -> Result<(), StepError> {
+pub async fn release_stock<C: ShopConn>(tx: &mut C, order: Order, reservation: Reservation) -> Result<(), StepError> {
     for (sku, quantity) in reservation.taken {
-        tx.execute("UPDATE products SET in_stock = in_stock + ?2 WHERE sku = ?1", params![sku, quantity])?;
+        tx.execute("UPDATE products SET in_stock = in_stock + $2 WHERE sku = $1", values![sku, quantity]).await?;
     }
-    tx.execute("UPDATE reservations SET status = 'released' WHERE order_id = ?1", [order.order_id])?;
+    tx.execute("UPDATE reservations SET status = 'released' WHERE order_id = $1", values![order.order_id]).await?;
     Ok(())
 }
 
@@ -129,8 +137,8 @@ pub async fn cancel_shipment(
 
 /// Sells what was reserved, unless the carrier asks for far more than the customer was told.
 #[saga_step]
-pub async fn confirm_order(
-    tx: &mut Connection,
+pub async fn confirm_order<C: ShopConn>(
+    tx: &mut C,
     order: Order,
     Output(shipment): Output<book_shipment>,
 ) -> Result<(), StepError> {
@@ -140,8 +148,8 @@ pub async fn confirm_order(
             shipment.price_cents, order.freight_cents
         )));
     }
-    tx.execute("UPDATE reservations SET status = 'sold' WHERE order_id = ?1", [&order.order_id])?;
-    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = ?1", [&order.order_id])?;
+    tx.execute("UPDATE reservations SET status = 'sold' WHERE order_id = $1", values![order.order_id]).await?;
+    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = $1", values![order.order_id]).await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use order_saga::{
     orders::{Address, Item, Order, Product},
     outside::{Book, Carrier, Dice, Gateway, Outside, Services, Weather},
-    place::Place,
+    place::{Place, SqlitePlace, read_book},
     saga::create_order,
     shop,
     verify::{Books, audit},
@@ -25,7 +25,7 @@ struct OrderSaga {
 
 /// A shop with one product, and the services outside.
 struct World {
-    place: Place,
+    place: SqlitePlace,
     store: SqliteStore,
     outside: Outside,
     _folder: TempDir,
@@ -47,13 +47,13 @@ impl Explore for OrderSaga {
 
     async fn fresh(&self) -> World {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::parse(&format!("sqlite:{}", folder.path().join("shop.db").display())).expect("a URL");
+        let place = SqlitePlace(folder.path().join("shop.db"));
         let store = place.open_store().await.expect("a store");
-        let mut conn = place.open_shop().expect("a shop");
-        shop::migrate(&mut conn).expect("tables");
+        let mut conn = place.open_shop().await.expect("a shop");
+        shop::migrate(&mut conn).await.expect("tables");
         let tea =
             Product { sku: "TEA".into(), name: "Tea".into(), unit_price_cents: 350, in_stock: 5, discontinued: false };
-        shop::load_products(&mut conn, &[tea]).expect("products");
+        shop::load_products(&mut conn, &[tea]).await.expect("products");
         let book = Book::open(&place.outside()).expect("a book");
         World { place, store, outside: Outside::InProcess(Services::new(book, dice())), _folder: folder }
     }
@@ -71,9 +71,9 @@ impl Explore for OrderSaga {
     }
 
     async fn audit(&self, world: &World, ended: &Ended) -> Result<(), String> {
-        let shop = Place::read_only(world.place.store()).map_err(|error| error.to_string())?;
-        let outside = Place::read_only(&world.place.outside()).map_err(|error| error.to_string())?;
-        let judged = audit(&Books::read(&shop, &outside).map_err(|error| error.to_string())?);
+        let mut shop = world.place.look_at_shop().await.map_err(|error| error.to_string())?;
+        let mut outside = read_book(&world.place.outside()).map_err(|error| error.to_string())?;
+        let judged = audit(&Books::read(&mut shop, &mut outside).await.map_err(|error| error.to_string())?);
         let confirmed = usize::from(*ended == Ended::Completed);
         if judged.findings.is_empty() && judged.confirmed == confirmed {
             Ok(())

@@ -100,7 +100,7 @@ fn a_store_that_cannot_be_used_is_said_in_one_sentence() {
     let shop = Shop::new();
     for command in [&["run"][..], &["verify"], &["list"], &["show", "NW-10248"]] {
         let with = |store: &str| shop.run(&[command, &["--store", store]].concat());
-        with("postgres://user:secret@host/shop").is_unusable("knows the scheme sqlite:");
+        with("mysql://user:secret@host/shop").is_unusable("knows the schemes sqlite: and postgres:");
         with("shop.db").is_unusable("takes a URL such as sqlite:order-saga.db");
         shop.write("prose.db", "This is no database, however long the text in it may be.".repeat(100));
         with("sqlite:prose.db").is_unusable("prose.db");
@@ -112,7 +112,8 @@ fn a_store_that_cannot_be_used_is_said_in_one_sentence() {
 #[test]
 fn what_else_cannot_be_used_is_said_in_one_sentence() {
     let shop = Shop::new();
-    shop.run(&["--transport", "amqp://user:secret@host"]).is_unusable("--transport knows memory: only");
+    shop.run(&["--transport", "nats://user:secret@host"])
+        .is_unusable("--transport knows memory: and amqp:, but not nats:");
     shop.run(&["--outside", "ftp://host"]).is_unusable("--outside takes an address such as http://127.0.0.1:8080");
     shop.run(&["--outside", "http://127.0.0.1:1"]).is_unusable("the services outside do not answer");
     shop.run(&["--orders", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");

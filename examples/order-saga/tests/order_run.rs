@@ -4,57 +4,52 @@
 mod support;
 
 use serde_json::Value;
-use support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, number};
-
-/// Every order has ended, the books agree, and every kind of undo really ran.
-#[track_caller]
-fn all_ended(shop: &Shop, ran: &Ran) -> Value {
-    assert_eq!(ran.code, 0, "{ran}");
-    let said = ran.json();
-    assert_eq!(number(&said, "orders"), REAL_ORDERS);
-    assert_eq!(number(&said, "started") + number(&said, "already_known"), REAL_ORDERS);
-    assert_eq!((number(&said, "refused"), number(&said, "stuck")), (0, 0));
-    assert_eq!(number(&said, "completed") + number(&said, "compensated"), REAL_ORDERS);
-    for (step, least) in [("place-order", 400), ("reserve-stock", 5), ("charge-card", 3), ("book-shipment", 3)] {
-        let undos = number(&said["undos_by_step"], step);
-        assert!(undos >= least, "only {undos} undos of {step}: {said}");
-    }
-    let audit = shop.verify();
-    assert_eq!(number(&audit, "orders"), REAL_ORDERS);
-    assert_eq!(audit["confirmed"], said["completed"]);
-    assert_eq!(audit["cancelled"], said["compensated"]);
-    said
-}
+use support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, all_ended, decided, number};
 
 #[test]
 fn the_real_orders_all_end_and_the_books_agree() {
-    let shop = Shop::new();
+    the_real_orders(&Shop::new());
+}
+
+#[test]
+fn the_real_orders_all_end_and_the_books_agree_on_postgres() {
+    the_real_orders(&Shop::on_postgres());
+}
+
+#[track_caller]
+fn the_real_orders(shop: &Shop) {
     let ran = shop.run(&REAL);
-    let said = all_ended(&shop, &ran);
+    let said = all_ended(shop, &ran);
     assert_eq!(number(&said, "started"), REAL_ORDERS);
     assert!(number(&said, "completed") >= 40, "{said}");
     assert!(number(&said, "retries") > 0 && number(&said, "duplicates_refused") > 0, "{said}");
     let by_step = said["undos_by_step"].as_object().expect("a map").values();
     assert_eq!(number(&said, "undos"), by_step.filter_map(Value::as_u64).sum::<u64>());
-    assert!(ran.err.contains(&shop.path("order-saga.db").display().to_string()), "it says where the store is: {ran}");
+    let place = shop.path("order-saga.db").display().to_string();
+    let place = shop.url().and_then(|url| url.rsplit_once('/')).map_or(place, |(_, database)| database.to_owned());
+    assert!(ran.err.contains(&place), "it says where the store is: {ran}");
 }
 
 #[test]
 fn run_again_nothing_happens_twice() {
-    let shop = Shop::new();
-    let first = all_ended(&shop, &shop.run(&REAL));
+    run_again(&Shop::new());
+}
+
+#[test]
+fn run_again_nothing_happens_twice_on_postgres() {
+    run_again(&Shop::on_postgres());
+}
+
+#[track_caller]
+fn run_again(shop: &Shop) {
+    let first = all_ended(shop, &shop.run(&REAL));
     let before = shop.everything();
-    let second = all_ended(&shop, &shop.run(&REAL));
+    let second = all_ended(shop, &shop.run(&REAL));
     assert_eq!((number(&second, "started"), number(&second, "already_known")), (0, REAL_ORDERS));
     assert_eq!(shop.everything(), before, "the tables and the books outside have changed");
     for field in ["completed", "compensated", "compensated_by_reason", "steps", "undos", "undos_by_step", "retries"] {
         assert_eq!(second[field], first[field], "{field}");
     }
-}
-
-/// What must be equal between two runs of which each took one order at a time.
-fn decided(said: &Value) -> Vec<&Value> {
-    ["completed", "compensated", "compensated_by_reason", "steps", "undos_by_step"].map(|field| &said[field]).to_vec()
 }
 
 #[test]

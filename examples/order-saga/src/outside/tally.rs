@@ -5,24 +5,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Cards that were charged.
-    pub charged: u32,
+    pub charged: i64,
     /// Keys that were refunded, or barred before anything was charged.
-    pub refunded: u32,
+    pub refunded: i64,
     /// Shipments that were booked.
-    pub booked: u32,
+    pub booked: i64,
     /// Keys whose shipment was cancelled, or barred before anything was booked.
-    pub cancelled: u32,
+    pub cancelled: i64,
     /// Calls that came in.
-    pub calls: u32,
+    pub calls: i64,
     /// Calls that came in under a key that had been called before.
-    pub repeated: u32,
+    pub repeated: i64,
     /// Calls that were answered from the book, because their work was done before.
-    pub replayed: u32,
+    pub replayed: i64,
 }
 
 impl Tally {
     pub(super) fn of(book: &Connection) -> rusqlite::Result<Self> {
-        let count = |sql: &str| book.query_row(sql, [], |row| row.get::<_, u32>(0));
+        let count = |sql: &str| book.query_row(sql, [], |row| row.get::<_, i64>(0));
         Ok(Self {
             charged: count("SELECT count(*) FROM charges")?,
             refunded: count("SELECT count(DISTINCT charge_key) FROM refunds")?,

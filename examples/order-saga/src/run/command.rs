@@ -4,9 +4,8 @@ use anyhow::Context;
 use saga_core::{
     Runtime,
     engine::Inspector,
-    store::{SagaFilter, Status},
+    store::{SagaFilter, Status, Store},
 };
-use saga_sqlite::SqliteStore;
 
 use super::{
     Summary,
@@ -18,7 +17,7 @@ use crate::{
     cli::RunArgs,
     orders::{Numbered, Refusal, read_orders},
     outside::{Book, Carrier, Dice, Gateway, Outside, Services},
-    place::{Place, check_transport},
+    place::{Place, connect_transport, without_password},
     print::print,
     saga::create_order,
     shop,
@@ -38,21 +37,20 @@ const INTERRUPTED: u8 = 130;
 /// # Cancel safety
 ///
 /// What was begun goes on with the next run.
-pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    check_transport(&args.transport)?;
-    let place = Place::parse(&args.store.store)?;
+pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode> {
     let elsewhere = args.outside.as_deref().map(Outside::at).transpose()?;
     if let Some(outside) = &elsewhere {
         outside.tally().await.context("the services outside do not answer")?;
     }
     let input = Input::read(args)?;
+    let transport = connect_transport(&args.transport).await?;
 
     let store = place.open_store().await?;
     eprintln!("the store is {}", place.shown());
-    let mut shop = place.open_shop()?;
-    shop::migrate(&mut shop)?;
-    shop::load_products(&mut shop, &input.products)?;
-    let intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&shop)?);
+    let mut shop = place.open_shop().await?;
+    shop::migrate(&mut shop).await?;
+    shop::load_products(&mut shop, &input.products).await?;
+    let intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&mut shop).await?);
     input.refused_products.iter().chain(&intake.refused).for_each(|refusal| eprintln!("{refusal}"));
     let outside = match elsewhere {
         Some(outside) => outside,
@@ -62,12 +60,12 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let found_unfinished = unfinished.len();
 
     let saga = create_order();
-    let runtime = Runtime::builder(store)
-        .saga(&saga)
-        .state(Gateway(outside.clone()))
-        .state(Carrier(outside.clone()))
-        .start()
-        .await?;
+    let mut runtime =
+        Runtime::builder(store).saga(&saga).state(Gateway(outside.clone())).state(Carrier(outside.clone()));
+    if let Some(transport) = transport {
+        runtime = runtime.transport(transport);
+    }
+    let runtime = runtime.start().await?;
     let mut progress = Progress::of(intake.orders.len());
     let drive = Drive { runtime: &runtime, saga: &saga, concurrency: args.concurrency.get() };
     let (mut summary, orders) = Summary::of(intake);
@@ -80,7 +78,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         eprintln!("{}", Refusal { file: input.orders.to_string(), line: *line, sentence: sentence.clone() });
     }
     summary.add(&driven, found_unfinished, elapsed);
-    summary.count(&shop::Tally::of(&shop)?, &outside.tally().await?);
+    summary.count(&shop::Tally::of(&mut shop).await?, &outside.tally().await?);
     if args.json {
         print(serde_json::to_string(&summary)? + "\n")?;
     } else {
@@ -90,7 +88,7 @@ pub async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The keys of the sagas that earlier runs have not brought to their end.
-async fn unfinished(store: &SqliteStore) -> anyhow::Result<Vec<String>> {
+async fn unfinished(store: &(impl Store + Clone)) -> anyhow::Result<Vec<String>> {
     let mut keys = Vec::new();
     for status in [Status::Running, Status::Compensating] {
         let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
@@ -138,11 +136,11 @@ fn exit(driven: &Driven) -> ExitCode {
     }
 }
 
-/// The command that this program was started with, fit for a shell.
+/// The command that this program was started with, fit for a shell, without passwords.
 fn same_command() -> String {
     let plain =
         |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
-    let quoted = std::env::args().skip(1).map(|argument| {
+    let quoted = std::env::args().skip(1).map(|argument| without_password(&argument)).map(|argument| {
         if !argument.is_empty() && plain(&argument) {
             argument
         } else {

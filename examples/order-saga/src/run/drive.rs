@@ -1,7 +1,6 @@
 use std::{collections::BTreeMap, vec};
 
-use saga_core::{Outcome, Running, Runtime, Saga, StartError, engine::RuntimeError};
-use saga_sqlite::SqliteStore;
+use saga_core::{Outcome, Running, Runtime, Saga, StartError, engine::RuntimeError, store::Store};
 use tokio::task::JoinSet;
 
 use super::progress::Progress;
@@ -9,9 +8,9 @@ use crate::orders::{Numbered, Order};
 
 /// Starts a saga for each order and waits for the end of each, so many at once.
 #[derive(Debug)]
-pub(super) struct Drive<'a> {
-    pub(super) runtime: &'a Runtime<SqliteStore>,
-    pub(super) saga: &'a Saga<SqliteStore, Order>,
+pub(super) struct Drive<'a, S: Store> {
+    pub(super) runtime: &'a Runtime<S>,
+    pub(super) saga: &'a Saga<S, Order>,
     pub(super) concurrency: usize,
 }
 
@@ -43,7 +42,7 @@ enum One {
     Started { key: String, already_known: bool, outcome: Option<Outcome> },
 }
 
-impl Drive<'_> {
+impl<S: Store> Drive<'_, S> {
     /// Does the jobs. When `interrupted` is ready nothing more is started, and the runtime is shut down.
     pub(super) async fn run(
         &self,
@@ -85,14 +84,14 @@ impl Drive<'_> {
     }
 }
 
-async fn wait_for_one(runtime: &Runtime<SqliteStore>, key: String) -> anyhow::Result<One> {
+async fn wait_for_one<S: Store>(runtime: &Runtime<S>, key: String) -> anyhow::Result<One> {
     let outcome = outcome(&runtime.attach(&key).await?).await?;
     Ok(One::Earlier { key, outcome })
 }
 
-async fn run_one(
-    runtime: &Runtime<SqliteStore>,
-    saga: &Saga<SqliteStore, Order>,
+async fn run_one<S: Store>(
+    runtime: &Runtime<S>,
+    saga: &Saga<S, Order>,
     line: usize,
     order: Order,
 ) -> anyhow::Result<One> {
@@ -110,7 +109,7 @@ async fn run_one(
 }
 
 /// Nothing where the runtime was shut down before the saga ended.
-async fn outcome(running: &Running<SqliteStore>) -> anyhow::Result<Option<Outcome>> {
+async fn outcome<S: Store>(running: &Running<S>) -> anyhow::Result<Option<Outcome>> {
     match running.outcome().await {
         Ok(outcome) => Ok(Some(outcome)),
         Err(RuntimeError::Ended) => Ok(None),

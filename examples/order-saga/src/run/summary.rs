@@ -28,15 +28,15 @@ pub struct Summary {
     /// Orders of this run, and of earlier ones, that need a person.
     pub stuck: usize,
     /// Steps that took effect in this store so far.
-    pub steps: u32,
+    pub steps: i64,
     /// Undos that took effect in this store so far.
-    pub undos: u32,
+    pub undos: i64,
     /// The same by the step that was undone.
-    pub undos_by_step: BTreeMap<&'static str, u32>,
+    pub undos_by_step: BTreeMap<&'static str, i64>,
     /// Calls to the services outside that repeated an earlier one, so far.
-    pub retries: u32,
+    pub retries: i64,
     /// Repeated calls that the services outside had carried out before, and did not carry out again, so far.
-    pub duplicates_refused: u32,
+    pub duplicates_refused: i64,
     /// How long the run took.
     pub elapsed_ms: u64,
     /// Sagas that this run started or found unfinished, by the second.

@@ -1,7 +1,12 @@
-//! The shop's own tables, in the same file as the saga store: what the business knows, and all that `verify` reads of it.
+//! The shop's own tables, in the same database as the saga store: what the business knows, and all that `verify` reads of it.
 
+mod conn;
+mod postgres;
+mod sqlite;
 mod tables;
 mod tally;
 
+pub(crate) use conn::values;
+pub use conn::{NotInRow, Row, ShopConn, Value};
 pub use tables::{TablesError, catalogue, load_products, migrate};
 pub use tally::Tally;

@@ -1,5 +1,6 @@
-use rusqlite::{Connection, TransactionBehavior, params};
+use std::{error::Error, fmt};
 
+use super::{ShopConn, values};
 use crate::orders::{Catalogue, Product};
 
 /// The shop's tables as this program knows them. A change of them is a new number and the statements that lead to it.
@@ -11,17 +12,17 @@ pub enum TablesError {
     /// A newer program made them.
     Newer(i64),
     /// The database said no.
-    Database(rusqlite::Error),
+    Database(Box<dyn Error + Send + Sync>),
 }
 
-impl From<rusqlite::Error> for TablesError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Database(error)
+impl TablesError {
+    fn database(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Database(Box::new(error))
     }
 }
 
-impl std::fmt::Display for TablesError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for TablesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Newer(version) => write!(
                 f,
@@ -32,42 +33,61 @@ impl std::fmt::Display for TablesError {
     }
 }
 
-impl std::error::Error for TablesError {}
+impl Error for TablesError {}
 
 /// Makes the shop's tables unless they are there.
 ///
 /// # Errors
 ///
 /// When a newer program made them, or the database refuses.
-pub fn migrate(conn: &mut Connection) -> Result<(), TablesError> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    tx.execute_batch("CREATE TABLE IF NOT EXISTS shop_migrations (version INTEGER PRIMARY KEY) STRICT")?;
-    let found: i64 = tx.query_row("SELECT coalesce(max(version), 0) FROM shop_migrations", [], |row| row.get(0))?;
+///
+/// # Cancel safety
+///
+/// Dropped, it leaves the connection within a transaction; close it.
+pub async fn migrate<C: ShopConn>(conn: &mut C) -> Result<(), TablesError> {
+    conn.script(C::BEGIN_ALONE).await.map_err(TablesError::database)?;
+    let made = make_tables(conn).await;
+    let end = if made.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    conn.script(end).await.map_err(TablesError::database)?;
+    made
+}
+
+async fn make_tables<C: ShopConn>(conn: &mut C) -> Result<(), TablesError> {
+    let journal = "CREATE TABLE IF NOT EXISTS shop_migrations (version bigint PRIMARY KEY)";
+    conn.script(journal).await.map_err(TablesError::database)?;
+    let found = "SELECT coalesce(max(version), 0) FROM shop_migrations";
+    let found = conn.rows(found).await.map_err(TablesError::database)?;
+    let found = found.iter().try_fold(0, |_, row| row.number(0)).map_err(TablesError::database)?;
     if found > VERSION {
         return Err(TablesError::Newer(found));
     }
     if found < 1 {
-        tx.execute_batch(include_str!("tables.sql"))?;
-        tx.execute("INSERT INTO shop_migrations (version) VALUES (1)", [])?;
+        conn.script(C::TABLES).await.map_err(TablesError::database)?;
+        conn.script("INSERT INTO shop_migrations (version) VALUES (1)").await.map_err(TablesError::database)?;
     }
-    Ok(tx.commit()?)
+    Ok(())
 }
 
 /// Puts the products on the shelves that the shop does not have yet. Those it has keep the stock that is left of them.
 ///
 /// # Errors
 ///
-/// When the database refuses.
-pub fn load_products(conn: &mut Connection, products: &[Product]) -> rusqlite::Result<()> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+/// When the database refuses; then close the connection, which undoes what was half done.
+///
+/// # Cancel safety
+///
+/// Dropped, it leaves the connection within a transaction; close it.
+pub async fn load_products<C: ShopConn>(conn: &mut C, products: &[Product]) -> Result<(), C::Error> {
+    conn.script(C::BEGIN_ALONE).await?;
     for product in products {
-        tx.execute(
-            "INSERT INTO products (sku, name, unit_price_cents, in_stock, in_stock_at_first) VALUES (?1, ?2, ?3, ?4, ?4)
+        conn.execute(
+            "INSERT INTO products (sku, name, unit_price_cents, in_stock, in_stock_at_first) VALUES ($1, $2, $3, $4, $4)
              ON CONFLICT (sku) DO NOTHING",
-            params![product.sku, product.name, product.unit_price_cents, product.in_stock],
-        )?;
+            values![product.sku, product.name, product.unit_price_cents, product.in_stock],
+        )
+        .await?;
     }
-    tx.commit()
+    conn.script("COMMIT").await
 }
 
 /// The products that the shop has.
@@ -75,25 +95,31 @@ pub fn load_products(conn: &mut Connection, products: &[Product]) -> rusqlite::R
 /// # Errors
 ///
 /// When the database refuses.
-pub fn catalogue(conn: &Connection) -> rusqlite::Result<Catalogue> {
-    let mut skus = conn.prepare("SELECT sku FROM products")?;
-    skus.query_map([], |row| row.get::<_, String>(0))?.collect()
+///
+/// # Cancel safety
+///
+/// It may be dropped at any time; it only reads.
+pub async fn catalogue(conn: &mut impl ShopConn) -> anyhow::Result<Catalogue> {
+    let skus = conn.rows("SELECT sku FROM products").await?;
+    Ok(skus.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
 
     fn tea(in_stock: i64) -> Product {
         Product { sku: "TEA".into(), name: "Tea".into(), unit_price_cents: 1, in_stock, discontinued: false }
     }
 
-    #[test]
-    fn products_that_are_there_keep_what_is_left_of_them() {
+    #[tokio::test]
+    async fn products_that_are_there_keep_what_is_left_of_them() {
         let mut conn = Connection::open_in_memory().expect("in memory");
         for in_stock in [5, 50] {
-            migrate(&mut conn).expect("migrate");
-            load_products(&mut conn, &[tea(in_stock)]).expect("load");
+            migrate(&mut conn).await.expect("migrate");
+            load_products(&mut conn, &[tea(in_stock)]).await.expect("load");
         }
         let stock: (i64, i64) = conn
             .query_row("SELECT in_stock, in_stock_at_first FROM products", [], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -101,12 +127,12 @@ mod tests {
         assert_eq!(stock, (5, 5));
     }
 
-    #[test]
-    fn tables_of_a_newer_program_are_left_alone() {
+    #[tokio::test]
+    async fn tables_of_a_newer_program_are_left_alone() {
         let mut conn = Connection::open_in_memory().expect("in memory");
-        migrate(&mut conn).expect("migrate");
+        migrate(&mut conn).await.expect("migrate");
         conn.execute("INSERT INTO shop_migrations VALUES (2)", []).expect("insert");
-        let error = migrate(&mut conn).expect_err("it is newer");
+        let error = migrate(&mut conn).await.expect_err("it is newer");
         assert!(matches!(error, TablesError::Newer(2)), "{error}");
     }
 }

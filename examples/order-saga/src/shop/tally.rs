@@ -1,18 +1,20 @@
-use rusqlite::Connection;
+use anyhow::Context;
+
+use super::ShopConn;
 
 /// What the shop's own steps and their compensations did so far, counted in its tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Orders that were placed.
-    pub placed: u32,
+    pub placed: i64,
     /// Orders that stock was reserved for.
-    pub reserved: u32,
+    pub reserved: i64,
     /// Orders that were confirmed.
-    pub confirmed: u32,
+    pub confirmed: i64,
     /// Orders whose stock was given back.
-    pub released: u32,
+    pub released: i64,
     /// Orders that were cancelled.
-    pub cancelled: u32,
+    pub cancelled: i64,
 }
 
 impl Tally {
@@ -21,14 +23,27 @@ impl Tally {
     /// # Errors
     ///
     /// When the tables cannot be read.
-    pub fn of(shop: &Connection) -> rusqlite::Result<Self> {
-        let count = |sql: &str| shop.query_row(sql, [], |row| row.get::<_, u32>(0));
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped at any time; it only reads.
+    pub async fn of(shop: &mut impl ShopConn) -> anyhow::Result<Self> {
+        let counted = shop
+            .rows(
+                "SELECT (SELECT count(*) FROM orders),
+                        (SELECT count(DISTINCT order_id) FROM reservations),
+                        (SELECT count(*) FROM orders WHERE status = 'confirmed'),
+                        (SELECT count(DISTINCT order_id) FROM reservations WHERE status = 'released'),
+                        (SELECT count(*) FROM orders WHERE status = 'cancelled')",
+            )
+            .await?;
+        let row = counted.first().context("the tables of the shop count nothing")?;
         Ok(Self {
-            placed: count("SELECT count(*) FROM orders")?,
-            reserved: count("SELECT count(DISTINCT order_id) FROM reservations")?,
-            confirmed: count("SELECT count(*) FROM orders WHERE status = 'confirmed'")?,
-            released: count("SELECT count(DISTINCT order_id) FROM reservations WHERE status = 'released'")?,
-            cancelled: count("SELECT count(*) FROM orders WHERE status = 'cancelled'")?,
+            placed: row.number(0)?,
+            reserved: row.number(1)?,
+            confirmed: row.number(2)?,
+            released: row.number(3)?,
+            cancelled: row.number(4)?,
         })
     }
 }

@@ -2,7 +2,6 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use saga_core::{engine::Inspector, store::SagaFilter};
-use saga_sqlite::SqliteStore;
 
 use super::{
     saga::Shown,
@@ -27,9 +26,8 @@ const PAGE: usize = 1_000;
 /// # Cancel safety
 ///
 /// It may be dropped at any time; it only reads.
-pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    let place = Place::parse(&args.store.store)?;
-    let Some(saga) = inspector(&place).await?.status(&args.key).await? else {
+pub async fn show(place: &impl Place, args: &ShowArgs) -> anyhow::Result<ExitCode> {
+    let Some(saga) = inspector(place).await?.status(&args.key).await? else {
         bail!("there is no order {} in {}", args.key, place.shown());
     };
     print(Shown(&saga))?;
@@ -45,8 +43,8 @@ pub async fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
 /// # Cancel safety
 ///
 /// It may be dropped at any time; it only reads.
-pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let inspector = inspector(&Place::parse(&args.store.store)?).await?;
+pub async fn list(place: &impl Place, args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let inspector = inspector(place).await?;
     let mut filter = SagaFilter { status: args.status.map(Into::into), limit: PAGE, ..SagaFilter::default() };
     loop {
         let sagas = inspector.list(filter.clone()).await?;
@@ -64,6 +62,6 @@ pub async fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// What can be asked about the sagas of a store, while a program works on it or not.
-async fn inspector(place: &Place) -> anyhow::Result<Inspector<SqliteStore>> {
+async fn inspector<P: Place>(place: &P) -> anyhow::Result<Inspector<P::Store>> {
     Ok(Inspector::new(place.look_at_store().await?).saga(&create_order()))
 }

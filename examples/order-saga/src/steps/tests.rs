@@ -22,9 +22,9 @@ fn order(quantity: i64) -> Order {
     }
 }
 
-fn shop() -> Connection {
+async fn shop() -> Connection {
     let mut conn = Connection::open_in_memory().expect("in memory");
-    shop::migrate(&mut conn).expect("migrate");
+    shop::migrate(&mut conn).await.expect("migrate");
     let product = |sku: &str| Product {
         sku: sku.into(),
         name: sku.into(),
@@ -32,7 +32,7 @@ fn shop() -> Connection {
         in_stock: 5,
         discontinued: false,
     };
-    shop::load_products(&mut conn, &[product("TEA"), product("CUP")]).expect("load");
+    shop::load_products(&mut conn, &[product("TEA"), product("CUP")]).await.expect("load");
     conn
 }
 
@@ -52,7 +52,7 @@ fn reason<T>(result: Result<T, StepError>) -> String {
 
 #[tokio::test]
 async fn stock_is_taken_and_put_back() {
-    let mut conn = shop();
+    let mut conn = shop().await;
     place_order(&mut conn, order(2)).await.expect("placed");
     let reservation = reserve_stock(&mut conn, order(2)).await.expect("reserved");
     assert_eq!(text(&conn, STOCK), "CUP 4,TEA 3");
@@ -64,14 +64,14 @@ async fn stock_is_taken_and_put_back() {
 
 #[tokio::test]
 async fn what_is_not_there_is_rejected_by_its_name() {
-    let mut conn = shop();
+    let mut conn = shop().await;
     place_order(&mut conn, order(6)).await.expect("placed");
     assert_eq!(reason(reserve_stock(&mut conn, order(6)).await), "out of stock: TEA");
 }
 
 #[tokio::test]
 async fn an_order_that_comes_to_nothing_keeps_the_reason() {
-    let mut conn = shop();
+    let mut conn = shop().await;
     place_order(&mut conn, order(2)).await.expect("placed");
     let ctx = StepContext::for_test("A-1:place-order:undo").with_failure("charge-card", "card declined");
     cancel_order(&mut conn, &ctx, order(2)).await.expect("cancelled");
@@ -80,7 +80,7 @@ async fn an_order_that_comes_to_nothing_keeps_the_reason() {
 
 #[tokio::test]
 async fn an_order_is_confirmed_unless_the_freight_is_far_too_dear() {
-    let mut conn = shop();
+    let mut conn = shop().await;
     place_order(&mut conn, order(2)).await.expect("placed");
     reserve_stock(&mut conn, order(2)).await.expect("reserved");
     let shipment = |price_cents| Output::<book_shipment>(Shipment { shipment_id: 1, price_cents });

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, Row};
+use crate::shop::{NotInRow, Row, ShopConn};
 
 /// What stands in the shop's tables and in the books outside, read as it is and not judged.
 #[derive(Debug, Default)]
@@ -37,51 +37,42 @@ impl Books {
     /// # Errors
     ///
     /// When one of the two cannot be read.
-    pub fn read(shop: &Connection, outside: &Connection) -> rusqlite::Result<Self> {
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped at any time; it only reads.
+    pub async fn read(shop: &mut impl ShopConn, outside: &mut impl ShopConn) -> anyhow::Result<Self> {
+        let products = "SELECT sku, in_stock_at_first, in_stock,
+                               (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM reservations
+                                WHERE reservations.sku = products.sku AND status = 'sold')
+                        FROM products ORDER BY sku";
+        let product = |row: &Row| {
+            Ok(Product {
+                sku: row.text(0)?,
+                in_stock_at_first: row.number(1)?,
+                left: row.number(2)?,
+                sold: row.number(3)?,
+            })
+        };
+        let orders = "SELECT order_id, status, total_cents FROM orders";
+        let order = |row: &Row| Ok((row.text(0)?, Order { status: row.text(1)?, total_cents: row.number(2)? }));
+        let reserved = "SELECT order_id, status, count(*) FROM reservations GROUP BY order_id, status";
+        let net_charges = "SELECT order_id, sum(cents) FROM (SELECT order_id, amount_cents AS cents FROM charges
+                                                             UNION ALL SELECT order_id, -amount_cents FROM refunds)
+                           GROUP BY order_id";
+        let charged_twice = "SELECT key, order_id, count(*) FROM charges GROUP BY key HAVING count(*) > 1 ORDER BY key";
+        let shipments = "SELECT order_id, sum(parcels) FROM (SELECT order_id, 1 AS parcels FROM shipments
+                                                             UNION ALL SELECT order_id, -shipments FROM cancellations)
+                         GROUP BY order_id";
         let mut books = Self {
-            products: rows(
-                shop,
-                "SELECT sku, in_stock_at_first, in_stock,
-                        (SELECT coalesce(sum(quantity), 0) FROM reservations
-                         WHERE reservations.sku = products.sku AND status = 'sold')
-                 FROM products ORDER BY sku",
-                |row| {
-                    Ok(Product {
-                        sku: row.get(0)?,
-                        in_stock_at_first: row.get(1)?,
-                        left: row.get(2)?,
-                        sold: row.get(3)?,
-                    })
-                },
-            )?,
-            orders: rows(shop, "SELECT order_id, status, total_cents FROM orders", |row| {
-                Ok((row.get(0)?, Order { status: row.get(1)?, total_cents: row.get(2)? }))
-            })?,
-            net_charges_cents: rows(
-                outside,
-                "SELECT order_id, sum(cents) FROM (SELECT order_id, amount_cents AS cents FROM charges
-                                                   UNION ALL SELECT order_id, -amount_cents FROM refunds)
-                 GROUP BY order_id",
-                pair,
-            )?,
-            charged_twice: rows(
-                outside,
-                "SELECT key, order_id, count(*) FROM charges GROUP BY key HAVING count(*) > 1 ORDER BY key",
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-            )?,
-            shipments: rows(
-                outside,
-                "SELECT order_id, sum(parcels) FROM (SELECT order_id, 1 AS parcels FROM shipments
-                                                     UNION ALL SELECT order_id, -shipments FROM cancellations)
-                 GROUP BY order_id",
-                pair,
-            )?,
+            products: all(shop, products, product).await?,
+            orders: all(shop, orders, order).await?,
+            net_charges_cents: all(outside, net_charges, pair).await?,
+            charged_twice: all(outside, charged_twice, triple).await?,
+            shipments: all(outside, shipments, pair).await?,
             ..Self::default()
         };
-        let reserved: Vec<(String, String, i64)> =
-            rows(shop, "SELECT order_id, status, count(*) FROM reservations GROUP BY order_id, status", |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })?;
+        let reserved: Vec<(String, String, i64)> = all(shop, reserved, triple).await?;
         for (order_id, status, items) in reserved {
             books.reservations.entry(order_id).or_default().insert(status, items);
         }
@@ -96,14 +87,18 @@ impl Books {
     }
 }
 
-fn rows<T, C: FromIterator<T>>(
-    conn: &Connection,
-    sql: &str,
-    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<C> {
-    conn.prepare(sql)?.query_map([], read)?.collect()
+async fn all<T, A: FromIterator<T>>(
+    conn: &mut impl ShopConn,
+    sql: &'static str,
+    read: impl Fn(&Row) -> Result<T, NotInRow>,
+) -> anyhow::Result<A> {
+    Ok(conn.rows(sql).await?.iter().map(read).collect::<Result<A, _>>()?)
 }
 
-fn pair(row: &Row<'_>) -> rusqlite::Result<(String, i64)> {
-    Ok((row.get(0)?, row.get(1)?))
+fn pair(row: &Row) -> Result<(String, i64), NotInRow> {
+    Ok((row.text(0)?, row.number(1)?))
+}
+
+fn triple(row: &Row) -> Result<(String, String, i64), NotInRow> {
+    Ok((row.text(0)?, row.text(1)?, row.number(2)?))
 }

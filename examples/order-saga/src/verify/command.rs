@@ -2,12 +2,15 @@ use std::process::ExitCode;
 
 use saga_core::{
     engine::Inspector,
-    store::{SagaFilter, Status},
+    store::{SagaFilter, Status, Store},
 };
-use saga_sqlite::SqliteStore;
 
 use super::{Audit, Books, Finding, audit};
-use crate::{cli::VerifyArgs, place::Place, print::print};
+use crate::{
+    cli::VerifyArgs,
+    place::{Place, read_book},
+    print::print,
+};
 
 /// Something is wrong.
 const WRONG: u8 = 1;
@@ -21,11 +24,10 @@ const WRONG: u8 = 1;
 /// # Cancel safety
 ///
 /// It may be dropped at any time; it only reads.
-pub async fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
-    let place = Place::parse(&args.store.store)?;
+pub async fn verify(place: &impl Place, args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let inspector = Inspector::new(place.look_at_store().await?);
-    let (shop, outside) = (Place::read_only(place.store())?, Place::read_only(&place.outside())?);
-    let mut audit = audit(&Books::read(&shop, &outside)?);
+    let (mut shop, mut outside) = (place.look_at_shop().await?, read_book(&place.outside())?);
+    let mut audit = audit(&Books::read(&mut shop, &mut outside).await?);
     ask_the_engine(&inspector, &mut audit).await?;
     if args.json {
         print(serde_json::to_string(&audit)? + "\n")?;
@@ -43,7 +45,7 @@ pub async fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The one question to the engine: is a saga unfinished or stuck?
-async fn ask_the_engine(inspector: &Inspector<SqliteStore>, audit: &mut Audit) -> anyhow::Result<()> {
+async fn ask_the_engine(inspector: &Inspector<impl Store>, audit: &mut Audit) -> anyhow::Result<()> {
     for status in Status::ALL.into_iter().filter(|status| !status.is_ended()) {
         let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
         for saga in inspector.list(filter).await? {

@@ -1,12 +1,14 @@
 //! What the tests share: a folder with a shop in it, the program, and the services outside as a process of their own.
 #![allow(dead_code, unused_imports, reason = "each test file is a program of its own and needs a part of this")]
 
+mod expect;
 mod outside;
 mod ran;
 mod random;
 mod shop;
 
+pub(crate) use expect::{all_ended, decided};
 pub(crate) use outside::OutsideProcess;
 pub(crate) use ran::{Ran, number};
 pub(crate) use random::Random;
-pub(crate) use shop::{ORDERS, PRODUCTS, REAL, REAL_ORDERS, Shop};
+pub(crate) use shop::{ORDERS, PRODUCTS, REAL, REAL_ORDERS, Shop, blocking};

@@ -1,0 +1,14 @@
+//! Where things are: the database of the store and the shop, the book of the services outside, the broker.
+
+#[expect(clippy::module_inception, reason = "it is the place that all others are kinds of")]
+mod place;
+mod postgres;
+mod sqlite;
+mod transport;
+mod url;
+
+pub use place::{Place, exists, read_book};
+pub use postgres::PostgresPlace;
+pub use sqlite::SqlitePlace;
+pub use transport::connect_transport;
+pub use url::{DEFAULT_STORE, StoreUrl, without_password};
