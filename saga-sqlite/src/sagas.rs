@@ -110,13 +110,13 @@ pub(crate) fn insert(
         return Ok(false);
     }
     conn.prepare_cached(
-        "INSERT INTO saga_progress (id, status, version, state, advanced_at) VALUES (?1, ?2, 1, ?3, ?4)",
+        "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) VALUES (?1, ?2, 1, ?3, ?4, ?5)",
     )?
-    .execute((id.0, Status::Running.as_str(), &*saga.state, now.0))?;
+    .execute((id.0, saga.status.as_str(), &*saga.state, now.0, saga.status.is_ended().then_some(now.0)))?;
     Ok(true)
 }
 
-fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
+pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
     let now = session.now();
     let definition = session.definitions.number(&session.conn, &saga.definition)?;
     if !insert(&session.conn, saga, saga.id, definition, now)? {

@@ -8,8 +8,8 @@ use super::shared::Shared;
 use crate::machine::{self, Decision, Event, Next, Refused};
 use crate::step::{Emitted, Rejection};
 use crate::store::{
-    Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MessageId, NewMessage, NewRecord, NewWork,
-    Postponed, RecordedOutcome, RevisedRecord, SagaId, Store, WorkId, WorkKind, WorkRef, lane_of,
+    Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
+    NewRecord, NewWork, Postponed, RecordedOutcome, RevisedRecord, SagaId, Store, WorkId, WorkKind, WorkRef, lane_of,
 };
 
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
@@ -209,6 +209,7 @@ impl<S: Store> Shared<S> {
             saga.state.messages += 1;
             changes.messages.push(NewMessage {
                 id: MessageId(self.random_uuid()),
+                kind: MessageKind::Event,
                 tenant: saga.tenant.clone(),
                 aggregate_type: saga.definition.id.name.to_string(),
                 aggregate_id: saga.key.to_string(),
@@ -216,6 +217,7 @@ impl<S: Store> Shared<S> {
                 payload: event.payload.clone(),
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
+                headers: Headers { saga_key: Some(saga.key.asked_for().to_string()), ..Headers::default() },
             });
         }
     }

@@ -142,6 +142,7 @@ impl<S: Store> Shared<S> {
             digest: definition.digest,
             input_hash: request_hash(&input),
             input,
+            status: state.status(),
             state: state.encode(),
             commands,
         })
