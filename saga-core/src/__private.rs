@@ -5,8 +5,9 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 
 pub use crate::{
     step::{
-        Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Ignored, Run, Step, StepError,
-        StepOptions, StepReturn, Undo, UndoOf, codec, finish, finish_alias, no_codec, read_compensation, read_step,
+        Codec, Compensate, Compensated, Compensation, CompensationHandler, Contract, Given, Handler, Hosted, Ignored,
+        Run, Step, StepError, StepOptions, StepReturn, Uncompensated, Undo, UndoOf, codec, compensated, finish,
+        finish_alias, implemented_input, implemented_output, no_codec, read_compensation, read_step, uncompensated,
         undo, undone_by,
     },
     store::Store,

@@ -11,6 +11,7 @@ pub mod key;
 pub mod machine;
 pub mod memory;
 pub mod saga;
+pub mod service;
 pub mod step;
 pub mod store;
 pub mod transport;
@@ -18,6 +19,7 @@ pub mod transport;
 pub use engine::{Operator, Outcome, Running, Runtime, Settings, StartError};
 pub use key::{Key, Tenant};
 pub use saga::Saga;
+pub use service::Service;
 pub use step::{
     CancelSignal, Classify, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext, StepError,
     StepErrorKind, StepOptions,

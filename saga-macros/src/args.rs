@@ -26,9 +26,25 @@ pub(crate) struct Options {
     pub(crate) cap: Option<(Duration, Span)>,
     pub(crate) timeout: Option<(Duration, Span)>,
     pub(crate) group: Option<LitBool>,
+    pub(crate) service: Option<LitStr>,
+    pub(crate) compensated: Option<Ident>,
+    pub(crate) implements: Option<Path>,
+    /// The options as they were written.
+    pub(crate) written: Vec<Ident>,
 }
 
-const OF_STEP: &[&str] = &["compensate", "no_compensation", "retry", "timeout", "group", "name", "crate"];
+const OF_STEP: &[&str] = &[
+    "compensate",
+    "no_compensation",
+    "retry",
+    "timeout",
+    "group",
+    "name",
+    "service",
+    "compensated",
+    "implements",
+    "crate",
+];
 const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
@@ -48,6 +64,7 @@ impl Options {
     }
 
     fn option(&mut self, option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        self.written.push(option.clone());
         match option.to_string().as_str() {
             "compensate" => {
                 self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
@@ -56,6 +73,11 @@ impl Options {
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),
+            "service" => self.service = Some(value(option, "text: `service = \"payments\"`", input)?),
+            "compensated" => self.compensated = Some(option.clone()),
+            "implements" => {
+                self.implements = Some(value(option, "a contract: `implements = contracts::charge_card`", input)?);
+            }
             "crate" => {
                 self.krate.given = Some(value(option, "a path: `crate = my_crate::saga_core`", input)?);
             }

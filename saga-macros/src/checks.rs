@@ -14,9 +14,14 @@ use crate::{krate::Krate, model::Returned};
 pub(crate) const IDS: &[&str] = &[
     "alias",
     "body",
+    "compensated",
     "compensation-alias",
+    "contract-input",
+    "contract-output",
     "failure",
+    "hosted",
     "not-a-compensation",
+    "not-a-contract",
     "output-step",
     "payload",
     "send",
@@ -28,6 +33,7 @@ pub(crate) const IDS: &[&str] = &[
     "type-parameter-bounds",
     "unannotated-compensation",
     "unannotated-step",
+    "uncompensated",
     "undo-input",
     "undo-output",
 ];
@@ -36,6 +42,22 @@ pub(crate) const IDS: &[&str] = &[
 pub(crate) fn codec(krate: &Krate, ty: &Type, place: Span) -> TokenStream {
     let codec = krate.private("codec", place);
     quote_spanned!(place=> #codec::<#ty>())
+}
+
+/// The codec of a type of a function that implements a contract, which demands that it is the contract's type.
+pub(crate) fn implemented(krate: &Krate, function: &str, ty: &Type, place: Span) -> TokenStream {
+    let function = krate.private(function, place);
+    quote_spanned!(place=> #function::<Self, #ty>())
+}
+
+/// Demands that the contract says of the compensation what is there.
+pub(crate) fn compensated(krate: &Krate, contract: &Path, compensation: Option<&Path>) -> TokenStream {
+    let (function, place) = match compensation {
+        Some(compensation) => ("compensated", compensation.span()),
+        None => ("uncompensated", contract.span()),
+    };
+    let function = krate.private(function, place);
+    quote_spanned!(place=> #function::<Self>())
 }
 
 /// What is known of the compensation, which demands that it is one and that the types fit.

@@ -20,7 +20,8 @@ pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
     let generics = Generics::new(model, options);
     let parts = match model.kind {
         Kind::Step => {
-            vec![alias(options, &generics), step(model, options, &generics), handler(model, options, &generics)]
+            let hosted = hosted(options, &generics);
+            vec![alias(options, &generics), step(model, options, &generics), handler(model, options, &generics), hosted]
         }
         Kind::Compensation => {
             vec![compensation(model, options, &generics), compensation_handler(model, options, &generics)]
@@ -73,11 +74,16 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     let (parameters, bounds) = generics.without_store();
     let this = generics.this();
     let input = model.input();
-    let input_codec = input.map(|ty| checks::codec(krate, ty, ty.span()));
     let output = value_type(krate, &model.returned);
-    let output_codec = checks::codec(krate, &output, judged_output(&model.returned));
+    let judged = judged_output(&model.returned);
+    let (input_codec, output_codec) = if options.implements.is_some() {
+        let input_codec = input.map(|ty| checks::implemented(krate, "implemented_input", ty, ty.span()));
+        (input_codec, checks::implemented(krate, "implemented_output", &output, judged))
+    } else {
+        (input.map(|ty| checks::codec(krate, ty, ty.span())), checks::codec(krate, &output, judged))
+    };
     let reads = reads(model);
-    let name = validate::name_of_step(model, options);
+    let name = name(model, options);
     let settings = settings(krate, options);
     let undo = options.compensate.as_ref().map(|path| {
         let undo = checks::undo(krate, path, &generics.compensation(path));
@@ -94,6 +100,33 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
             const OUTPUT: #krate::__private::Codec<Self::Output> = #output_codec;
             #undo
+        }
+    }
+}
+
+/// The name under which the step is recorded.
+fn name(model: &Model, options: &Options) -> TokenStream {
+    let krate = &options.krate;
+    if options.implements.is_some() {
+        let hosted = quote!(<Self as #krate::__private::Hosted>::Contract);
+        return quote!(<#hosted as #krate::__private::Step>::NAME);
+    }
+    let name = validate::name_of_step(model, options);
+    quote!(#name)
+}
+
+/// The contract that the step implements, which is named here alone.
+pub(crate) fn hosted(options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let Some(contract) = &options.implements else { return TokenStream::new() };
+    let krate = &options.krate;
+    let (parameters, bounds) = generics.without_store();
+    let this = generics.this();
+    let undone = checks::compensated(krate, contract, options.compensate.as_ref());
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::Hosted for #this #bounds {
+            type Contract = #contract;
+            const UNDONE: () = #undone;
         }
     }
 }
@@ -215,7 +248,7 @@ fn reads(model: &Model) -> TokenStream {
     checks::reads(&types)
 }
 
-fn settings(krate: &Krate, options: &Options) -> TokenStream {
+pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
     let attempts = options.attempts.map(|attempts| quote!(.attempts(#attempts)));
     let base = options.base.map(|(base, _)| setting("base", base, krate));
     let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
@@ -231,7 +264,7 @@ fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {
     quote!(.#setter(#krate::__private::Duration::from_millis(#millis)))
 }
 
-fn judged_output(returned: &Returned) -> proc_macro2::Span {
+pub(crate) fn judged_output(returned: &Returned) -> proc_macro2::Span {
     match returned {
         Returned::Result { value, .. } => value.span(),
         Returned::Alias(ty) => ty.span(),

@@ -22,7 +22,11 @@ pub(crate) fn fallback(model: &Model, options: &Options) -> TokenStream {
     let usable = named && model.input().is_some() && model.signature.generics.params.is_empty();
     let parts = match model.kind {
         _ if !usable => TokenStream::new(),
-        Kind::Step => step(model, options),
+        Kind::Step => {
+            let step = step(model, options);
+            let hosted = unchecked_contract(model, options);
+            quote!(#step #hosted)
+        }
         Kind::Compensation => compensation(model, options),
     };
     expand::item(model, &generics, &[parts])
@@ -49,6 +53,13 @@ fn step(model: &Model, options: &Options) -> TokenStream {
             }
         }
     }
+}
+
+fn unchecked_contract(model: &Model, options: &Options) -> Option<TokenStream> {
+    let krate = &options.krate;
+    let this = model.ident();
+    let contract = options.implements.as_ref()?;
+    Some(quote!(impl #krate::__private::Hosted for #this { type Contract = #contract; }))
 }
 
 fn compensation(model: &Model, options: &Options) -> TokenStream {

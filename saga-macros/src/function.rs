@@ -18,7 +18,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Reads the item; `None` if it is no function with a body, which is reported.
+    /// Reads the item; `None` if it is no function, which is reported.
     pub(crate) fn read(kind: Kind, item: &TokenStream, errors: &mut Errors) -> Option<Self> {
         let Ok(function) = syn::parse2::<Self>(item.clone()) else {
             let message = format!(
@@ -28,15 +28,11 @@ impl Function {
             errors.at(Rule::NotAFunction, item, message);
             return None;
         };
-        if function.has_body() {
-            return Some(function);
-        }
-        let message = format!("a {kind} needs a body\nhelp: write the code that the {kind} runs, in braces");
-        errors.at(Rule::NoBody, &function.signature, message);
-        None
+        Some(function)
     }
 
-    fn has_body(&self) -> bool {
+    /// Whether it is more than a declaration.
+    pub(crate) fn has_body(&self) -> bool {
         matches!(self.body.clone().into_iter().next(), Some(TokenTree::Group(_)))
     }
 }

@@ -8,6 +8,7 @@ mod args;
 #[cfg(test)]
 mod cases;
 mod checks;
+mod contract;
 mod duration;
 mod errors;
 mod expand;
@@ -41,6 +42,14 @@ pub fn saga_compensation(options: TokenStream, item: TokenStream) -> TokenStream
     attribute(Kind::Compensation, options.into(), item.into()).into()
 }
 
+/// What an attribute gives for the item under it.
+enum Generated {
+    /// It stands beside the function.
+    Beside(proc_macro2::TokenStream),
+    /// It stands for a declaration without a body.
+    Instead(proc_macro2::TokenStream),
+}
+
 /// The function as it was written, then what is generated for it, then every mistake.
 fn attribute(
     kind: Kind,
@@ -48,8 +57,11 @@ fn attribute(
     item: proc_macro2::TokenStream,
 ) -> proc_macro2::TokenStream {
     let mut errors = Errors::new();
-    let generated = generate(kind, options, &item, &mut errors);
-    let kept = function::kept(item);
+    let (kept, generated) = match generate(kind, options, &item, &mut errors) {
+        Some(Generated::Instead(generated)) => (None, Some(generated)),
+        Some(Generated::Beside(generated)) => (Some(function::kept(item)), Some(generated)),
+        None => (Some(function::kept(item)), None),
+    };
     let errors = errors.into_tokens();
     let tokens = quote!(#kept #generated #errors);
     if std::env::var_os("SAGA_MACROS_DEBUG").is_some() {
@@ -63,11 +75,25 @@ fn generate(
     options: proc_macro2::TokenStream,
     item: &proc_macro2::TokenStream,
     errors: &mut Errors,
-) -> Option<proc_macro2::TokenStream> {
+) -> Option<Generated> {
     let options = Options::read(kind, options, errors);
     let function = Function::read(kind, item, errors)?;
     let model = Model::new(kind, &function);
+    if !function.has_body() {
+        return Some(declared(&model, &options, errors));
+    }
     let sound = validate::signature(&model, errors);
     validate::options(&model, &options, errors);
-    Some(if sound { expand::expand(&model, &options) } else { fallback::fallback(&model, &options) })
+    Some(Generated::Beside(if sound { expand::expand(&model, &options) } else { fallback::fallback(&model, &options) }))
+}
+
+/// A function without a body: the contract of a step that another service hosts, or a mistake.
+fn declared(model: &Model, options: &Options, errors: &mut Errors) -> Generated {
+    if options.service.is_none() {
+        validate::body(model, errors);
+        return Generated::Beside(fallback::fallback(model, options));
+    }
+    let sound = validate::contract(model, errors);
+    validate::options_of_contract(model, options, errors);
+    Generated::Instead(contract::expand(model, options, sound))
 }

@@ -39,6 +39,8 @@ impl fmt::Display for Kind {
 /// An annotated function.
 pub(crate) struct Model {
     pub(crate) kind: Kind,
+    /// What else stands above the function, its documentation included.
+    pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     /// The `#[cfg(..)]` of the function, which hold for what is generated too.
     pub(crate) conditions: Vec<Attribute>,
@@ -92,6 +94,7 @@ impl Model {
         let signature = function.signature.clone();
         Self {
             kind,
+            attributes: function.attributes.clone(),
             visibility: function.visibility.clone(),
             conditions: function
                 .attributes

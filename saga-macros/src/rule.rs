@@ -19,7 +19,7 @@ macro_rules! rules {
 rules! {
     /// The attribute stands on something else than a function.
     NotAFunction = "not-a-function",
-    /// The function is only declared.
+    /// The function is only declared, and no service that hosts it is named.
     NoBody = "no-body",
     /// The function is not `async`.
     NotAsync = "not-async",
@@ -77,6 +77,24 @@ rules! {
     NameForm = "name-form",
     /// The name of the step is `undo`.
     NameReserved = "name-reserved",
+    /// `service` on a function with a body.
+    ServiceAndBody = "service-and-body",
+    /// The name of the service has a form that names do not have.
+    ServiceForm = "service-form",
+    /// `compensated` on a function with a body.
+    CompensatedAndBody = "compensated-and-body",
+    /// `compensated` together with `no_compensation`.
+    CompensatedAndNone = "compensated-and-none",
+    /// An option of a contract that only its host can decide on.
+    ContractOption = "contract-option",
+    /// A contract takes something else than its input.
+    ContractParameter = "contract-parameter",
+    /// A contract has a type parameter.
+    ContractTypeParameter = "contract-type-parameter",
+    /// `implements` together with `name`.
+    ImplementsAndName = "implements-and-name",
+    /// A step that implements a contract takes `Output<step>`.
+    ImplementsWithOutput = "implements-with-output",
     /// `compensate` together with `no_compensation`.
     CompensateAndNone = "compensate-and-none",
     /// `group` on a function without a transaction.

@@ -22,6 +22,7 @@ cases! {
     #[path = "ui/builder/pass/mappings.rs"] mod builder_mappings;
     #[path = "ui/compensation/pass/leaves_output_out.rs"] mod compensation_leaves_output_out;
     #[path = "ui/compensation/pass/visibility.rs"] mod compensation_visibility;
+    #[path = "ui/contract/pass/both_sides.rs"] mod contract_both_sides;
     #[path = "ui/generics/pass/connection_trait.rs"] mod generics_connection_trait;
     #[path = "ui/generics/pass/store_trait.rs"] mod generics_store_trait;
     #[path = "ui/generics/pass/type_parameters.rs"] mod generics_type_parameters;

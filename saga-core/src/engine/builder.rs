@@ -7,6 +7,7 @@ use super::runtime::Runtime;
 use super::settings::Settings;
 use super::shared::{Parts, Shared};
 use crate::env::{Environment, TokioEnvironment};
+use crate::machine::Effect;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
 use crate::step::States;
@@ -95,6 +96,7 @@ impl<S: Store> RuntimeBuilder<S> {
         let capabilities = self.store.capabilities();
         self.problems.extend(self.settings.problems(&capabilities));
         self.check_states();
+        self.check_remote_steps();
         if !self.problems.is_empty() {
             return Err(BuildError::Invalid(self.problems));
         }
@@ -121,6 +123,19 @@ impl<S: Store> RuntimeBuilder<S> {
             member: incarnation.member,
         }));
         Ok(Runtime::run(shared))
+    }
+
+    fn check_remote_steps(&mut self) {
+        for definition in self.definitions.values() {
+            for step in &definition.shape.steps {
+                if let Effect::Remote { service } = step.effect {
+                    self.problems.push(format!(
+                        "the step `{}` of {} is hosted by the service `{service}`, which this runtime cannot reach",
+                        step.name, definition.id
+                    ));
+                }
+            }
+        }
     }
 
     fn check_states(&mut self) {

@@ -97,7 +97,7 @@ impl<S: Store> Shared<S> {
 
     /// The command was lost to another owner. Its decision is void; a success is a fact and is kept.
     async fn lost(self: &Arc<Self>, command: Command<S>, attempted: Attempted) {
-        let is_call = command.effect() == crate::machine::Effect::External;
+        let is_call = command.effect().is_outside();
         let (Ending::Done, true, false) = (&attempted.ending, is_call, command.is_undo()) else { return };
         let noted = late::encode(&attempted.findings);
         for failures in 0.. {

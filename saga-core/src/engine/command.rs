@@ -5,7 +5,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
-use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
+use crate::saga::{Definition, StepDefinition, StepUndo};
 use crate::step::{Outputs, StepOptions};
 use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
 
@@ -143,7 +143,7 @@ impl<S: Store> Command<S> {
         if let Some(payload) = claimed.payload {
             saga.set_input(step, payload.into());
         }
-        let is_external = effect_of(&saga.definition, order) == Effect::External;
+        let is_external = effect_of(&saga.definition, order).is_outside();
         let tried_before = claimed.kind == WorkKind::Do && saga.state.steps[step].maybe;
         Ok(Self {
             work: claimed.work,
@@ -217,11 +217,12 @@ pub(super) fn step_id<S: Store>(definition: &Definition<S>, order: machine::Comm
 }
 
 pub(super) fn effect_of<S: Store>(definition: &Definition<S>, order: machine::Command) -> Effect {
-    let is_transaction = match order {
-        machine::Command::Do { step } => matches!(definition.steps[step].run, StepRun::Transaction(_)),
-        machine::Command::Undo { step, .. } => {
-            matches!(definition.steps[step].undo, Some((StepUndo::Transaction(_), _)))
-        }
-    };
-    if is_transaction { Effect::Transactional } else { Effect::External }
+    match order {
+        machine::Command::Do { step } => definition.shape.steps[step].effect,
+        machine::Command::Undo { step, .. } => match definition.steps[step].undo {
+            Some((StepUndo::Transaction(_), _)) => Effect::Transactional,
+            Some((StepUndo::Remote, _)) => definition.shape.steps[step].effect,
+            Some((StepUndo::External(_), _)) | None => Effect::External,
+        },
+    }
 }

@@ -262,7 +262,7 @@ fn postpone<S: Store>(
 fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
-            if effect_of(&saga.definition, machine::Command::Do { step }) == machine::Effect::External =>
+            if effect_of(&saga.definition, machine::Command::Do { step }).is_outside() =>
         {
             (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
         }

@@ -88,7 +88,7 @@ pub fn after_attempt(attempt: &Attempt<'_>, ending: Ending) -> Next {
 fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
     let step = attempt.step;
     let unknown = |message| Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) };
-    let is_maybe = attempt.maybe && attempt.effect == Effect::External;
+    let is_maybe = attempt.maybe && attempt.effect.is_outside();
     Next::Settled(match ending {
         Ending::Done => Event::Done { step },
         // An earlier attempt may have taken effect, so this answer does not say that the step did not.
@@ -99,7 +99,7 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             Event::Rejected { step, failure: Failure { step, kind: FailureKind::Rejected, reason } }
         }
         Ending::Erred { message, not_sent } => {
-            let maybe = is_maybe || (attempt.effect == Effect::External && !not_sent);
+            let maybe = is_maybe || (attempt.effect.is_outside() && !not_sent);
             match try_again(attempt, maybe, &message) {
                 Some(again) => return again,
                 None if only_forward(attempt, maybe) => {
@@ -110,9 +110,9 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
                 None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
             }
         }
-        Ending::Vanished => return after_vanished(attempt, is_maybe || attempt.effect == Effect::External),
+        Ending::Vanished => return after_vanished(attempt, is_maybe || attempt.effect.is_outside()),
         // The effect is there, and calling again would bring the same output.
-        Ending::Unstorable { message } if attempt.effect == Effect::External => unknown(message),
+        Ending::Unstorable { message } if attempt.effect.is_outside() => unknown(message),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
             Event::Blocked { step, reason: message, maybe: is_maybe }
         }

@@ -28,6 +28,18 @@ pub enum Effect {
     Transactional,
     /// Outside: it may have happened without an answer.
     External,
+    /// In another service, which may have done it before its answer is here.
+    Remote {
+        /// The service that hosts the step.
+        service: &'static str,
+    },
+}
+
+impl Effect {
+    /// Whether it may have happened without an answer.
+    pub const fn is_outside(self) -> bool {
+        matches!(self, Self::External | Self::Remote { .. })
+    }
 }
 
 /// How a step is undone.

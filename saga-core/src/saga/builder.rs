@@ -2,10 +2,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{Definition, Earlier, Mapping, SagaError, SagaProblem, StepDefinition, StepRun, StepUndo};
+use super::{Definition, Earlier, Mapping, SagaError, SagaProblem, StepDefinition};
 use crate::key::check_step_name;
-use crate::machine::{Effect, Shape, StepShape, UndoShape};
-use crate::step::{Handler, Needs, Payload, Step};
+use crate::machine::{Shape, StepShape, UndoShape};
+use crate::step::{Handler, Payload, Step};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
@@ -135,39 +135,12 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
     }
 
     fn add<T: Handler<S>>(mut self, input: Option<Mapping>, earlier: &[&'static str]) -> Self {
-        let run = StepRun::of::<T>();
-        let undo = StepUndo::of::<T>();
-        self.shapes.push(StepShape {
-            name: T::NAME,
-            effect: match run {
-                StepRun::Transaction(_) => Effect::Transactional,
-                StepRun::External(_) => Effect::External,
-            },
-            undo: match T::UNDO {
-                _ if T::OPTIONS.needs_no_compensation => UndoShape::NotNeeded,
-                None => UndoShape::Missing,
-                Some(undo) if undo.when_unknown() => UndoShape::TakesUnknown,
-                Some(_) => UndoShape::NeedsOutput,
-            },
-        });
-        let mut needs = Needs::of::<T::Params>();
-        if let Some(undo) = T::UNDO {
-            undo.needs(&mut needs);
-        }
         for &needed in earlier {
             self.check_needed::<T>(needed);
         }
-        let undo = undo.zip(T::UNDO.map(|undo| undo.options()));
-        self.steps.push(StepDefinition {
-            name: T::NAME,
-            options: T::OPTIONS,
-            run,
-            undo,
-            input,
-            mapped: earlier.to_vec(),
-            needs,
-            check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
-        });
+        let step = StepDefinition::of::<T>(input, earlier.to_vec());
+        self.shapes.push(step.shape::<T>());
+        self.steps.push(step);
         self
     }
 

@@ -5,8 +5,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{Mapping, StepRun, StepUndo};
-use crate::machine::Shape;
-use crate::step::{Needs, StepOptions};
+use crate::machine::{Shape, StepShape, UndoShape};
+use crate::step::{Handler, Needs, Step, StepOptions};
 use crate::store::{DefinitionId, Store};
 
 /// A saga definition with its types taken off.
@@ -32,6 +32,42 @@ pub(crate) struct StepDefinition<S: Store> {
 }
 
 impl<S: Store> StepDefinition<S> {
+    /// The step `T`, whose input is the saga's or what a mapping makes of it.
+    pub(crate) fn of<T: Handler<S>>(input: Option<Mapping>, mapped: Vec<&'static str>) -> Self {
+        let mut needs = Needs::of::<T::Params>();
+        if let Some(undo) = T::UNDO {
+            undo.needs(&mut needs);
+        }
+        let undo = StepUndo::of::<T>();
+        let undo_options = match undo {
+            Some(StepUndo::Remote) => Some(T::OPTIONS),
+            _ => T::UNDO.map(|undo| undo.options()),
+        };
+        Self {
+            name: T::NAME,
+            options: T::OPTIONS,
+            run: StepRun::of::<T>(),
+            undo: undo.zip(undo_options),
+            input,
+            mapped,
+            needs,
+            check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// What the machine knows of the step, which is `T`.
+    pub(crate) fn shape<T: Step>(&self) -> StepShape {
+        let undo = match (&self.undo, T::UNDO) {
+            _ if T::OPTIONS.needs_no_compensation => UndoShape::NotNeeded,
+            // Whether there is anything to undo is known where the step was done, so it can be asked at any time.
+            (Some((StepUndo::Remote, _)), _) => UndoShape::TakesUnknown,
+            (_, None) => UndoShape::Missing,
+            (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
+            (_, Some(_)) => UndoShape::NeedsOutput,
+        };
+        StepShape { name: self.name, effect: self.run.effect(), undo }
+    }
+
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
     pub(crate) fn takes_output_of(&self, step: &str) -> bool {
         self.mapped.contains(&step) || self.needs.outputs.iter().any(|needed| needed.step == step)
@@ -62,5 +98,39 @@ fn digest(shape: &Shape) -> [u8; 32] {
 impl<S: Store> fmt::Debug for Definition<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Definition").field("id", &self.id).field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Effect;
+
+    /// Sagas that are under way carry the digest, so what it is made of never changes under one rule.
+    #[test]
+    fn the_digest_is_of_this_text() {
+        let check = |effect, undo, pivot, text: &str| {
+            let shape = Shape { steps: vec![StepShape { name: "charge-card", effect, undo }], pivot };
+            let expected: [u8; 32] = Sha256::digest(text).into();
+            assert_eq!(digest(&shape), expected, "{text}");
+        };
+        check(
+            Effect::Transactional,
+            UndoShape::NeedsOutput,
+            None,
+            r#"{"rule":"saga-shape-1","shape":{"steps":[{"name":"charge-card","effect":"transactional","undo":"needs-output"}],"pivot":null}}"#,
+        );
+        check(
+            Effect::External,
+            UndoShape::Missing,
+            Some(0),
+            r#"{"rule":"saga-shape-1","shape":{"steps":[{"name":"charge-card","effect":"external","undo":"missing"}],"pivot":0}}"#,
+        );
+        check(
+            Effect::Remote { service: "payments" },
+            UndoShape::TakesUnknown,
+            None,
+            r#"{"rule":"saga-shape-1","shape":{"steps":[{"name":"charge-card","effect":{"remote":{"service":"payments"}},"undo":"takes-unknown"}],"pivot":null}}"#,
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Earlier;
 use crate::env::BoxFuture;
+use crate::machine::Effect;
 use crate::step::{Args, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec};
 use crate::store::Store;
 
@@ -29,12 +30,14 @@ type Map = dyn Fn(&[u8], &Outputs) -> Result<Vec<u8>, String> + Send + Sync;
 pub(crate) enum StepRun<S: Store> {
     Transaction(Box<TransactionRun<S::Conn>>),
     External(Box<ExternalRun>),
+    Remote { service: &'static str },
 }
 
 /// How a step is undone.
 pub(crate) enum StepUndo<S: Store> {
     Transaction(Box<TransactionUndo<S::Conn>>),
     External(Box<ExternalUndo>),
+    Remote,
 }
 
 /// How a step's input is made, where it is not the saga's.
@@ -50,6 +53,16 @@ impl<S: Store> StepRun<S> {
             Run::External(function) => Self::External(Box::new(move |args, input| {
                 Box::pin(async move { encode::<T>(&function(args, input_of::<T>(input)?).await?) })
             })),
+            Run::Remote { service } => Self::Remote { service },
+        }
+    }
+
+    /// Where the effect of the step lies.
+    pub(crate) fn effect(&self) -> Effect {
+        match self {
+            Self::Transaction(_) => Effect::Transactional,
+            Self::External(_) => Effect::External,
+            Self::Remote { service } => Effect::Remote { service },
         }
     }
 }
@@ -58,6 +71,7 @@ impl<S: Store> StepUndo<S> {
     pub(crate) fn of<T: Handler<S>>() -> Option<Self> {
         match T::undo() {
             Undo::Nothing => None,
+            Undo::Remote => Some(Self::Remote),
             Undo::Transaction(function) => Some(Self::Transaction(Box::new(move |conn, args, input, output| {
                 Box::pin(async move {
                     let (input, output) = arguments::<T>(input, output)?;

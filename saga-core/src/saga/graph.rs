@@ -16,6 +16,7 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         line(match step.effect {
             Effect::Transactional => format!("s{index}[\"{}{pivot}\"]", step.name),
             Effect::External => format!("s{index}[/\"{}{pivot}\"/]", step.name),
+            Effect::Remote { service } => format!("s{index}[[\"{} ({service}){pivot}\"]]", step.name),
         });
         line(format!("{before} --> s{index}"));
         before = format!("s{index}");

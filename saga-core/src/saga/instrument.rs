@@ -82,6 +82,8 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
                 Ok(output)
             })
         })),
+        // It is another service's function.
+        StepRun::Remote { service } => StepRun::Remote { service: *service },
     }
 }
 
@@ -114,6 +116,7 @@ fn wrapped_undo<S: Store, T: Store<Conn = S::Conn>>(
                 hook.behind(name, true).await
             })
         })),
+        StepUndo::Remote => StepUndo::Remote,
     })
 }
 

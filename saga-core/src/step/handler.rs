@@ -33,6 +33,11 @@ pub enum Run<S: Store, T: Step> {
     Transaction(TransactionFn<S, T>),
     /// Outside any transaction.
     External(ExternalFn<T>),
+    /// In another service, which gets a command and answers it.
+    Remote {
+        /// The service that hosts the step.
+        service: &'static str,
+    },
 }
 
 /// The function of a step that runs in a transaction.
@@ -59,6 +64,7 @@ impl<S: Store, T: Step> fmt::Debug for Run<S, T> {
         f.write_str(match self {
             Self::Transaction(_) => "Transaction",
             Self::External(_) => "External",
+            Self::Remote { .. } => "Remote",
         })
     }
 }
@@ -70,6 +76,8 @@ pub enum Undo<S: Store, T: Step> {
     Transaction(UndoTransactionFn<S, T>),
     /// Outside any transaction.
     External(UndoExternalFn<T>),
+    /// In the service that hosts the step; its record decides whether there is anything to undo.
+    Remote,
     /// The step has no compensation.
     Nothing,
 }
@@ -99,6 +107,7 @@ impl<S: Store, T: Step> fmt::Debug for Undo<S, T> {
         f.write_str(match self {
             Self::Transaction(_) => "Transaction",
             Self::External(_) => "External",
+            Self::Remote => "Remote",
             Self::Nothing => "Nothing",
         })
     }

@@ -14,6 +14,7 @@ mod classify;
 mod codec;
 mod compensation;
 mod context;
+mod contract;
 mod error;
 mod event;
 mod failure;
@@ -35,6 +36,10 @@ pub use self::{
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
     context::{ContextParts, FailedStep, StepContext},
+    contract::{
+        Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
+        implemented_output, uncompensated,
+    },
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
     failure::{Failure, StepReturn, finish, finish_alias},

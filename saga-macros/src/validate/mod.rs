@@ -1,11 +1,12 @@
 //! Every rule of a signature and of its options, each a small function with its own message. All are
 //! checked; none stops at the first mistake.
 
+mod contract;
 mod options;
 mod parameters;
 mod signature;
 
 pub(crate) use self::{
-    options::{check as options, name_of_step},
-    signature::{check as signature, is_method},
+    options::{check as options, check_contract as options_of_contract, name_of_step},
+    signature::{check as signature, check_contract as contract, has_a_body as body, is_method},
 };

@@ -9,8 +9,10 @@ use crate::{
     rule::Rule,
 };
 
-/// The longest name of a step.
-const NAME_BYTES_MAX: usize = 40;
+use super::contract;
+
+/// The longest name of a step or of a service.
+pub(super) const NAME_BYTES_MAX: usize = 40;
 /// It ends the key of a compensation, so no step has it.
 const RESERVED: &str = "undo";
 
@@ -21,6 +23,19 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     has_time(given, errors);
     cap_covers_base(given, errors);
     groups_transactions(model, given, errors);
+    contract::implementation(model, given, errors);
+}
+
+/// Checks the options of a declaration without a body. What is generated for it is the same.
+pub(crate) fn check_contract(model: &Model, given: &Options, errors: &mut Errors) {
+    names_the_step(model, given, errors);
+    contract::declaration(given, errors);
+}
+
+/// Whether keys and addresses can be made of the text.
+pub(super) fn has_form_of_a_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(allowed)
 }
 
 /// The name under which the step is recorded.
@@ -32,13 +47,11 @@ pub(crate) fn name_of_step(model: &Model, given: &Options) -> String {
 }
 
 fn names_the_step(model: &Model, given: &Options, errors: &mut Errors) {
-    if model.kind == Kind::Compensation {
+    if model.kind == Kind::Compensation || given.implements.is_some() {
         return;
     }
     let name = name_of_step(model, given);
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let form = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(allowed);
-    let (rule, message) = if !form {
+    let (rule, message) = if !has_form_of_a_name(&name) {
         let message = format!(
             "a step's name has 1 to {NAME_BYTES_MAX} bytes of `a` to `z`, `0` to `9` and `-`, because keys are made of it"
         );

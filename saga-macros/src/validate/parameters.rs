@@ -24,6 +24,22 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     reads_not_too_much(model, errors);
 }
 
+/// Checks what a contract takes: the input, and nothing that only the host has.
+pub(super) fn check_contract(model: &Model, errors: &mut Errors) {
+    for parameter in &model.parameters {
+        if matches!(parameter.role, Role::Value | Role::ValueByReference | Role::Receiver) {
+            has_a_known_form(model, parameter, errors);
+            has_no_impl_trait(model, parameter, errors);
+            names_no_lifetime(model, parameter, errors);
+        } else {
+            let message = "a contract takes the step's input alone: the rest is there where the step is hosted\n\
+                           help: leave this out here, and take it in the function that implements the contract";
+            errors.at(Rule::ContractParameter, &parameter.written, message);
+        }
+    }
+    has_its_values(model, errors);
+}
+
 fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
     let kind = model.kind;
     let text = text_of(&parameter.ty);

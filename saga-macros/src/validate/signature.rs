@@ -22,6 +22,29 @@ pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
     errors.count() == before
 }
 
+/// Checks the signature of a declaration without a body, the contract of a step that another service hosts.
+pub(crate) fn check_contract(model: &Model, errors: &mut Errors) -> bool {
+    let before = errors.count();
+    is_async(model, errors);
+    has_no_qualifier(model, errors);
+    has_no_type_parameters(model, errors);
+    parameters::check_contract(model, errors);
+    returns_a_result(model, errors);
+    errors.count() == before
+}
+
+/// Reports that there is no body, where no service is named that hosts the step.
+pub(crate) fn has_a_body(model: &Model, errors: &mut Errors) {
+    let message = match model.kind {
+        Kind::Step => {
+            "a step needs a body, unless another service hosts it\n\
+             help: write the code that the step runs, in braces, or who hosts it: `#[saga_step(service = \"payments\")]`"
+        }
+        Kind::Compensation => "a compensation needs a body\nhelp: write the code that the compensation runs, in braces",
+    };
+    errors.at(Rule::NoBody, &model.signature, message);
+}
+
 fn is_async(model: &Model, errors: &mut Errors) {
     if model.signature.asyncness.is_none() {
         let message = format!("a {} is an `async fn`\nhelp: write `async fn {}`", model.kind, model.ident());
@@ -63,6 +86,18 @@ fn has_only_type_parameters(model: &Model, errors: &mut Errors) {
                 errors.at(Rule::ConstParameter, constant, message);
             }
         }
+    }
+}
+
+fn has_no_type_parameters(model: &Model, errors: &mut Errors) {
+    has_only_type_parameters(model, errors);
+    for parameter in model.signature.generics.type_params() {
+        let message = format!(
+            "a contract has no type parameters: both sides read and write the same types\n\
+             help: write the type that `{}` stands for",
+            parameter.ident
+        );
+        errors.at(Rule::ContractTypeParameter, parameter, message);
     }
 }
 
