@@ -157,7 +157,7 @@ impl TransactionBody<Connection> for Step {
         }]
     }
 
-    fn decide_again(&mut self, _moved: Vec<SagaRow>) -> Vec<Changes> {
+    fn decide_again(&mut self, _moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
         unreachable!("nobody else advances these sagas")
     }
 }

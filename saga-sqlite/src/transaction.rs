@@ -70,17 +70,20 @@ impl Transact {
         session.set(JOB)?;
         let is_one = standings.len() == 1;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
-            self.handle(session, index, is_one)?;
+            let mut is_first = is_one;
+            while self.handle(session, index, is_first)? == Verdict::GoOn {
+                is_first = false;
+            }
         }
         self.record(session, &standings)?;
         session.release(JOB)?;
         Ok(())
     }
 
-    /// Runs one handler behind a savepoint. The only one of a transaction needs none beside that of the job.
-    fn handle(&mut self, session: &mut Session, index: usize, is_one: bool) -> Result<(), Stopped> {
-        let savepoint = if is_one { JOB } else { HANDLER };
-        if !is_one {
+    /// Runs one handler behind a savepoint. The first one of a lone claim needs none beside that of the job.
+    fn handle(&mut self, session: &mut Session, index: usize, is_first: bool) -> Result<Verdict, Stopped> {
+        let savepoint = if is_first { JOB } else { HANDLER };
+        if !is_first {
             session.set(savepoint)?;
         }
         let limit = self.body.time_limit(index);
@@ -93,17 +96,17 @@ impl Transact {
         };
         look_after(session, index)?;
         match verdict {
-            Verdict::Keep => {}
+            Verdict::Keep | Verdict::GoOn => {}
             Verdict::RollBack => session.roll_back_to(savepoint)?,
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));
             }
         }
-        if !is_one {
+        if !is_first {
             session.release(savepoint)?;
         }
-        Ok(())
+        Ok(verdict)
     }
 
     fn record(&mut self, session: &mut Session, granted: &[(SagaId, Standing)]) -> Result<(), Stopped> {
@@ -118,7 +121,10 @@ impl Transact {
                 }
                 return Ok(());
             }
-            changes = self.body.decide_again(moved);
+            changes = self
+                .body
+                .decide_again(moved)
+                .ok_or_else(|| conflict("what ran does not fit what its saga is now".to_owned()))?;
         }
         Err(conflict("a saga was decided on a version that it never had".to_owned()).into())
     }

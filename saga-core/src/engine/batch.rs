@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::attempt::Attempted;
 use super::command::Command;
-use super::decide::{HandOn, Prepared};
+use super::decide::Prepared;
+use super::run_on::{RanBefore, RanStep};
 use super::shared::Shared;
 use crate::env::BoxFuture;
 use crate::machine::{Ending, Next};
@@ -26,12 +27,15 @@ pub(super) struct Member<S: Store> {
     pub(super) granted: bool,
     pub(super) attempted: Option<(Attempted, Next)>,
     pub(super) prepared: Option<Prepared<S>>,
+    /// The steps of the same saga that were done before the present one in this transaction.
+    pub(super) ran: Vec<RanStep>,
+    /// What they leave to be recorded.
+    pub(super) before: Option<RanBefore<S>>,
 }
 
 pub(super) struct Body<S: Store> {
     shared: Arc<Shared<S>>,
     batch: Arc<Batch<S>>,
-    time_limits: Vec<Duration>,
 }
 
 impl<S: Store> Batch<S> {
@@ -42,6 +46,8 @@ impl<S: Store> Batch<S> {
             granted: false,
             attempted: None,
             prepared: None,
+            ran: Vec::new(),
+            before: None,
         };
         Arc::new(Self { members: Mutex::new(commands.into_iter().zip(ids).map(member).collect()) })
     }
@@ -51,9 +57,7 @@ impl<S: Store> Batch<S> {
     }
 
     pub(super) fn body(self: &Arc<Self>, shared: &Arc<Shared<S>>) -> Box<dyn TransactionBody<S::Conn>> {
-        let time_limits =
-            self.lock().iter().filter_map(|member| member.command.as_ref()).map(Command::time_limit).collect();
-        Box::new(Body { shared: Arc::clone(shared), batch: Arc::clone(self), time_limits })
+        Box::new(Body { shared: Arc::clone(shared), batch: Arc::clone(self) })
     }
 
     /// What became of the commands.
@@ -89,25 +93,14 @@ impl<S: Store> Body<S> {
         let (attempted, verdict) = self.shared.attempt_in(command, conn).await;
         let next = self.shared.after(command, &attempted);
         drop(held);
-        if let Some(member) = self.batch.lock().get_mut(index) {
-            member.attempted = Some((attempted, next));
-        }
-        verdict
+        let mut members = self.batch.lock();
+        let Some(member) = members.get_mut(index) else { return verdict };
+        member.attempted = Some((attempted, next));
+        member.run_on(&self.shared, verdict)
     }
 
     fn prepare_all(&self) -> Vec<Changes> {
-        let mut members = self.batch.lock();
-        let mut all = Vec::with_capacity(members.len());
-        for member in members.iter_mut() {
-            let Member { command: Some(command), attempted: Some((attempted, next)), next_id, .. } = member else {
-                continue;
-            };
-            let hand_on = HandOn { id: *next_id, has_place: command.place.is_some() };
-            let mut prepared = self.shared.prepare(command, next, &attempted.findings, hand_on);
-            all.push(std::mem::take(&mut prepared.changes));
-            member.prepared = Some(prepared);
-        }
-        all
+        self.batch.lock().iter_mut().filter_map(|member| member.prepare(&self.shared)).collect()
     }
 }
 
@@ -115,13 +108,13 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
         for (member, &granted) in self.batch.lock().iter_mut().zip(granted) {
             member.granted = granted;
-            member.attempted = None;
-            member.prepared = None;
+            member.start_over();
         }
     }
 
     fn time_limit(&self, index: usize) -> Duration {
-        self.time_limits.get(index).copied().unwrap_or_default()
+        let members = self.batch.lock();
+        members.get(index).and_then(|member| member.command.as_ref()).map(Command::time_limit).unwrap_or_default()
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, Verdict> {
@@ -132,7 +125,11 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         self.prepare_all()
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes> {
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+        if self.batch.lock().iter().any(Member::ran_on) {
+            // What ran on was decided on a saga that is not there any more. It runs again, step by step.
+            return None;
+        }
         let mut unreadable = Vec::new();
         {
             let mut members = self.batch.lock();
@@ -151,7 +148,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
             all.retain(|changes| changes.saga.as_ref().is_none_or(|advance| advance.id != row.id));
             all.extend(self.keep_unreadable(&row));
         }
-        all
+        Some(all)
     }
 }
 

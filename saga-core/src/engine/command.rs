@@ -32,6 +32,8 @@ pub(super) struct Command<S: Store> {
     pub(super) attempts: u32,
     pub(super) maybe: bool,
     pub(super) suspect: bool,
+    /// Whether the saga's next steps may run in the same transaction.
+    pub(super) runs_on: bool,
     pub(super) retrying_for: Duration,
     pub(super) late: Option<Vec<u8>>,
     /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
@@ -152,6 +154,7 @@ impl<S: Store> Command<S> {
             // The owner that vanished may have made the call, or one that was made before a person was called.
             maybe: claimed.maybe || (is_external && (claimed.suspect || tried_before)),
             suspect: claimed.suspect,
+            runs_on: true,
             retrying_for: claimed.retrying_for.unwrap_or_default(),
             late: claimed.late,
             lease_until,

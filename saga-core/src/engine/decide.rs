@@ -193,6 +193,7 @@ impl<S: Store> Shared<S> {
             attempts: 0,
             maybe: false,
             suspect: false,
+            runs_on: true,
             retrying_for: Duration::ZERO,
             late: None,
             lease_until: self.env.now() + self.settings.lease_ttl,

@@ -3,7 +3,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A handler that took longer than this lately is not grouped with others: they would wait for it.
-const SLOW: Duration = Duration::from_millis(20);
+pub(super) const SLOW: Duration = Duration::from_millis(20);
 
 /// How many commands of each step one transaction may carry. A limit is halved when a batch with that step met a lock
 /// that somebody else held, and grows by one with each success.
@@ -30,6 +30,11 @@ impl BatchLimits {
             Some(StepLimit { limit, .. }) => *limit,
             None => self.batch_max,
         }
+    }
+
+    /// Whether the step was neither slow nor in the way of locks lately.
+    pub(super) fn is_open(&self, step: &'static str) -> bool {
+        self.lock().get(step).is_none_or(|step| !step.is_slow && step.limit == self.batch_max)
     }
 
     pub(super) fn halve(&self, step: &'static str) {

@@ -25,6 +25,7 @@ mod queue;
 mod recorder;
 mod relay;
 mod running;
+mod run_on;
 mod runtime;
 mod settings;
 mod shared;

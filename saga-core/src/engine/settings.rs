@@ -21,6 +21,8 @@ pub struct Settings {
     pub transactions: usize,
     /// How many commands one step transaction carries at most: 32.
     pub batch_max: usize,
+    /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
+    pub run_on_max: usize,
     /// How many external calls are under way at a time: 64.
     pub calls: usize,
     /// The longest encoded input or output, in bytes: 256 KiB.
@@ -45,6 +47,7 @@ impl Default for Settings {
             places: 1_024,
             transactions: 4,
             batch_max: 32,
+            run_on_max: 16,
             calls: 64,
             payload_bytes_max: 256 * 1_024,
             messages_max: 100,
@@ -71,6 +74,7 @@ impl Settings {
         demand(self.transactions > 0, "transactions is 0; at least 1 is needed");
         demand(self.calls > 0, "calls is 0; at least 1 is needed");
         demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
+        demand(self.run_on_max > 0, "run_on_max is 0; 1 gives each step a commit of its own");
         demand(self.relay_batch > 0, "relay_batch is 0; at least 1 is needed");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
         demand(capabilities.batch_max > 0, "the store takes no batch at all");

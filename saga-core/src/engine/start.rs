@@ -208,6 +208,7 @@ impl<S: Store> Shared<S> {
             attempts: 0,
             maybe: false,
             suspect: false,
+            runs_on: true,
             retrying_for: Duration::ZERO,
             late: None,
             lease_until: call.lease_until,

@@ -43,6 +43,11 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn count_done(&self, is_undo: bool) {
+        let counter = if is_undo { &self.undos } else { &self.steps };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn count_start(&self, is_new: bool) {
         let counter = if is_new { &self.started } else { &self.already_known };
         counter.fetch_add(1, Ordering::Relaxed);

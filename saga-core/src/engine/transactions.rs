@@ -69,11 +69,16 @@ impl<S: Store> Shared<S> {
     async fn committed(self: &Arc<Self>, members: Vec<Member<S>>) {
         let mut lost = Vec::new();
         for member in members {
+            let work = member.work();
             let Some(mut command) = member.command else { continue };
             let (Some(prepared), true) = (member.prepared, member.granted) else {
-                lost.push(command.work);
+                lost.extend(work);
                 continue;
             };
+            for step in &member.ran {
+                self.limits.succeeded(step.name, step.took);
+                self.statistics.count_done(step.is_undo);
+            }
             if let Some((attempted, _)) = &member.attempted {
                 self.limits.succeeded(command.step().name, attempted.findings.took);
                 self.statistics.count(&command, &attempted.ending);
@@ -100,13 +105,19 @@ impl<S: Store> Shared<S> {
         let culprit = error.culprit.or((members.len() == 1 && is_own_fault(error, failures)).then_some(0));
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
             let member = members.remove(culprit);
-            self.settle_culprit(member, error).await;
+            if member.ran_on() {
+                // Its saga's earlier steps are to be recorded first.
+                waiting.extend(member.into_claimed().map(|command| (vec![command], 0)));
+            } else {
+                self.settle_culprit(member, error).await;
+            }
         }
-        let commands: Vec<_> = members.into_iter().filter_map(|member| member.command).collect();
+        let ran_on = members.iter().any(Member::ran_on);
+        let commands: Vec<_> = members.into_iter().filter_map(Member::into_claimed).collect();
         if commands.is_empty() {
             return;
         }
-        if culprit.is_some() {
+        if culprit.is_some() || (ran_on && commands.len() == 1 && is_of_one(error)) {
             waiting.push((commands, 0));
         } else if commands.len() > 1 && is_of_one(error) {
             for command in &commands {
@@ -140,7 +151,7 @@ impl<S: Store> Shared<S> {
     async fn learn_the_truth(&self, members: Vec<Member<S>>) {
         let successors = members.iter().filter_map(|member| member.prepared.as_ref()?.successor.as_ref());
         let mut rows: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
-        rows.extend(members.iter().filter_map(|member| member.command.as_ref()).map(|command| command.work));
+        rows.extend(members.iter().filter_map(Member::work));
         self.give_back(&rows).await;
     }
 

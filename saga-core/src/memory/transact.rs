@@ -42,8 +42,11 @@ impl Store for MemoryStore {
         }
         self.pass(CommitPoint::Claimed).await?;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
-            run(&mut conn, &mut body, index).await?;
-            self.pass(CommitPoint::Handled(index)).await?;
+            let mut goes_on = true;
+            while goes_on {
+                goes_on = run(&mut conn, &mut body, index).await? == Verdict::GoOn;
+                self.pass(CommitPoint::Handled(index)).await?;
+            }
         }
         let changes = self.prepare(&conn, &mut body).await?;
         self.finish(conn, changes).await
@@ -57,7 +60,10 @@ impl MemoryStore {
         loop {
             match self.shared.when_unlocked(|data, _| hold(data, &changes, conn.tx)).await? {
                 moved if moved.is_empty() => return Ok(changes),
-                moved => changes = body.decide_again(moved),
+                moved => {
+                    let decided = body.decide_again(moved);
+                    changes = decided.ok_or_else(|| conflict("what ran does not fit what its saga is now"))?;
+                }
             }
         }
     }
@@ -81,7 +87,7 @@ impl MemoryStore {
 }
 
 /// Runs one handler behind a savepoint.
-async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<(), TransactError> {
+async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<Verdict, TransactError> {
     let savepoint = conn.savepoint();
     let verdict = body.run(index, conn).await;
     let blame = |kind, detail: &str| TransactError {
@@ -98,7 +104,7 @@ async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<(),
         TxState::Open => {}
     }
     match verdict {
-        Verdict::Keep => {}
+        Verdict::Keep | Verdict::GoOn => {}
         Verdict::RollBack => conn.roll_back_to(savepoint),
         Verdict::Abandon => {
             let mut error = blame(StoreErrorKind::Other, "a handler was dropped before its end");
@@ -106,7 +112,7 @@ async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<(),
             return Err(error);
         }
     }
-    Ok(())
+    Ok(verdict)
 }
 
 /// Which claims are granted. Their rows are held from here on.

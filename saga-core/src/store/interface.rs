@@ -12,6 +12,7 @@ use super::{Claim, DeadLetters, Inbox, Members, Outbox, Records, Sagas, Transact
 /// - `S-TX-3` Each handler runs behind a savepoint: what it wrote is gone when its verdict is [`RollBack`](super::Verdict::RollBack), and what the others wrote is not.
 /// - `S-TX-4` What the handlers wrote and all changes of the body commit together or not at all (G1).
 /// - `S-TX-5` A saga whose version moved is not a failure: the store reads it and asks [`decide_again`](TransactionBody::decide_again) in the same transaction; handlers do not run again. A record that exists already or a granted work row that is gone rolls the whole batch back (G2).
+/// - `S-TX-9` After [`GoOn`](super::Verdict::GoOn) the handler's writes are kept and [`run`](TransactionBody::run) is called for the same claim again, behind a savepoint of its own. When [`decide_again`](TransactionBody::decide_again) answers nothing, the transaction is rolled back and fails with the kind `Conflict`.
 /// - `S-TX-6` A handler that ended the transaction is found out before anything is recorded: the error names it, and nothing of the batch is kept.
 /// - `S-TX-7` When no claim is granted, the call succeeds and nothing is written.
 /// - `S-TX-8` After [`Abandon`](super::Verdict::Abandon) nothing of the batch is kept, and the error names the claim as the culprit.

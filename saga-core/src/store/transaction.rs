@@ -30,6 +30,8 @@ pub struct Claim {
 pub enum Verdict {
     /// They are kept.
     Keep,
+    /// They are kept, and the claim has another handler to run: `run` is called for it again.
+    GoOn,
     /// They are undone; the transaction goes on.
     RollBack,
     /// The handler was dropped in the middle of something: the transaction is rolled back, and the connection is not used again.
@@ -37,24 +39,26 @@ pub enum Verdict {
 }
 
 /// The engine's side of a step transaction. The store calls it in this order: `granted` once, `run` for every granted
-/// claim in order, `changes` once, `decide_again` as long as sagas have moved.
+/// claim in order and again as long as the verdict is [`GoOn`](Verdict::GoOn), `changes` once, `decide_again` as long as
+/// sagas have moved.
 ///
 /// When a store runs the transaction again from its start, it calls `granted` again; what came before is forgotten.
 pub trait TransactionBody<C>: Send {
     /// Which of the claims were granted, in their order.
     fn granted(&mut self, granted: &[bool]);
 
-    /// How long the handler of that claim may take.
+    /// How long the next handler of that claim may take.
     fn time_limit(&self, index: usize) -> Duration;
 
-    /// Runs the handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
+    /// Runs the next handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict>;
 
     /// What is to be recorded.
     fn changes(&mut self) -> Vec<Changes>;
 
-    /// What is to be recorded, now that these sagas turned out to have moved: the whole of it again.
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes>;
+    /// What is to be recorded, now that these sagas turned out to have moved: the whole of it again. Nothing when what ran
+    /// does not fit what they are now: then the transaction is rolled back, and fails as a `Conflict`.
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>>;
 }
 
 /// Why a step transaction did not commit, or may not have.

@@ -76,7 +76,7 @@ impl TransactionBody<Connection> for Body {
         self.kept.iter().map(|index| completed(&self.claims[*index])).collect()
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes> {
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
         panic!("no saga should have moved: {moved:?}")
     }
 }

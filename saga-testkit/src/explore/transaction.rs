@@ -35,8 +35,8 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
         slowed_down(self.body.changes())
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes> {
-        slowed_down(self.body.decide_again(moved))
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+        self.body.decide_again(moved).map(slowed_down)
     }
 }
 

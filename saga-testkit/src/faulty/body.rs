@@ -47,15 +47,15 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         self.store.twist(changes)
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Vec<Changes> {
-        let changes = self.store.twist(self.body.decide_again(moved.clone()));
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+        let changes = self.store.twist(self.body.decide_again(moved.clone())?);
         if !self.store.has(StoreFlaw::LeavesMovedSagas) {
-            return changes;
+            return Some(changes);
         }
         let has_moved = |change: &Changes| {
             change.saga.as_ref().is_some_and(|advance| moved.iter().any(|saga| saga.id == advance.id))
         };
         let leave = |change: Changes| if has_moved(&change) { Changes { saga: None, ..change } } else { change };
-        changes.into_iter().map(leave).collect()
+        Some(changes.into_iter().map(leave).collect())
     }
 }

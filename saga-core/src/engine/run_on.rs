@@ -1,0 +1,186 @@
+//! Consecutive steps of one saga in one transaction.
+//!
+//! A step that was done in a transaction is most often followed by another that runs in one. That one need not wait for
+//! the commit, nor for a work row that would be inserted, claimed and deleted: it runs on the same connection, behind a
+//! savepoint of its own, and what all of them record is one advance of the saga. Nothing is weaker for it: what did not
+//! commit did not happen, and its steps run again. When anything about such a run is in the way of its commit, it runs
+//! again step by step.
+
+use std::time::Duration;
+
+use super::batch::Member;
+use super::command::Command;
+use super::decide::{HandOn, Prepared};
+use super::limits::SLOW;
+use super::shared::Shared;
+use crate::machine::{Effect, Ending, Next};
+use crate::store::{Advance, Changes, NewWork, Store, Verdict, WorkRef};
+
+/// What ran in this transaction before the present step of the same saga.
+pub(super) struct RanBefore<S: Store> {
+    /// The command that was claimed.
+    claimed: Command<S>,
+    /// What is to be recorded for the steps that were done.
+    changes: Changes,
+    /// The row of the present step, which is written only if the step is left for later.
+    row: NewWork,
+    has_messages: bool,
+}
+
+/// A step that was done, for the figures.
+pub(super) struct RanStep {
+    pub(super) name: &'static str,
+    pub(super) is_undo: bool,
+    pub(super) took: Duration,
+}
+
+impl<S: Store> Member<S> {
+    /// What the store is told of the attempt that just ended: if the saga runs on, its next step has taken the place of
+    /// this one.
+    pub(super) fn run_on(&mut self, shared: &Shared<S>, verdict: Verdict) -> Verdict {
+        if verdict == Verdict::Keep && self.may_run_on(shared) && self.take_next(shared) {
+            Verdict::GoOn
+        } else {
+            verdict
+        }
+    }
+
+    /// What is to be recorded for all that ran.
+    pub(super) fn prepare(&mut self, shared: &Shared<S>) -> Option<Changes> {
+        let Self { command: Some(command), attempted: Some((attempted, next)), next_id, .. } = self else {
+            return None;
+        };
+        let mut prepared = match (&mut self.before, &*next) {
+            // An attempt that is made again is not counted with a command that was never written: it is left for later.
+            (Some(_), Next::Again { .. }) => return self.leave_present_step(),
+            _ => {
+                let hand_on = HandOn { id: *next_id, has_place: command.place.is_some() };
+                shared.prepare(command, next, &attempted.findings, hand_on)
+            }
+        };
+        if let Some(before) = &mut self.before {
+            prepared.has_messages |= before.has_messages;
+            prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
+            if let Some(successor) = &mut prepared.successor {
+                // All of it is one advance.
+                successor.saga.version = before.claimed.saga.version + 1;
+            }
+        }
+        let changes = std::mem::take(&mut prepared.changes);
+        self.prepared = Some(prepared);
+        Some(changes)
+    }
+
+    /// The work row that was claimed.
+    pub(super) fn work(&self) -> Option<WorkRef> {
+        self.before.as_ref().map(|before| before.claimed.work).or_else(|| Some(self.command.as_ref()?.work))
+    }
+
+    /// Whether more than one step of the saga ran.
+    pub(super) fn ran_on(&self) -> bool {
+        !self.ran.is_empty()
+    }
+
+    /// Forgets what ran.
+    pub(super) fn start_over(&mut self) {
+        (self.attempted, self.prepared) = (None, None);
+        self.ran.clear();
+        if let Some(before) = self.before.take() {
+            let place = self.command.take().and_then(|command| command.place);
+            self.command = Some(Command { place, ..before.claimed });
+        }
+    }
+
+    /// The command that was claimed, to be run again. If its saga ran on, it goes step by step now.
+    pub(super) fn into_claimed(mut self) -> Option<Command<S>> {
+        let ran_on = self.ran_on();
+        self.start_over();
+        self.command.map(|command| Command { runs_on: command.runs_on && !ran_on, ..command })
+    }
+
+    fn may_run_on(&self, shared: &Shared<S>) -> bool {
+        let Some((attempted, Next::Settled(_))) = &self.attempted else { return false };
+        let Some(command) = self.command.as_ref().filter(|command| command.runs_on && !command.suspect) else {
+            return false;
+        };
+        let took = attempted.findings.took + self.ran.iter().map(|step| step.took).sum::<Duration>();
+        attempted.ending == Ending::Done
+            && self.ran.len() + 1 < shared.settings.run_on_max
+            && took <= SLOW
+            && shared.joins_others(command)
+    }
+
+    /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
+    fn take_next(&mut self, shared: &Shared<S>) -> bool {
+        let (Some(command), Some((attempted, next))) = (&self.command, &self.attempted) else { return false };
+        let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+        let mut prepared = shared.prepare(command, next, &attempted.findings, hand_on);
+        let fits = |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next);
+        if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
+            return false;
+        }
+        let (Some(mut successor), Some(row)) = (prepared.successor.take(), prepared.changes.commands.pop()) else {
+            return false;
+        };
+        let Some((mut command, (attempted, _))) = self.command.take().zip(self.attempted.take()) else { return false };
+        let ran = RanStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.took };
+        self.ran.push(ran);
+        successor.place = command.place.take();
+        let before = match self.before.take() {
+            None => RanBefore {
+                changes: prepared.changes,
+                row,
+                has_messages: prepared.has_messages,
+                claimed: command,
+            },
+            Some(mut before) => {
+                before.changes = joined(before.changes, prepared.changes);
+                before.has_messages |= prepared.has_messages;
+                RanBefore { row, ..before }
+            }
+        };
+        // The advances become one, from the version that was claimed.
+        successor.saga.version = before.claimed.saga.version;
+        (self.command, self.before) = (Some(successor), Some(before));
+        true
+    }
+
+    /// Records what was done, and hands the present step on as if it had not been tried.
+    fn leave_present_step(&mut self) -> Option<Changes> {
+        let (mut before, mut present) = (self.before.take()?, self.command.take()?);
+        let mut changes = before.changes;
+        changes.commands.push(before.row);
+        before.claimed.place = present.place.take();
+        present.saga.version = before.claimed.saga.version + 1;
+        self.prepared = Some(Prepared {
+            changes: Changes::default(),
+            outcome: Some((present.saga.id, None)),
+            successor: Some(present),
+            left_free: None,
+            has_messages: before.has_messages,
+        });
+        (self.command, self.attempted) = (Some(before.claimed), None);
+        Some(changes)
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// Whether this step may share a transaction with others: none of those that were slow or met locks lately.
+    fn joins_others(&self, command: &Command<S>) -> bool {
+        command.options().grouped && self.limits.is_open(command.step().name)
+    }
+}
+
+/// What two steps in a row record. The work row of the second was never written.
+fn joined(mut first: Changes, second: Changes) -> Changes {
+    first.saga = match (first.saga, second.saga) {
+        (Some(before), Some(after)) => Some(Advance { expected: before.expected, ..after }),
+        (before, after) => after.or(before),
+    };
+    first.records.extend(second.records);
+    first.revised.extend(second.revised);
+    first.commands.extend(second.commands);
+    first.messages.extend(second.messages);
+    first.history.extend(second.history);
+    first
+}
