@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::callers::answer_of;
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Event, Next, Refused};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused};
 use crate::step::{Emitted, Rejection};
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
@@ -88,6 +89,7 @@ impl<S: Store> Shared<S> {
         let expected = saga.version;
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
+        let told = answer_of(&saga.state);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
         let mut changes = Changes::default();
         note_record(saga, &decision, findings, error, &mut changes);
@@ -102,6 +104,7 @@ impl<S: Store> Shared<S> {
             keep_input(saga);
             prepared.changes.history.extend(stuck_entry(saga));
         }
+        prepared.changes.messages.extend(self.reply_to_move(saga, told));
         prepared.changes.saga =
             Some(Advance { id: saga.id, expected, status: saga.state.status(), state: saga.state.encode() });
         saga.version = expected + 1;
@@ -155,7 +158,7 @@ impl<S: Store> Shared<S> {
 
     fn give_out(
         &self,
-        saga: &InFlight<S>,
+        saga: &mut InFlight<S>,
         order: machine::Command,
         findings: &Findings,
         hand_on: HandOn,
@@ -166,6 +169,9 @@ impl<S: Store> Shared<S> {
             machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
         };
         let due_in = settle_time_left(saga, order, findings);
+        if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
+            return self.send_out(saga, order, due_in, hand_on, prepared);
+        }
         let lease = (hand_on.has_place && due_in.is_zero() && prepared.successor.is_none())
             .then(|| self.member())
             .flatten()
@@ -263,7 +269,7 @@ fn postpone<S: Store>(
 fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
-            if effect_of(&saga.definition, machine::Command::Do { step }).is_outside() =>
+            if effect_of(&saga.definition, machine::Command::Do { step }) == Effect::External =>
         {
             (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
         }

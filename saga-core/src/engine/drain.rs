@@ -27,6 +27,12 @@ impl<S: Store> Shared<S> {
             let shared = Arc::clone(self);
             async move { shared.watch().await }
         }));
+        for service in &self.services {
+            spawn(Box::pin(Arc::clone(self).receive(service.clone())));
+        }
+        if !self.services.is_empty() {
+            spawn(Box::pin(Arc::clone(self).poll_inbox()));
+        }
     }
 
     /// Runs a task on its own, until the runtime stops.

@@ -3,10 +3,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::builder::RuntimeBuilder;
+use super::dead_letters::DeadLetterDesk;
 use super::error::{RuntimeError, StartError};
 use super::guard::outside_step;
 use super::inspect::Inspector;
 use super::operator::Operator;
+use super::outgoing::OutboxDesk;
 use super::running::Running;
 use super::shared::Shared;
 use super::start::check_same;
@@ -116,7 +118,7 @@ impl<S: Store> Runtime<S> {
     /// It only reads.
     pub async fn attach(&self, key: impl AsRef<str>) -> Result<Running<S>, RuntimeError> {
         outside_step()?;
-        let key = Key::new(key)?;
+        let key = Key::from_stored(key.as_ref())?;
         let row = self.shared.store.saga(&self.tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
         let slot = self.shared.waiters.slot(row.id);
@@ -158,12 +160,22 @@ impl<S: Store> Runtime<S> {
     }
 
     /// What an operator can do with the stuck saga of that key, who saw it at this revision
-    /// ([`SagaStatus::revision`]).
+    /// ([`SagaStatus::revision`]). A step that is hosted for another service has the key `key>step`.
     ///
     /// # Errors
     /// When the key is not a legal one.
     pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
-        Ok(Operator::new(&self.shared, &self.tenant, Key::new(key)?, revision))
+        Ok(Operator::new(&self.shared, &self.tenant, Key::from_stored(key.as_ref())?, revision))
+    }
+
+    /// The messages that could not be handled, and what can be done with them.
+    pub fn dead_letters(&self) -> DeadLetterDesk<S> {
+        DeadLetterDesk::new(&self.shared, &self.tenant)
+    }
+
+    /// What waits to be sent, and what can be done with what cannot be.
+    pub fn outbox(&self) -> OutboxDesk<S> {
+        OutboxDesk::new(&self.shared, &self.tenant)
     }
 
     /// Answers what happened to sagas.
