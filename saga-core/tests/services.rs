@@ -4,15 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod support {
-    pub mod meddler;
-    pub mod shop;
+    pub(crate) mod meddler;
+    pub(crate) mod shop;
 }
 
 use std::time::Duration;
 
 use saga_core::store::{
-    Answer, DeadReason, Headers, LetterFilter, LetterState, MessageId, MessageKind, RecordedOutcome, Records,
-    Timestamp,
+    Answer, DeadReason, Headers, LetterFilter, LetterState, MessageId, MessageKind, RecordedOutcome, Records, Timestamp,
 };
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Outcome, Tenant};
@@ -172,7 +171,7 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason() {
 async fn a_command_that_was_refused_goes_on_when_its_letter_is_replayed() {
     let shop = Shop::open_without_payments(Meddling::default()).await;
     let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
-    let Outcome::Stuck { step, reason } = running.outcome().await.unwrap() else { panic!() };
+    let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
     assert_eq!(step, "charge-card");
     assert!(reason.contains("unknown-step"), "{reason}");
     let letters = shop.letters(&Tenant::default(), 1).await;
@@ -226,7 +225,7 @@ async fn a_host_that_needs_a_person_says_so_and_goes_on() {
     let shop = Shop::open(Meddling::default()).await;
     shop.break_refunds(true);
     let running = shop.order("o-1", Order { cents: 12, heavy: true }).await;
-    let Outcome::Stuck { step, reason } = running.outcome().await.unwrap() else { panic!() };
+    let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
     assert_eq!(step, "charge-card");
     assert!(reason.contains("`payments` says"), "{reason}");
     shop.break_refunds(false);

@@ -146,7 +146,12 @@ impl<S: Store> RuntimeBuilder<S> {
             states: self.states,
             member: incarnation.member,
         }));
-        Ok(Runtime::run(shared))
+        // What is sent from the moment that this returns is received.
+        let mut incoming = Vec::new();
+        for service in &shared.services {
+            incoming.push(shared.subscribe_first(service).await);
+        }
+        Ok(Runtime::run(shared, incoming))
     }
 
     /// Who has steps done by others is told what became of them under its name.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arrivals::Arrived;
-use super::canonical::request_hash;
 use super::callers::answer_of;
+use super::canonical::request_hash;
 use super::command::{Command, InFlight};
 use super::decide::{Findings, HandOn, Prepared};
 use super::letters::Problem;
@@ -143,12 +143,7 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    async fn take_back(
-        self: &Arc<Self>,
-        asked: &Asked<S>,
-        row: &SagaRow,
-        arrived: &Arrived,
-    ) -> Result<bool, Problem> {
+    async fn take_back(self: &Arc<Self>, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<bool, Problem> {
         let mut saga = self.known(asked, row).await?;
         let message = &arrived.message;
         let was_taken_back = saga.state.caller.as_ref().is_some_and(|caller| caller.undo.is_some());

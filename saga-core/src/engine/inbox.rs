@@ -11,20 +11,35 @@ use crate::key::{Key, check_step_name};
 use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
 use crate::transport::{Delivery, Incoming, Settlement, Subscription, TransportError, service_topic};
 
+/// How long a start waits for the transport.
+const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
 /// How many messages are stored in one commit.
 const STORED_AT_A_TIME: usize = 256;
 /// By how much the content of an undo, which brings input and output, may be longer than both.
 const UNDO_FRAME_BYTES: usize = 64;
 
 impl<S: Store> Shared<S> {
+    /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
+    /// later.
+    pub(super) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
+        let problem = match crate::env::timeout(&*self.env, FIRST_SUBSCRIPTION_MAX, self.subscribe(service)).await {
+            Ok(Ok(incoming)) => return Some(incoming),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
+        };
+        tracing::warn!(problem, service, "what is addressed to the service is not received yet; trying again");
+        None
+    }
+
     /// Receives what is addressed to a service, until the runtime stops.
-    pub(super) async fn receive(self: Arc<Self>, service: String) {
+    pub(super) async fn receive(self: Arc<Self>, service: String, mut first: Option<Box<dyn Incoming>>) {
         let mut failures = 0;
         while !self.is_stopping() {
-            let topic = service_topic(&service);
-            let subscription =
-                Subscription { name: topic.clone(), topics: vec![topic], prefetch: self.settings.prefetch };
-            let received = match self.transport.subscribe(subscription).await {
+            let incoming = match first.take() {
+                Some(incoming) => Ok(incoming),
+                None => self.subscribe(&service).await,
+            };
+            let received = match incoming {
                 Ok(incoming) => {
                     failures = 0;
                     self.receive_from(incoming, &service).await
@@ -36,6 +51,12 @@ impl<S: Store> Shared<S> {
             self.env.sleep(pause_after(failures)).await;
             failures += 1;
         }
+    }
+
+    async fn subscribe(&self, service: &str) -> Result<Box<dyn Incoming>, TransportError> {
+        let topic = service_topic(service);
+        let prefetch = self.settings.prefetch;
+        self.transport.subscribe(Subscription { name: topic.clone(), topics: vec![topic], prefetch }).await
     }
 
     async fn receive_from(

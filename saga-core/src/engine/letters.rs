@@ -41,7 +41,8 @@ impl<S: Store> Shared<S> {
         let Problem::Dead(reason, detail) = problem else { return Some(()) };
         let letter = self.letter(message, source, *reason, detail, 1).await?;
         let refusal = self.refusal(message, source, *reason, detail);
-        self.bury(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() }).await
+        self.bury(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+            .await
     }
 
     /// Buries what is no message; nothing when the runtime stops first.
@@ -93,7 +94,12 @@ impl<S: Store> Shared<S> {
 
     async fn bury(self: &Arc<Self>, changes: Changes) -> Option<()> {
         for letter in &changes.letters {
-            tracing::warn!(source = letter.source, reason = letter.reason.as_str(), detail = letter.detail, "a message is a dead letter");
+            tracing::warn!(
+                source = letter.source,
+                reason = letter.reason.as_str(),
+                detail = letter.detail,
+                "a message is a dead letter"
+            );
         }
         for failures in 0.. {
             match self.recorder.record(changes.clone()).await {

@@ -16,8 +16,8 @@ use super::shared::Shared;
 use crate::machine::{self, Effect, SagaState, Sent};
 use crate::saga::Definition;
 use crate::store::{
-    Answer, Changes, Headers, MessageId, MessageKind, NewMessage, NewSaga, NewWork, Postponed, Store, WorkId, WorkKind, lane_of,
-    service_topic,
+    Answer, Changes, Headers, MessageId, MessageKind, NewMessage, NewSaga, NewWork, Postponed, Store, WorkId, WorkKind,
+    lane_of, service_topic,
 };
 
 /// By how much the wait for a reply may have grown: so many doublings.
@@ -115,9 +115,7 @@ impl<S: Store> Shared<S> {
         let Effect::Remote { service } = saga.definition.shape.steps[step].effect else { return None };
         let (state, name) = (&saga.state.steps[step], saga.step(step).name);
         let (kind, sent, payload, answer) = match order {
-            machine::Command::Do { .. } => {
-                (MessageKind::Command, state.sent?, saga.input_of(step).to_vec(), None)
-            }
+            machine::Command::Do { .. } => (MessageKind::Command, state.sent?, saga.input_of(step).to_vec(), None),
             machine::Command::Undo { known, .. } => {
                 let output = saga.outputs.get(name).filter(|_| known);
                 let payload = undo_content(saga.input_of(step), output.map(|output| &**output))?;

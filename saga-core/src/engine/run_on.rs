@@ -127,12 +127,7 @@ impl<S: Store> Member<S> {
         self.ran.push(ran);
         successor.place = command.place.take();
         let before = match self.before.take() {
-            None => RanBefore {
-                changes: prepared.changes,
-                row,
-                has_messages: prepared.has_messages,
-                claimed: command,
-            },
+            None => RanBefore { changes: prepared.changes, row, has_messages: prepared.has_messages, claimed: command },
             Some(mut before) => {
                 before.changes = joined(before.changes, prepared.changes);
                 before.has_messages |= prepared.has_messages;

@@ -18,6 +18,7 @@ use crate::key::{Key, Tenant};
 use crate::saga::Saga;
 use crate::step::{Payload, codec};
 use crate::store::{SagaFilter, StartIn, Started, Status, Store};
+use crate::transport::Incoming;
 
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
 /// and what it had not finished goes on when a runtime runs again.
@@ -42,8 +43,8 @@ impl<S: Store> Runtime<S> {
         RuntimeBuilder::new(store.into())
     }
 
-    pub(super) fn run(shared: Arc<Shared<S>>) -> Self {
-        shared.spawn_all();
+    pub(super) fn run(shared: Arc<Shared<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
+        shared.spawn_all(incoming);
         let running = Arc::new(StopWhenDropped(Arc::clone(&shared)));
         Self { shared, tenant: Tenant::default(), running }
     }

@@ -10,28 +10,28 @@ use saga_core::transport::{
 
 /// What becomes of messages.
 #[derive(Debug, Clone, Default)]
-pub struct Meddling {
+pub(crate) struct Meddling {
     /// How often each is sent beside the first time.
-    pub copies: usize,
+    pub(crate) copies: usize,
     /// The next message of each of these kinds is confirmed and lost, in this order.
-    pub lost: Vec<MessageKind>,
+    pub(crate) lost: Vec<MessageKind>,
     /// Messages of these kinds are refused.
-    pub refuses: Vec<MessageKind>,
+    pub(crate) refuses: Vec<MessageKind>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Meddler {
-    pub inner: MemoryTransport,
+pub(crate) struct Meddler {
+    pub(crate) inner: MemoryTransport,
     meddling: Arc<Mutex<Meddling>>,
     lost: Arc<Mutex<usize>>,
 }
 
 impl Meddler {
-    pub fn new(meddling: Meddling) -> Self {
+    pub(crate) fn new(meddling: Meddling) -> Self {
         Self { inner: MemoryTransport::new(), meddling: Arc::new(Mutex::new(meddling)), lost: Arc::default() }
     }
 
-    pub fn lost_so_far(&self) -> usize {
+    pub(crate) fn lost_so_far(&self) -> usize {
         *self.lost.lock().unwrap()
     }
 

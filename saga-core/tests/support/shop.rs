@@ -6,16 +6,16 @@ use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{DeadLetter, LetterFilter, Outbox, Work};
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, Transport, service_topic};
 use saga_core::{
-    Output, Runtime, Running, Saga, Service, Settings, StepContext, StepError, Tenant, saga_compensation, saga_step,
+    Output, Running, Runtime, Saga, Service, Settings, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
 use serde::{Deserialize, Serialize};
 
 use super::meddler::{Meddler, Meddling};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Order {
-    pub cents: i64,
-    pub heavy: bool,
+pub(crate) struct Order {
+    pub(crate) cents: i64,
+    pub(crate) heavy: bool,
 }
 
 /// What the services know of each other.
@@ -25,10 +25,10 @@ mod contracts {
     use super::Order;
 
     #[saga_step(service = "payments", compensated)]
-    pub async fn charge_card(order: Order) -> Result<String, StepError>;
+    pub(crate) async fn charge_card(order: Order) -> Result<String, StepError>;
 
     #[saga_step(service = "shipping", compensated)]
-    pub async fn ship_order(order: Order) -> Result<i64, StepError>;
+    pub(crate) async fn ship_order(order: Order) -> Result<i64, StepError>;
 }
 
 #[saga_step(implements = contracts::charge_card, compensate = refund_card)]
@@ -87,18 +87,18 @@ fn create_order() -> Saga<MemoryStore, Order> {
 }
 
 /// The three services.
-pub struct Shop {
-    pub transport: Meddler,
-    pub orders: MemoryStore,
-    pub payments: MemoryStore,
-    pub shipping: MemoryStore,
-    pub orders_runtime: Runtime<MemoryStore>,
-    pub payments_runtime: Runtime<MemoryStore>,
+pub(crate) struct Shop {
+    pub(crate) transport: Meddler,
+    pub(crate) orders: MemoryStore,
+    pub(crate) payments: MemoryStore,
+    pub(crate) shipping: MemoryStore,
+    pub(crate) orders_runtime: Runtime<MemoryStore>,
+    pub(crate) payments_runtime: Runtime<MemoryStore>,
     _shipping_runtime: Runtime<MemoryStore>,
 }
 
 /// What a service that is none of the three gets.
-pub struct Replies {
+pub(crate) struct Replies {
     incoming: Box<dyn Incoming>,
 }
 
@@ -113,12 +113,12 @@ async fn payments(store: &MemoryStore, transport: &Meddler) -> Runtime<MemorySto
 }
 
 impl Shop {
-    pub async fn open(meddling: Meddling) -> Self {
+    pub(crate) async fn open(meddling: Meddling) -> Self {
         Self::open_without_payments(meddling).await.with_payments().await
     }
 
     /// What is addressed to the payments arrives at a process that does not know their step.
-    pub async fn open_without_payments(meddling: Meddling) -> Self {
+    pub(crate) async fn open_without_payments(meddling: Meddling) -> Self {
         let transport = Meddler::new(meddling);
         let (orders, payments, shipping) = (MemoryStore::new(), MemoryStore::new(), MemoryStore::new());
         let ships = Service::named("shipping").host::<ship_order>().build().unwrap();
@@ -153,49 +153,49 @@ impl Shop {
     }
 
     /// The next version of the payments begins, and the present one ends.
-    pub async fn with_payments(self) -> Self {
+    pub(crate) async fn with_payments(self) -> Self {
         self.payments_runtime.shutdown().await;
         let payments_runtime = payments(&self.payments, &self.transport).await;
         Self { payments_runtime, ..self }
     }
 
-    pub async fn order(&self, key: &str, order: Order) -> Running<MemoryStore> {
+    pub(crate) async fn order(&self, key: &str, order: Order) -> Running<MemoryStore> {
         self.orders_runtime.start(&create_order(), key, order).await.unwrap()
     }
 
-    pub async fn publish(&self, message: Message) {
+    pub(crate) async fn publish(&self, message: Message) {
         self.transport.inner.publish(vec![message]).await.remove(0).unwrap();
     }
 
-    pub async fn listen(&self, service: &str) -> Replies {
+    pub(crate) async fn listen(&self, service: &str) -> Replies {
         let topic = service_topic(service);
         let subscription = Subscription { name: topic.clone(), topics: vec![topic], prefetch: 10 };
         Replies { incoming: self.transport.inner.subscribe(subscription).await.unwrap() }
     }
 
-    pub fn charged(&self) -> i64 {
+    pub(crate) fn charged(&self) -> i64 {
         self.payments.read(|table| table.counter("charged"))
     }
 
-    pub fn shipped(&self) -> i64 {
+    pub(crate) fn shipped(&self) -> i64 {
         self.orders.read(|table| table.counter("shipped"))
     }
 
-    pub fn break_refunds(&self, broken: bool) {
+    pub(crate) fn break_refunds(&self, broken: bool) {
         let mut transaction = self.payments.transaction();
         transaction.conn().put("broken", i64::from(broken).to_be_bytes()).unwrap();
         transaction.commit().unwrap();
     }
 
     /// The open letters of the payments, once the newest of them was seen that often.
-    pub async fn letters(&self, tenant: &Tenant, seen: u64) -> Vec<DeadLetter> {
+    pub(crate) async fn letters(&self, tenant: &Tenant, seen: u64) -> Vec<DeadLetter> {
         let desk = self.payments_runtime.tenant(tenant.clone()).dead_letters();
         let has_come = |letters: &Vec<DeadLetter>| letters.last().is_some_and(|letter| letter.seen >= seen);
         self.wait_for(async || Some(desk.list(LetterFilter::default()).await.unwrap()).filter(has_come)).await
     }
 
     /// Waits until nothing is left to do, to send or to wait for.
-    pub async fn is_quiet(&self) {
+    pub(crate) async fn is_quiet(&self) {
         self.wait_for(async || {
             for store in [&self.orders, &self.payments, &self.shipping] {
                 if store.depth().await.unwrap().rows + store.backlog().await.unwrap().0 > 0 {
@@ -208,7 +208,7 @@ impl Shop {
     }
 
     /// Asks until there is an answer. The clock is the test's: it goes on only when nobody has anything to do.
-    pub async fn wait_for<T>(&self, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    pub(crate) async fn wait_for<T>(&self, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
         let asking = async {
             loop {
                 if let Some(answer) = ask().await {
@@ -222,7 +222,7 @@ impl Shop {
 }
 
 impl Replies {
-    pub async fn next(&mut self) -> Message {
+    pub(crate) async fn next(&mut self) -> Message {
         let delivery = self.incoming.receive(1).await.unwrap().remove(0);
         self.incoming.settle(&[(delivery.tag, Settlement::Accept)]).await.unwrap();
         delivery.message.unwrap()
