@@ -3,13 +3,13 @@
 /// The steps a second of one contender, one value a round.
 #[derive(Debug)]
 pub(crate) struct Figures {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) steps_per_second: Vec<f64>,
 }
 
 impl Figures {
-    pub(crate) fn of(name: &'static str) -> Self {
-        Self { name, steps_per_second: Vec::new() }
+    pub(crate) fn of(name: impl Into<String>) -> Self {
+        Self { name: name.into(), steps_per_second: Vec::new() }
     }
 
     pub(crate) fn median(&self) -> f64 {

@@ -7,8 +7,8 @@ pub use crate::{
     step::{
         Codec, Compensate, Compensated, Compensation, CompensationHandler, Contract, Given, Handler, Hosted, Ignored,
         Run, Step, StepError, StepOptions, StepReturn, Uncompensated, Undo, UndoOf, codec, compensated, finish,
-        finish_alias, implemented_input, implemented_output, no_codec, read_compensation, read_step, uncompensated,
-        undo, undone_by,
+        finish_alias, implemented_input, implemented_name, implemented_output, no_codec, read_compensation, read_step,
+        uncompensated, undo, undone_by,
     },
     store::Store,
 };

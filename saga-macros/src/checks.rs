@@ -14,6 +14,7 @@ use crate::{krate::Krate, model::Returned};
 pub(crate) const IDS: &[&str] = &[
     "alias",
     "body",
+    "called-contract",
     "compensated",
     "compensation-alias",
     "contract-input",

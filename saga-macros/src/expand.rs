@@ -108,8 +108,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
 fn name(model: &Model, options: &Options) -> TokenStream {
     let krate = &options.krate;
     if options.implements.is_some() {
-        let hosted = quote!(<Self as #krate::__private::Hosted>::Contract);
-        return quote!(<#hosted as #krate::__private::Step>::NAME);
+        return quote!(#krate::__private::implemented_name::<Self>());
     }
     let name = validate::name_of_step(model, options);
     quote!(#name)

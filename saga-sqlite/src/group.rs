@@ -35,7 +35,7 @@ enum Ended {
     /// It was rolled back because of this job, which has an answer of its own unless there is an error here.
     By {
         index: usize,
-        for_good: bool,
+        flow: Flow,
         error: Option<GroupError>,
     },
     /// It certainly did not commit, and nobody knows which job is to blame.
@@ -58,10 +58,10 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
         }
         match attempt(session, &mut jobs, first.take()) {
             Ended::Committed => settle_all(jobs, Fate::Answered),
-            Ended::By { index, for_good, error } => {
+            Ended::By { index, flow, error } => {
                 let is_alone = jobs.len() == 1;
                 let culprit = jobs.remove(index);
-                if for_good || is_alone {
+                if flow == Flow::Spoilt || (is_alone && flow != Flow::Distrusted) {
                     culprit.settle(error.as_ref().map_or(Fate::Answered, Fate::Failed));
                 } else {
                     groups.push_back(vec![culprit]);
@@ -101,7 +101,7 @@ fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue
             if flow != Flow::GoOn || was_lost {
                 roll_back(session);
                 let error = (flow == Flow::GoOn).then(GroupError::lost);
-                return Ended::By { index, for_good: flow == Flow::Spoilt, error };
+                return Ended::By { index, flow, error };
             }
             index += 1;
         }

@@ -51,6 +51,7 @@ mod statistics;
 mod store;
 mod threads;
 mod transaction;
+mod trust;
 mod work;
 mod writer;
 

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::definitions::Definitions;
 use crate::guard::Guard;
 use crate::store::Shared;
+use crate::trust::Trust;
 
 /// The writer's connection and what belongs to it.
 pub(crate) struct Session {
@@ -21,6 +22,7 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) definitions: Definitions,
+    pub(crate) trust: Trust,
     /// Members that hold, or held, a lease.
     pub(crate) owners: Vec<MemberId>,
     /// Whether somebody got past what guards the connection, so that it is opened again.
@@ -31,7 +33,9 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(conn: Connection, shared: Arc<Shared>, guard: Arc<Guard>) -> Self {
         let poller = Poller::new(Arc::clone(&shared.clock));
+        let trust = Trust::new(shared.options.trusted_after);
         Self {
+            trust,
             conn,
             shared,
             guard,

@@ -14,7 +14,7 @@ use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
 use crate::error::{Failure, store_error};
 use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::rows::{self, signed};
-use crate::session::{HANDLER, JOB, Session};
+use crate::session::{HANDLER, JOB, Savepoint, Session};
 
 const OPERATION: &str = "transact";
 /// How often sagas may move while a body decides. Nobody else writes meanwhile, so that one time is enough.
@@ -26,6 +26,8 @@ pub(crate) struct Transact {
     body: Box<dyn TransactionBody<Connection>>,
     /// The runtime of the caller, so that handlers find timers and sockets.
     runtime: Option<Handle>,
+    /// Whether all its steps were clean lately.
+    is_trusted: bool,
     answer: Option<Result<(), TransactError>>,
     reply: oneshot::Sender<Result<(), TransactError>>,
 }
@@ -52,7 +54,7 @@ impl Transact {
         body: Box<dyn TransactionBody<Connection>>,
         reply: oneshot::Sender<Result<(), TransactError>>,
     ) -> Self {
-        Self { claims, body, runtime: Handle::try_current().ok(), answer: None, reply }
+        Self { claims, body, runtime: Handle::try_current().ok(), is_trusted: false, answer: None, reply }
     }
 
     fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
@@ -67,16 +69,35 @@ impl Transact {
         if standings.is_empty() {
             return Ok(());
         }
-        session.set(JOB)?;
+        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(claim.step.as_str()));
+        self.set(session, JOB)?;
         let is_one = standings.len() == 1;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             let mut is_first = is_one;
-            while self.handle(session, index, is_first)? == Verdict::GoOn {
-                is_first = false;
-            }
+            let verdict = loop {
+                match self.handle(session, index, is_first)? {
+                    Verdict::GoOn => is_first = false,
+                    verdict => break verdict,
+                }
+            };
+            let step = self.claims[index].step.as_str();
+            if verdict == Verdict::Keep { session.trust.was_clean(step) } else { session.trust.failed(step) }
         }
         self.record(session, &standings)?;
-        session.release(JOB)?;
+        self.release(session, JOB)
+    }
+
+    fn set(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
+        if !self.is_trusted {
+            session.set(savepoint)?;
+        }
+        Ok(())
+    }
+
+    fn release(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
+        if !self.is_trusted {
+            session.release(savepoint)?;
+        }
         Ok(())
     }
 
@@ -84,7 +105,7 @@ impl Transact {
     fn handle(&mut self, session: &mut Session, index: usize, is_first: bool) -> Result<Verdict, Stopped> {
         let savepoint = if is_first { JOB } else { HANDLER };
         if !is_first {
-            session.set(savepoint)?;
+            self.set(session, savepoint)?;
         }
         let limit = self.body.time_limit(index);
         let body = &mut self.body;
@@ -97,6 +118,9 @@ impl Transact {
         look_after(session, index)?;
         match verdict {
             Verdict::Keep | Verdict::GoOn => {}
+            Verdict::RollBack if self.is_trusted => {
+                return Err(conflict("it runs again, with savepoints".to_owned()).into());
+            }
             Verdict::RollBack => session.roll_back_to(savepoint)?,
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
@@ -104,7 +128,7 @@ impl Transact {
             }
         }
         if !is_first {
-            session.release(savepoint)?;
+            self.release(session, savepoint)?;
         }
         Ok(verdict)
     }
@@ -143,8 +167,12 @@ impl Job for Transact {
             Ok(Err(stopped)) => stopped,
             Err(panic) => Stopped::from(panicked(OPERATION, &*panic)),
         };
+        for claim in &self.claims {
+            session.trust.failed(claim.step.as_str());
+        }
         self.answer = Some(Err(stopped.error));
         match stopped.flow {
+            Stop::Alone if self.is_trusted => Flow::Distrusted,
             Stop::WithGroup => Flow::Broken,
             Stop::ForGood => Flow::Spoilt,
             // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.

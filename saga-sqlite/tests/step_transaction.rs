@@ -2,11 +2,14 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::hooks::{AuthContext, Authorization};
 use saga_core::store::{RetryClass, Status, StoreErrorKind, Verdict};
-use support::{Body, Error, Gate, begun, complete, keep, notes, refused, status, store, write_note};
+use saga_sqlite::{SqliteOptions, SqliteStore};
+use support::{Body, Error, Gate, begun, complete, create_notes, keep, notes, refused, status, store, write_note};
 
 /// A statement that runs for hours.
 const ENDLESS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000000) \
@@ -275,4 +278,40 @@ async fn a_deferred_constraint_is_the_fault_of_the_handler_that_broke_it() {
     assert_eq!((error.culprit, error.error.class()), (Some(0), RetryClass::Permanent), "{error}");
     assert_eq!(notes(&store).await, ["kept"]);
     assert_eq!(status(&store, "k-1").await, Some(Status::Running));
+}
+
+#[tokio::test]
+async fn a_trusted_step_that_fails_takes_back_its_own_writes_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::new(folder.path().join("orders.db")).trusted_after(2);
+    let store = SqliteStore::open_with(options).await.unwrap();
+    create_notes(&store).await;
+    for key in ["k-1", "k-2"] {
+        complete(&store, key).await.unwrap();
+    }
+    let savepoints = store.statistics().savepoints;
+    complete(&store, "k-3").await.unwrap();
+    assert_eq!(store.statistics().savepoints, savepoints, "a trusted step needs no savepoint");
+
+    // The failure rolls the group back; its neighbour runs again, and so does it, behind a savepoint.
+    let claims = [begun(&store, "k-4").await, begun(&store, "k-5").await];
+    let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&runs);
+    let failing = Body::new(&claims[1..]).then(move |conn| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        write_note(conn, "undone").unwrap();
+        Verdict::RollBack
+    });
+    let gate = Gate::shut(&store).await;
+    let (neighbour, failing, ()) = tokio::join!(neighbour.transact(&store), failing.transact(&store), gate.open());
+    neighbour.unwrap();
+    failing.unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 2, "without a savepoint, and with one");
+    assert_eq!(notes(&store).await, ["k-1", "k-2", "k-3", "neighbour"]);
+    assert!(store.statistics().savepoints > savepoints);
+    // It has to earn its trust again.
+    let savepoints = store.statistics().savepoints;
+    complete(&store, "k-6").await.unwrap();
+    assert!(store.statistics().savepoints > savepoints);
 }

@@ -1,5 +1,6 @@
 //! The tasks of this workspace, run as `cargo xtask <task>`.
 
+mod interrupt;
 mod phases;
 mod tasks;
 mod tidy;
@@ -19,11 +20,16 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Installs what is missing and runs every test, then 20,000 simulated schedules.
+    /// Installs what is missing, starts private servers and runs every test, then 20,000 simulated schedules.
     Test {
         /// Passed to `cargo test --workspace`, for example a test's name; the simulation is then left out.
         #[arg(last = true)]
         filter: Vec<String>,
+    },
+    /// Private servers for tests that are run by hand: PostgreSQL, PgBouncer and RabbitMQ.
+    Services {
+        #[command(subcommand)]
+        task: tasks::ServicesTask,
     },
     /// Formatting, clippy and rustdoc with warnings denied, and tidy.
     Check,
@@ -46,6 +52,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test { filter } => tasks::test(&filter),
+        Task::Services { task } => tasks::services(task),
         Task::Check => tasks::check(),
         Task::Tidy => tasks::tidy(),
         Task::Sim { arguments } => tasks::sim(&arguments),
@@ -55,7 +62,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            interrupt::exit_code(&error)
         }
     }
 }

@@ -31,9 +31,24 @@ impl Phases {
 
     /// Runs `body`; what it returns is the note beside the phase's time in the summary.
     pub(crate) fn run(&mut self, name: &'static str, body: impl FnOnce() -> Result<String>) -> Result<()> {
-        println!("\n=== {}: {name}", self.task);
-        let begun = now();
+        let begun = self.begin(name);
         let outcome = body();
+        self.end(name, begun, outcome)
+    }
+
+    /// As [`run`](Self::run), for a body that can be interrupted.
+    pub(crate) async fn wait(&mut self, name: &'static str, body: impl Future<Output = Result<String>>) -> Result<()> {
+        let begun = self.begin(name);
+        let outcome = body.await;
+        self.end(name, begun, outcome)
+    }
+
+    fn begin(&self, name: &'static str) -> Instant {
+        println!("\n=== {}: {name}", self.task);
+        now()
+    }
+
+    fn end(&mut self, name: &'static str, begun: Instant, outcome: Result<String>) -> Result<()> {
         let note = match &outcome {
             Ok(note) => note.clone(),
             Err(_) => "FAILED".to_owned(),
@@ -72,6 +87,6 @@ pub(crate) fn shown(command: &Command) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a task's time is a person's waiting time; nothing is simulated here")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

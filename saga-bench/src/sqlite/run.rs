@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// Rounds, in each of which every contender runs once.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
+    /// Sagas in flight at a time.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    in_flight: u32,
     /// Where the files are written: a folder on a disk. By default the build folder.
     #[arg(long)]
     folder: Option<PathBuf>,
@@ -50,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut one_by_one = Figures::of("bare rusqlite, one step a commit");
     let mut grouped = Figures::of("bare rusqlite, 50 steps a commit");
-    let mut sagas = Figures::of("sagas, 64 in flight");
+    let mut sagas = Figures::of(format!("sagas, {} in flight", options.in_flight));
     for round in 0..options.rounds {
         let file = |name: &str| folder.path().join(format!("{name}-{round}.db"));
         for name in ["one", "grouped", "sagas"] {
@@ -59,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         let few = (options.sagas / SLOW_SHARE).max(1);
         one_by_one.steps_per_second.push(floor::run(&file("one"), few, 1)?);
         grouped.steps_per_second.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
-        sagas.steps_per_second.push(runtime.block_on(saga::run(&file("sagas"), options.sagas))?);
+        sagas.steps_per_second.push(runtime.block_on(saga::run(&file("sagas"), options.sagas, options.in_flight))?);
     }
     let targets = [
         Target { name: "sagas to one step a commit", wanted: TIMES_ONE_BY_ONE, measured: sagas.ratio_to(&one_by_one) },

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::file::assert_rows;
-use super::workload::{IN_FLIGHT, STEPS, STEPS_PER_SAGA, amount};
+use super::workload::{STEPS, STEPS_PER_SAGA, amount};
 use crate::clock::Stopwatch;
 
 /// What is ordered.
@@ -40,8 +40,8 @@ async fn confirm_order(tx: &mut Connection, order: Order) -> Result<Order, StepE
     Ok(order)
 }
 
-/// Runs `sagas` sagas on a new file, and returns the steps a second, from the first start to the last outcome.
-pub(crate) async fn run(file: &Path, sagas: u32) -> Result<f64> {
+/// Runs `sagas` sagas on a new file, `in_flight` at a time, and returns the steps a second, from the first start to the last outcome.
+pub(crate) async fn run(file: &Path, sagas: u32, in_flight: u32) -> Result<f64> {
     let create_order = create_order()?;
     let store = SqliteStore::open(file).await?;
     let runtime = Runtime::builder(store).saga(&create_order).start().await?;
@@ -50,7 +50,7 @@ pub(crate) async fn run(file: &Path, sagas: u32) -> Result<f64> {
 
     let watch = Stopwatch::started();
     let mut callers = JoinSet::new();
-    for _ in 0..IN_FLIGHT {
+    for _ in 0..in_flight {
         callers.spawn(call(Arc::clone(&runtime), create_order.clone(), Arc::clone(&next), sagas));
     }
     while let Some(caller) = callers.join_next().await {

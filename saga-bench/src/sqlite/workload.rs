@@ -38,9 +38,6 @@ pub(crate) const STEPS: [Step; 3] = [
 /// The steps of one saga.
 pub(crate) const STEPS_PER_SAGA: u32 = 3;
 
-/// How many sagas are in flight at a time.
-pub(crate) const IN_FLIGHT: u32 = 64;
-
 /// The tables of the business: one a step.
 pub(crate) const BUSINESS_SCHEMA: &str = "
     CREATE TABLE reservations (id BLOB PRIMARY KEY, order_id INTEGER NOT NULL, amount INTEGER NOT NULL);

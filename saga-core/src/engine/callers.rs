@@ -63,6 +63,11 @@ impl<S: Store> Shared<S> {
     }
 }
 
+/// Whether a hosted step came to its end although it had been taken back: a person, who was asked first, let it.
+pub(super) fn is_to_be_taken_back(state: &SagaState) -> bool {
+    state.phase == Phase::Completed && state.caller.as_ref().is_some_and(|caller| caller.undo.is_some())
+}
+
 /// What there is to tell of a hosted step in this state.
 pub(super) fn answer_of(state: &SagaState) -> Option<Answer> {
     let caller = state.caller.as_ref()?;

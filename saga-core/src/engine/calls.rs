@@ -11,7 +11,7 @@ use super::late;
 use super::shared::Shared;
 use super::transactions::{pause_after, refs};
 use crate::machine::{Ending, Event, Next};
-use crate::store::{Applied, Changes, Miss, RetryClass, Store, WorkRef};
+use crate::store::{Applied, Miss, RetryClass, Store, WorkRef};
 
 impl<S: Store> Shared<S> {
     /// Makes calls until the queue is closed.
@@ -62,7 +62,7 @@ impl<S: Store> Shared<S> {
         let mut failures = 0;
         loop {
             let mut prepared = self.prepare(&command, &next, &attempted.findings, hand_on);
-            let changes = std::mem::take(&mut prepared.changes);
+            let changes = prepared.take_changes();
             let successor = prepared.successor.as_ref().map(|successor| successor.work);
             match self.recorder.record(changes).await {
                 Ok(Ok(())) => return self.after_commit(prepared, command.place.take()),
@@ -150,7 +150,7 @@ impl<S: Store> Shared<S> {
         if saga.state == before {
             return Ok(Ok(()));
         }
-        let changes = std::mem::take(&mut prepared.changes);
+        let changes = prepared.take_changes();
         let applied = self.recorder.record(changes).await.map_err(|error| error.to_string())?;
         if applied.is_ok() {
             self.after_commit(prepared, None);
@@ -187,7 +187,7 @@ impl<S: Store> Shared<S> {
         self: &Arc<Self>,
         mut prepared: super::decide::Prepared<S>,
     ) -> Result<Applied, super::recorder::RecordError> {
-        let changes: Changes = std::mem::take(&mut prepared.changes);
+        let changes = prepared.take_changes();
         let applied = self.recorder.record(changes).await?;
         if applied.is_ok() {
             self.after_commit(prepared, None);

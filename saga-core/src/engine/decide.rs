@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::callers::answer_of;
+use super::callers::{answer_of, is_to_be_taken_back};
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, SagaState};
 use crate::step::{Emitted, Rejection};
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
@@ -38,7 +38,10 @@ pub(super) struct HandOn {
 
 /// What is to be written, and what follows when it is committed.
 pub(super) struct Prepared<S: Store> {
+    /// Without the encoded state, which [`take_changes`](Prepared::take_changes) adds.
     pub(super) changes: Changes,
+    /// The saga's state, where no successor carries it.
+    state: Option<SagaState>,
     /// The next command, leased to this process.
     pub(super) successor: Option<Command<S>>,
     /// After how long a command falls due that nobody has yet.
@@ -91,27 +94,33 @@ impl<S: Store> Shared<S> {
         let definition = std::sync::Arc::clone(&saga.definition);
         let told = answer_of(&saga.state);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
+        if is_to_be_taken_back(&saga.state) {
+            let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
+            decision.commands.extend(back.commands);
+            decision.became_stuck |= back.became_stuck;
+        }
         let mut changes = Changes::default();
         note_record(saga, &decision, findings, error, &mut changes);
         note_revision(saga, &decision, findings, &mut changes);
         self.emit(saga, &decision, &findings.emitted, &mut changes);
         self.map_inputs(saga, &mut decision);
         let mut prepared = Prepared { changes, ..Prepared::nothing() };
+        let mut handed_on = None;
         for order in std::mem::take(&mut decision.commands) {
-            self.give_out(saga, order, findings, hand_on, &mut prepared);
+            self.give_out(saga, order, findings, hand_on, &mut prepared, &mut handed_on);
         }
         if decision.became_stuck {
             keep_input(saga);
             prepared.changes.history.extend(stuck_entry(saga));
         }
         prepared.changes.messages.extend(self.reply_to_move(saga, told));
-        prepared.changes.saga =
-            Some(Advance { id: saga.id, expected, status: saga.state.status(), state: saga.state.encode() });
+        prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
         prepared.has_messages = !prepared.changes.messages.is_empty();
-        if let Some(successor) = &mut prepared.successor {
-            successor.saga = saga.clone();
+        match handed_on {
+            Some(order) => prepared.successor = Some(self.successor(saga.clone(), order, hand_on.id)),
+            None => prepared.state = Some(saga.state.clone()),
         }
         Ok(prepared)
     }
@@ -163,6 +172,7 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
         prepared: &mut Prepared<S>,
+        handed_on: &mut Option<machine::Command>,
     ) {
         let (kind, step) = match order {
             machine::Command::Do { step } => (WorkKind::Do, step),
@@ -172,7 +182,7 @@ impl<S: Store> Shared<S> {
         if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
         }
-        let lease = (hand_on.has_place && due_in.is_zero() && prepared.successor.is_none())
+        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none())
             .then(|| self.member())
             .flatten()
             .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
@@ -188,13 +198,18 @@ impl<S: Store> Shared<S> {
             due_in,
             lease,
         });
-        if lease.is_none() {
+        if lease.is_some() {
+            *handed_on = Some(order);
+        } else {
             prepared.left_free = Some(due_in);
-            return;
         }
-        prepared.successor = Some(Command {
-            saga: saga.clone(),
-            work: WorkRef { id: WorkId(hand_on.id), epoch: 1 },
+    }
+
+    /// The command of the row that was just written, leased to this process.
+    fn successor(&self, saga: InFlight<S>, order: machine::Command, id: i64) -> Command<S> {
+        Command {
+            saga,
+            work: WorkRef { id: WorkId(id), epoch: 1 },
             order,
             attempts: 0,
             maybe: false,
@@ -204,7 +219,7 @@ impl<S: Store> Shared<S> {
             late: None,
             lease_until: self.env.now() + self.settings.lease_ttl,
             place: None,
-        });
+        }
     }
 
     fn emit(&self, saga: &mut InFlight<S>, decision: &Decision, emitted: &[Emitted], changes: &mut Changes) {
@@ -232,7 +247,30 @@ impl<S: Store> Shared<S> {
 
 impl<S: Store> Prepared<S> {
     fn nothing() -> Self {
-        Self { changes: Changes::default(), successor: None, left_free: None, outcome: None, has_messages: false }
+        Self {
+            changes: Changes::default(),
+            state: None,
+            successor: None,
+            left_free: None,
+            outcome: None,
+            has_messages: false,
+        }
+    }
+
+    /// Steps that were done, and the one that follows them.
+    pub(super) fn run_on(changes: Changes, successor: Command<S>, has_messages: bool) -> Self {
+        let outcome = Some((successor.saga.id, None));
+        Self { changes, outcome, successor: Some(successor), has_messages, ..Self::nothing() }
+    }
+
+    /// What is to be written.
+    pub(super) fn take_changes(&mut self) -> Changes {
+        let mut changes = std::mem::take(&mut self.changes);
+        let state = self.successor.as_ref().map(|successor| &successor.saga.state).or(self.state.as_ref());
+        if let (Some(advance), Some(state)) = (&mut changes.saga, state) {
+            advance.state = state.encode();
+        }
+        changes
     }
 }
 

@@ -216,7 +216,7 @@ impl<S: Store> Shared<S> {
         let Some(mut prepared) = last else { return Ok(true) };
         // All of it is one start.
         if let Some(advance) = prepared.changes.saga.take() {
-            (new.status, new.state) = (advance.status, advance.state);
+            (new.status, new.state) = (advance.status, saga.state.encode());
         }
         prepared.changes.records = records;
         prepared.changes.start = Some(new);

@@ -47,17 +47,15 @@ impl<S: Store> Member<S> {
 
     /// What is to be recorded for all that ran.
     pub(super) fn prepare(&mut self, shared: &Shared<S>) -> Option<Changes> {
-        let Self { command: Some(command), attempted: Some((attempted, next)), next_id, .. } = self else {
-            return None;
-        };
-        let mut prepared = match (&mut self.before, &*next) {
-            // An attempt that is made again is not counted with a command that was never written: it is left for later.
-            (Some(_), Next::Again { .. }) => return self.leave_present_step(),
-            _ => {
-                let hand_on = HandOn { id: *next_id, has_place: command.place.is_some() };
-                shared.prepare(command, next, &attempted.findings, hand_on)
-            }
-        };
+        let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
+        if self.before.is_some() && matches!(next, Next::Again { .. }) {
+            // An attempt that is made again is not counted on a command that was never written: it is left for later.
+            return self.leave_present_step();
+        }
+        let mut prepared = self.prepared.take().unwrap_or_else(|| {
+            let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+            shared.prepare(command, next, &attempted.findings, hand_on)
+        });
         if let Some(before) = &mut self.before {
             prepared.has_messages |= before.has_messages;
             prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
@@ -66,7 +64,7 @@ impl<S: Store> Member<S> {
                 successor.saga.version = before.claimed.saga.version + 1;
             }
         }
-        let changes = std::mem::take(&mut prepared.changes);
+        let changes = prepared.take_changes();
         self.prepared = Some(prepared);
         Some(changes)
     }
@@ -79,6 +77,11 @@ impl<S: Store> Member<S> {
     /// Whether more than one step of the saga ran.
     pub(super) fn ran_on(&self) -> bool {
         !self.ran.is_empty()
+    }
+
+    /// Whether the step after the claimed one has taken its place, and has not run.
+    pub(super) fn has_only_claimed_step_run(&self) -> bool {
+        self.ran.len() == 1 && self.attempted.is_none()
     }
 
     /// Forgets what ran.
@@ -117,6 +120,7 @@ impl<S: Store> Member<S> {
         let mut prepared = shared.prepare(command, next, &attempted.findings, hand_on);
         let fits = |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
+            self.prepared = Some(prepared);
             return false;
         }
         let (Some(mut successor), Some(row)) = (prepared.successor.take(), prepared.changes.commands.pop()) else {
@@ -143,17 +147,12 @@ impl<S: Store> Member<S> {
     /// Records what was done, and hands the present step on as if it had not been tried.
     fn leave_present_step(&mut self) -> Option<Changes> {
         let (mut before, mut present) = (self.before.take()?, self.command.take()?);
-        let mut changes = before.changes;
-        changes.commands.push(before.row);
+        before.changes.commands.push(before.row);
         before.claimed.place = present.place.take();
         present.saga.version = before.claimed.saga.version + 1;
-        self.prepared = Some(Prepared {
-            changes: Changes::default(),
-            outcome: Some((present.saga.id, None)),
-            successor: Some(present),
-            left_free: None,
-            has_messages: before.has_messages,
-        });
+        let mut prepared = Prepared::run_on(before.changes, present, before.has_messages);
+        let changes = prepared.take_changes();
+        self.prepared = Some(prepared);
         (self.command, self.attempted) = (Some(before.claimed), None);
         Some(changes)
     }

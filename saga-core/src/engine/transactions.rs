@@ -104,7 +104,10 @@ impl<S: Store> Shared<S> {
         }
         let culprit = error.culprit.or((members.len() == 1 && is_own_fault(error, failures)).then_some(0));
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
-            let member = members.remove(culprit);
+            let mut member = members.remove(culprit);
+            if error.ended_transaction && member.has_only_claimed_step_run() {
+                member.start_over();
+            }
             if member.ran_on() {
                 // Its saga's earlier steps are to be recorded first.
                 waiting.extend(member.into_claimed().map(|command| (vec![command], 0)));

@@ -36,9 +36,10 @@ pub struct Sent {
     pub work: i64,
 }
 
-/// Whoever asked for the saga takes it back: nothing new of it begins, and what took effect is undone.
+/// Whoever asked for the saga takes it back: nothing new of it begins, and what took effect is undone. One that needs a
+/// person waits for that person first, who may find out what happened.
 pub(super) fn taken_back(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
-    if matches!(state.phase, Phase::Running | Phase::Completed) {
+    if state.stuck.is_none() && matches!(state.phase, Phase::Running | Phase::Completed) {
         let reason = Rejection::new("the saga that asked for it compensates");
         let failure = Failure { step: 0, kind: FailureKind::Rejected, reason };
         begin_compensation(shape, state, Some(failure), decision);

@@ -123,6 +123,11 @@ impl MemoryConn {
         Ok(sum)
     }
 
+    /// The number of the transaction, which no other one of this store has.
+    pub fn transaction(&self) -> u64 {
+        self.tx.0
+    }
+
     /// Appends to the log.
     pub fn log(&mut self, entry: impl Into<Vec<u8>>) {
         self.log.push(entry.into());

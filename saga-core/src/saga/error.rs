@@ -43,8 +43,8 @@ pub enum SagaProblem {
     },
     /// A step that may have to be undone has no compensation.
     #[error(
-        "`{step}` may have to be undone, but has no compensation; write `#[saga_step(compensate = ..)]`, or \
-         `no_compensation` if there is nothing to undo, or call `.pivot()` behind the step that cannot be undone"
+        "`{step}` may have to be undone, but has no compensation; write `#[saga_step(compensate = ..)]`, in a \
+         contract `compensated`, or `no_compensation` if there is nothing to undo, or call `.pivot()` behind the step that cannot be undone"
     )]
     NoCompensation {
         /// The step.

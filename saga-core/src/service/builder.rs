@@ -128,3 +128,46 @@ impl<S: Store> fmt::Debug for ServiceBuilder<S> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "macros"))]
+mod tests {
+    use super::*;
+    use crate::machine::{Effect, UndoShape};
+    use crate::memory::{MemoryConn, MemoryStore};
+    use crate::saga::{StepRun, StepUndo};
+    use crate::step::StepError;
+    use crate::{saga_compensation, saga_step};
+
+    mod contracts {
+        use crate::{saga_step, step::StepError};
+
+        #[saga_step(service = "payments", compensated)]
+        pub(super) async fn charge_card(cents: u64) -> Result<String, StepError>;
+    }
+
+    #[saga_step(implements = contracts::charge_card, compensate = refund_card)]
+    async fn charge(cents: u64) -> Result<String, StepError> {
+        Ok(cents.to_string())
+    }
+
+    #[saga_compensation(timeout = "7s")]
+    async fn refund_card(_tx: &mut MemoryConn, _cents: u64, _payment: Option<String>) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[test]
+    fn a_step_is_found_under_the_name_of_its_contract() {
+        let payments: Service<MemoryStore> =
+            Service::named("payments").host::<charge>().build().expect("a service with its own step");
+        let [(name, hosted)] = payments.hosted().collect::<Vec<_>>()[..] else { panic!("it hosts one step") };
+        let (step, shape) = (&hosted.steps[0], &hosted.shape.steps[0]);
+        assert_eq!((name, shape.name, shape.effect), ("charge-card", "charge-card", Effect::External));
+        assert_eq!((&*hosted.id.name, shape.undo), ("payments/charge-card", UndoShape::TakesUnknown));
+        assert!(matches!(step.run, StepRun::External(_)));
+        let (undo, options) = step.undo.as_ref().expect("it is compensated");
+        assert!(matches!(undo, StepUndo::Transaction(_)));
+        assert_eq!(options.timeout.as_secs(), 7);
+        assert!((step.check_output)(b"\"paid\"").is_ok());
+        assert!((step.check_output)(b"4").is_err());
+    }
+}

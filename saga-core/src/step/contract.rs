@@ -34,8 +34,8 @@ pub trait Hosted: Step {
 /// The contract says `compensated`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "the contract `{Self}` does not say that the step can be undone",
-    label = "undoes a step that nobody would have undone",
+    message = "`{Self}` is no contract of a step with a compensation",
+    label = "no saga would call it",
     note = "leave `compensate` out here, or add `compensated` to the contract: `#[saga_step(service = \"..\", compensated)]`"
 )]
 pub trait Compensated: Contract {}
@@ -43,9 +43,9 @@ pub trait Compensated: Contract {}
 /// The contract does not say `compensated`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "the contract `{Self}` says that the step can be undone, but nothing undoes it here",
+    message = "`{Self}` is no contract of a step without a compensation",
     label = "needs `compensate = ..` beside it",
-    note = "name the function that undoes the step: `#[saga_step(implements = .., compensate = refund_card)]`"
+    note = "a contract with `compensated` says that its host can undo the step: name the function that does, `#[saga_step(implements = .., compensate = refund_card)]`"
 )]
 pub trait Uncompensated: Contract {}
 
@@ -70,6 +70,12 @@ impl<I> ContractInput<I> for I {}
 pub trait ContractOutput<O> {}
 
 impl<O> ContractOutput<O> for O {}
+
+/// The name of a step that implements a contract.
+#[doc(hidden)]
+pub const fn implemented_name<T: Hosted>() -> &'static str {
+    <T::Contract as Step>::NAME
+}
 
 /// The codec of the input `I` of a step that implements a contract.
 #[doc(hidden)]

@@ -38,7 +38,7 @@ pub use self::{
     context::{ContextParts, FailedStep, StepContext},
     contract::{
         Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
-        implemented_output, uncompensated,
+        implemented_name, implemented_output, uncompensated,
     },
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},

@@ -38,7 +38,7 @@ impl Case {
     }
 
     fn may_have_happened_before(&self) -> bool {
-        self.maybe && self.effect == Effect::External
+        self.maybe && self.effect != Effect::Transactional
     }
 
     /// Whether, with this attempt, the step may have taken effect without an answer.
@@ -48,7 +48,7 @@ impl Case {
             Ending::Unstorable { .. } | Ending::Vanished => true,
             _ => false,
         };
-        self.may_have_happened_before() || (now && self.effect == Effect::External)
+        self.may_have_happened_before() || (now && self.effect != Effect::Transactional)
     }
 }
 
@@ -68,7 +68,7 @@ fn ending() -> impl Strategy<Value = Ending> {
 prop_compose! {
     fn case()(
         undo in any::<bool>(),
-        effect in prop_oneof![Just(Effect::Transactional), Just(Effect::External)],
+        effect in prop_oneof![Just(Effect::Transactional), Just(Effect::External), Just(Effect::Remote { service: "elsewhere" })],
         side in prop_oneof![Just(Side::Before), Just(Side::Pivot), Just(Side::After)],
         attempts in 1..12_u32,
         most in 1..8_u32,
@@ -164,8 +164,8 @@ proptest! {
         case.ending = Ending::Unstorable { message: "too long".to_owned() };
         let next = case.next();
         match case.effect {
-            Effect::External => prop_assert!(matches!(next, Next::Settled(Event::Unknown { .. })), "unknown"),
             Effect::Transactional => prop_assert!(matches!(next, Next::Settled(Event::Blocked { maybe: false, .. })), "stuck"),
+            _ => prop_assert!(matches!(next, Next::Settled(Event::Unknown { .. })), "unknown"),
         }
     }
 

@@ -48,13 +48,14 @@ impl Run {
             }
             None => {}
         }
-        let is_call = |step: &usize| self.shape.steps[*step].effect == Effect::External && self.model.has_begun(*step);
+        let is_call =
+            |step: &usize| self.shape.steps[*step].effect != Effect::Transactional && self.model.has_begun(*step);
         events.extend((0..self.shape.steps.len()).filter(is_call).map(|step| Event::Late { step }));
         events
     }
 
     fn answers_to_do(&self, step: usize, events: &mut Vec<Event>) {
-        let is_call = self.shape.steps[step].effect == Effect::External;
+        let is_call = self.shape.steps[step].effect != Effect::Transactional;
         events.extend([Event::Done { step }, Event::Done { step }, Event::Cancelled { step }]);
         events.push(Event::Rejected { step, failure: failure(step, FailureKind::Rejected) });
         events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: is_call });

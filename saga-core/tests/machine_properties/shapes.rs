@@ -9,7 +9,8 @@ const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 /// One to six steps. Before the pivot each has a compensation or says that it needs none; the last step of a saga
 /// without a declared pivot may have none, and is the pivot then.
 pub(crate) fn shape() -> impl Strategy<Value = Shape> {
-    let effect = prop_oneof![Just(Effect::Transactional), Just(Effect::External)];
+    let remote = Just(Effect::Remote { service: "elsewhere" });
+    let effect = prop_oneof![Just(Effect::Transactional), Just(Effect::External), remote];
     let undo = prop_oneof![
         Just(UndoShape::TakesUnknown),
         Just(UndoShape::NeedsOutput),

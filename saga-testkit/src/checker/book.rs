@@ -48,6 +48,7 @@ pub(super) struct Call<'a> {
     pub(super) op: Op,
     pub(super) fence: u64,
     pub(super) reads: Option<u64>,
+    pub(super) transaction: Option<u64>,
     pub(super) process: u16,
     pub(super) entered: usize,
     pub(super) left: Option<(usize, Left)>,
@@ -118,7 +119,7 @@ impl<'a> Book<'a> {
                 }
             }
             What::StuckSeen { saga } => self.sagas[*saga as usize].stuck.push(at),
-            What::Entered { call, saga, variant, step, op, fence, reads } => {
+            What::Entered { call, saga, variant, step, op, fence, reads, transaction } => {
                 self.sagas[*saga as usize].calls.push(*call);
                 self.calls.insert(
                     *call,
@@ -130,6 +131,7 @@ impl<'a> Book<'a> {
                         op: *op,
                         fence: *fence,
                         reads: *reads,
+                        transaction: *transaction,
                         process: entry.process,
                         entered: at,
                         left: None,
@@ -176,6 +178,20 @@ impl<'a> Book<'a> {
     pub(super) fn calls_of(&self, saga: usize, step: u8, op: Op) -> impl Iterator<Item = &Call<'a>> {
         let calls = self.sagas[saga].calls.iter().filter_map(|number| self.calls.get(number));
         calls.filter(move |call| call.step == step && call.op == op)
+    }
+
+    /// The calls of one step of a saga that ended well before `call` began, in the same transaction.
+    pub(super) fn ran_together<'b>(
+        &'b self,
+        saga: usize,
+        step: u8,
+        op: Op,
+        call: &'b Call<'a>,
+    ) -> impl Iterator<Item = &'b Call<'a>> {
+        let ended_before = |other: &Call<'_>| matches!(other.left, Some((at, Left::Done)) if at < call.entered);
+        self.calls_of(saga, step, op).filter(move |other| {
+            other.transaction.is_some() && other.transaction == call.transaction && ended_before(other)
+        })
     }
 
     /// Where one step of a saga took effect, and by which call: the first time.

@@ -138,6 +138,8 @@ pub enum What {
         fence: u64,
         /// The effect of which it was given the output: a later step of an earlier one, an undo of its own step.
         reads: Option<u64>,
+        /// The transaction that it was given, by a number that no other one has.
+        transaction: Option<u64>,
     },
     /// A step function returned. One that was dropped, or panicked, never does.
     Left {

@@ -139,7 +139,8 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
     }
 }
 
-/// The undo of a step begins only when those behind it are undone.
+/// The undo of a step begins only when those behind it are undone: their undos have committed, or ended well before in
+/// the transaction that it begins in.
 fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     let Some(first) = book.calls_of(saga, step, Op::Undo).next() else {
@@ -148,8 +149,9 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
     for (later, plan) in of.steps().skip(usize::from(step) + 1) {
         let must_undo = plan.undo.is_some() && !of.is_skipped(later, Op::Undo) && !of.is_skipped(later, Op::Do);
         let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);
-        let undone = book.effect_of(saga, later, Op::Undo).map(|(at, _)| at);
-        if must_undo && done && undone.is_none_or(|at| at > first.entered) {
+        let undone = book.effect_of(saga, later, Op::Undo).is_some_and(|(at, _)| at < first.entered);
+        let is_just_undone = book.ran_together(saga, later, Op::Undo, first).next().is_some();
+        if must_undo && done && !undone && !is_just_undone {
             note(format!("{} began before {}", of.name(step, Op::Undo), of.name(later, Op::Undo)));
         }
     }

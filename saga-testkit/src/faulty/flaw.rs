@@ -104,6 +104,8 @@ flaws! {
         WritesWithoutClaims breaks "S-TX-7",
         /// What an abandoned handler wrote is kept.
         KeepsAbandoned breaks "S-TX-8",
+        /// A handler that goes on is taken for the last one.
+        GoesOnNoFurther breaks "S-TX-9",
         /// A lane that is leased is leased to the next relay too.
         LeasesLanesTwice breaks "S-OUT-1",
         /// A lane is read backwards.

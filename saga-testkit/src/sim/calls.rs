@@ -46,20 +46,20 @@ struct Running<'a> {
 
 /// Writes in the transaction.
 pub(crate) async fn transactional(conn: &mut MemoryConn, call: Call<'_>) -> Result<SimOutput, StepError> {
-    let running = call.begin()?;
+    let running = call.begin(Some(conn.transaction()))?;
     let result = running.transact(conn).await;
     running.end(result)
 }
 
 /// Calls the service outside.
 pub(crate) async fn external(call: Call<'_>) -> Result<SimOutput, StepError> {
-    let running = call.begin()?;
+    let running = call.begin(None)?;
     let result = running.call_outside().await;
     running.end(result)
 }
 
 impl<'a> Call<'a> {
-    fn begin(self) -> Result<Running<'a>, StepError> {
+    fn begin(self, transaction: Option<u64>) -> Result<Running<'a>, StepError> {
         let Some(seat) = self.seat else {
             return Err(StepError::reject("the runtime gave no state, though the step takes one"));
         };
@@ -79,6 +79,7 @@ impl<'a> Call<'a> {
             op: self.op,
             fence,
             reads: self.reads,
+            transaction,
         });
         let Self { ctx, op, step, emits, input, .. } = self;
         Ok(Running { seat, ctx, number, op, step, emits, input })

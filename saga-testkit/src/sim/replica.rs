@@ -82,9 +82,15 @@ impl Replica {
     async fn start(&self, env: SimEnvironment) -> Option<Runtime<MemoryStore>> {
         let seat = Seat { world: Arc::clone(&self.world), process: env.process() };
         let store = self.store.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
-        let (places, transactions, batch, calls) = self.world.draw(|random| {
+        let (places, transactions, batch, calls, run_on) = self.world.draw(|random| {
             let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
-            (few(random, &[1, 3, 32]), few(random, &[1, 2]), few(random, &[1, 4, 16]), few(random, &[1, 4]))
+            (
+                few(random, &[1, 3, 32]),
+                few(random, &[1, 2]),
+                few(random, &[1, 4, 16]),
+                few(random, &[1, 4]),
+                few(random, &[1, 2, 16]),
+            )
         });
         let mut builder = Runtime::builder(store)
             .environment(Arc::new(env))
@@ -98,6 +104,7 @@ impl Replica {
                 settings.transactions = transactions;
                 settings.batch_max = batch;
                 settings.calls = calls;
+                settings.run_on_max = run_on;
                 settings.drain_limit = LEASE;
                 settings.publish_attempts = 2;
             });

@@ -198,7 +198,16 @@ impl Run<'_> {
     fn enter(&mut self, step: u8, op: Op, reads: Option<u64>) -> u64 {
         let call = self.number();
         let fence = self.entries.len() as u64;
-        self.entries.push(What::Entered { call, saga: self.saga, variant: 0, step, op, fence, reads });
+        self.entries.push(What::Entered {
+            call,
+            saga: self.saga,
+            variant: 0,
+            step,
+            op,
+            fence,
+            reads,
+            transaction: None,
+        });
         call
     }
 

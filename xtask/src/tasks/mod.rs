@@ -2,13 +2,16 @@
 
 mod bench;
 mod check;
+mod packages;
 mod prerequisites;
+mod services;
 mod sim;
 mod test;
 mod tidy;
 
 pub(crate) use bench::bench;
 pub(crate) use check::check;
+pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;
 pub(crate) use tidy::tidy;

@@ -53,12 +53,13 @@ fn apt_get() -> Command {
     command
 }
 
-fn answers(name: &str, arguments: &[&str]) -> bool {
+/// Whether `name` can be run, and succeeds.
+pub(super) fn answers(name: &str, arguments: &[&str]) -> bool {
     let silent =
         program(name).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     silent.is_ok_and(|status| status.success())
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     program("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

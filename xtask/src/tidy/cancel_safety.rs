@@ -138,17 +138,17 @@ mod tests {
     fn documented_and_private_functions_pass() {
         assert_eq!(
             lines("/// Does it.\n///\n/// # Cancel safety\n///\n/// Safe.\n#[inline]\npub async fn f() {}\n"),
-            []
+            [0; 0]
         );
-        assert_eq!(lines("/// Does it.\npub(crate) async fn f() {}\nasync fn g() {}\n"), []);
-        assert_eq!(lines("/// Does it.\npub fn f() -> u32 { let f: Box<dyn Future>; 1 }\n"), []);
+        assert_eq!(lines("/// Does it.\npub(crate) async fn f() {}\nasync fn g() {}\n"), [0; 0]);
+        assert_eq!(lines("/// Does it.\npub fn f() -> u32 { let f: Box<dyn Future>; 1 }\n"), [0; 0]);
         assert_eq!(
             lines(
                 "/// T.\n///\n/// # Cancel safety\n/// All.\n#[async_trait]\npub trait A {\n  async fn f(&self);\n}\n"
             ),
-            []
+            [0; 0]
         );
-        assert_eq!(lines("trait A { async fn f(&self); }\nimpl A for B { async fn f(&self) {} }\n"), []);
+        assert_eq!(lines("trait A { async fn f(&self); }\nimpl A for B { async fn f(&self) {} }\n"), [0; 0]);
     }
 
     #[test]

@@ -71,7 +71,7 @@ mod tests {
     fn lists_pass() {
         let good =
             "//! Docs.\n\n#[cfg(test)]\nmod tests;\nmod a;\npub mod b;\npub(crate) use a::{A, B};\npub use b::C;\n";
-        assert_eq!(lines("x/mod.rs", good), []);
+        assert_eq!(lines("x/mod.rs", good), [0; 0]);
     }
 
     #[test]
@@ -79,6 +79,6 @@ mod tests {
         assert_eq!(lines("x/mod.rs", "mod a;\nfn f() {}\npub use a::{B};\npub(crate) struct C;\n"), [2]);
         assert_eq!(lines("x/mod.rs", "mod a;\npub use a::{B};\npub(crate) struct C;\n"), [3]);
         assert_eq!(lines("x/mod.rs", "mod a {\n  pub struct B;\n}\n"), [1]);
-        assert_eq!(lines("x/other.rs", "fn f() {}\n"), []);
+        assert_eq!(lines("x/other.rs", "fn f() {}\n"), [0; 0]);
     }
 }

@@ -69,18 +69,11 @@ pub(super) fn two_acts_on_one_revision(ledger: &mut Ledger, random: &mut Random)
 pub(super) fn older_epoch_commits(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Wrote { .. }))?;
     let What::Wrote { call: wrote } = ledger.entries[at].what else { return None };
-    let younger = ledger.entries.iter().find_map(|entry| match &entry.what {
-        What::Entered { call, saga, variant, step, op, fence, reads } if *call == wrote => Some(What::Entered {
-            call: 1_000_000,
-            saga: *saga,
-            variant: *variant,
-            step: *step,
-            op: *op,
-            fence: fence + 1,
-            reads: *reads,
-        }),
-        _ => None,
-    });
-    insert(ledger, at, younger?);
+    let is_it = |what: &What| matches!(what, What::Entered { call, .. } if *call == wrote);
+    let mut younger = ledger.entries.iter().map(|entry| &entry.what).find(|what| is_it(what))?.clone();
+    if let What::Entered { call, fence, .. } = &mut younger {
+        (*call, *fence) = (1_000_000, *fence + 1);
+    }
+    insert(ledger, at, younger);
     Some(())
 }

@@ -50,8 +50,16 @@ pub(super) fn undo_invented(ledger: &mut Ledger, random: &mut Random) -> Option<
     if calls(ledger, saga, step, Op::Do).len() > 1 && plan(ledger, saga, step).kind == Kind::External {
         return None;
     }
-    let invented =
-        What::Entered { call: 1_000_000, saga: saga as u32, variant: 0, step, op: Op::Undo, fence: 1, reads: None };
+    let invented = What::Entered {
+        call: 1_000_000,
+        saga: saga as u32,
+        variant: 0,
+        step,
+        op: Op::Undo,
+        fence: 1,
+        reads: None,
+        transaction: None,
+    };
     insert(ledger, at + 1, invented);
     Some(())
 }
@@ -65,7 +73,11 @@ pub(super) fn undo_of_a_completed_saga(ledger: &mut Ledger, random: &mut Random)
     let (What::Took { call: reads } | What::Wrote { call: reads }) = ledger.entries[at].what else { return None };
     let (saga, step, _) = of(ledger, reads)?;
     let (saga, reads) = (saga as u32, Some(reads));
-    insert(ledger, at + 1, What::Entered { call: 1_000_000, saga, variant: 0, step, op: Op::Undo, fence: 1, reads });
+    insert(
+        ledger,
+        at + 1,
+        What::Entered { call: 1_000_000, saga, variant: 0, step, op: Op::Undo, fence: 1, reads, transaction: None },
+    );
     Some(())
 }
 

@@ -1,6 +1,6 @@
 // pass: the contract of a step, the saga that names it, and the service that hosts it
 use saga_core::{
-    Saga, Service, State, StepContext, StepError,
+    Output, Saga, Service, State, StepContext, StepError,
     memory::{MemoryConn, MemoryStore},
     saga::SagaBuilder,
     saga_compensation, saga_step,
@@ -32,7 +32,7 @@ mod contracts {
     pub(super) async fn tell_customer(text: String) -> Result<(), StepError>;
 
     /// Closes the order.
-    #[cfg(all())]
+    #[cfg(not(any()))]
     #[saga_step(service = "payments")]
     pub(super) async fn close(cents: u64) -> Result<u64, StepError>;
 
@@ -64,12 +64,19 @@ async fn close(tx: &mut MemoryConn, cents: u64) -> Result<u64, StepError> {
     Ok(cents)
 }
 
+#[saga_step]
+async fn print(_cents: u64, Output(payment): Output<contracts::charge_card>) -> Result<String, StepError> {
+    Ok(payment.0)
+}
+
 fn order() -> SagaBuilder<MemoryStore, u64> {
     Saga::named("order")
         .input::<u64>()
         .step_with::<contracts::charge_card>(|cents| Charge { cents: *cents })
         .step_after::<contracts::tell_customer, contracts::charge_card>(|_, Payment(payment)| payment)
         .step::<contracts::close>()
+        .pivot()
+        .step::<print>()
 }
 
 #[test]
@@ -77,7 +84,7 @@ fn a_contract_is_a_step_that_runs_elsewhere() {
     use contracts::{charge_card, close, tell_customer};
     assert_eq!((charge_card::NAME, charge_card::SERVICE, charge_card::COMPENSATED), ("charge-card", "payments", true));
     assert_eq!((tell_customer::NAME, tell_customer::SERVICE), ("tell", "mail-2"));
-    assert!(tell_customer::OPTIONS.needs_no_compensation && !tell_customer::COMPENSATED);
+    assert_eq!((tell_customer::OPTIONS.needs_no_compensation, tell_customer::COMPENSATED), (true, false));
     let run = <charge_card as Handler<MemoryStore>>::handler();
     assert!(matches!(run, Run::Remote { service: "payments" }), "{run:?}");
     assert!(matches!(<charge_card as Handler<MemoryStore>>::undo(), Undo::Remote));
@@ -86,10 +93,11 @@ fn a_contract_is_a_step_that_runs_elsewhere() {
 
 #[test]
 fn a_saga_names_it_as_any_step() {
-    let chart = order().build().expect("the last step is the pivot").to_mermaid();
+    let chart = order().build().expect("it has a pivot").to_mermaid();
     assert!(chart.contains("s0[[\"charge-card (payments)\"]]"), "{chart}");
     assert!(chart.contains("s1[[\"tell (mail-2)\"]]"), "{chart}");
     assert!(chart.contains("s2[[\"close (payments)<br/>pivot\"]]"), "{chart}");
+    assert!(chart.contains("s3[/\"print\"/]"), "{chart}");
     assert!(chart.contains("u0[\"undo charge-card\"]"), "{chart}");
 }
 

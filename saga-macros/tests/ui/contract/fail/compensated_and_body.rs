@@ -1,0 +1,9 @@
+// rule: compensated-and-body
+use saga_core::{StepError, saga_step};
+
+#[saga_step(compensated)]
+async fn charge_card(cents: u64) -> Result<u64, StepError> {
+    Ok(cents)
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+// rule: service-and-body
+use saga_core::{StepError, saga_step};
+
+#[saga_step(service = "payments")]
+async fn charge_card(cents: u64) -> Result<u64, StepError> {
+    Ok(cents)
+}
+
+fn main() {}

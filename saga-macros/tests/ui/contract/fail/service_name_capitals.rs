@@ -1,0 +1,7 @@
+// rule: service-form
+use saga_core::{StepError, saga_step};
+
+#[saga_step(service = "Payments")]
+async fn charge_card(cents: u64) -> Result<u64, StepError>;
+
+fn main() {}

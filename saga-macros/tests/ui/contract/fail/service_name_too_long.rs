@@ -1,0 +1,7 @@
+// rule: service-form
+use saga_core::{StepError, saga_step};
+
+#[saga_step(service = "a-service-whose-name-is-longer-than-forty")]
+async fn charge_card(cents: u64) -> Result<u64, StepError>;
+
+fn main() {}

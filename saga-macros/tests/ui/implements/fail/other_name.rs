@@ -1,0 +1,14 @@
+// rule: implements-and-name
+use saga_core::{StepError, saga_step};
+
+mod contracts {
+    #[saga_core::saga_step(service = "payments")]
+    pub async fn charge_card(cents: u64) -> Result<String, saga_core::StepError>;
+}
+
+#[saga_step(implements = contracts::charge_card, name = "charge")]
+async fn charge_card(cents: u64) -> Result<String, StepError> {
+    Ok(cents.to_string())
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+// rule: contract-output
+use saga_core::{StepError, saga_step};
+
+mod contracts {
+    #[saga_core::saga_step(service = "payments")]
+    pub async fn charge_card(cents: u64) -> Result<String, saga_core::StepError>;
+}
+
+#[saga_step(implements = contracts::charge_card)]
+async fn charge_card(cents: u64) -> Result<Vec<u64>, StepError> {
+    Ok(vec![cents])
+}
+
+fn main() {}

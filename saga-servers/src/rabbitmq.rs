@@ -1,0 +1,276 @@
+//! A private RabbitMQ broker.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::management::Management;
+use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
+use crate::process::{ProcessGroup, Signal};
+use crate::programs::{program, rabbitmq_program};
+use crate::running::RunningProcess;
+use crate::url::escaped;
+use crate::wait::until;
+
+const SERVER: &str = "RabbitMQ";
+const LOG: &str = "rabbitmq.log";
+const EPMD_LOG: &str = "epmd.log";
+const START_PATIENCE: Duration = Duration::from_mins(3);
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A RabbitMQ broker on free ports, with its management interface and the user `guest`.
+///
+/// It takes ten seconds to start on an idle machine. Durable queues and persistent messages survive
+/// [`kill`](Self::kill).
+#[derive(Debug)]
+pub struct RabbitMqServer {
+    node: Option<ProcessGroup>,
+    /// Erlang's port mapper. Started by us, it is ours to end; the node would leave its own behind.
+    port_mapper: Option<ProcessGroup>,
+    script: PathBuf,
+    ports: Ports,
+    folder: Folder,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    amqp: u16,
+    management: u16,
+    distribution: u16,
+    port_mapper: u16,
+}
+
+impl Ports {
+    fn free() -> Result<Self, Error> {
+        let ports = [free_port()?, free_port()?, free_port()?, free_port()?];
+        let [amqp, management, distribution, port_mapper] = ports;
+        Ok(Self { amqp, management, distribution, port_mapper })
+    }
+}
+
+impl RabbitMqServer {
+    /// Makes a broker in a temporary folder and waits until it and its management interface answer.
+    ///
+    /// # Errors
+    /// RabbitMQ is not installed, or it does not start; the error has the end of its log.
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start() -> Result<Self, Error> {
+        rabbitmq_program("rabbitmq-server")?;
+        Self::start_in(Folder::temporary("rabbitmq")?).await
+    }
+
+    pub(crate) async fn start_in(folder: Folder) -> Result<Self, Error> {
+        let script = rabbitmq_program("rabbitmq-server")?;
+        let mut server = Self { node: None, port_mapper: None, script, ports: Ports::free()?, folder };
+        for name in ["data", "log"] {
+            let path = server.folder.path().join(name);
+            fs::create_dir(&path).map_err(Error::system(format!("make the folder {}", path.display())))?;
+        }
+        for _ in 1..STARTS_MAX {
+            if server.run().await? {
+                return Ok(server);
+            }
+            server.ports = Ports::free()?;
+        }
+        Err(server.not_started("each port that was tried was taken meanwhile"))
+    }
+
+    /// SIGKILL to the broker, as in a crash.
+    ///
+    /// # Errors
+    /// The signal cannot be sent.
+    ///
+    /// # Cancel safety
+    /// Dropped, the signal was sent all the same.
+    pub async fn kill(&mut self) -> Result<(), Error> {
+        if let Some(node) = &mut self.node {
+            node.kill().await?;
+            self.node = None;
+        }
+        // It would answer for the dead node until it notices.
+        if let Some(port_mapper) = &mut self.port_mapper {
+            port_mapper.kill().await?;
+            self.port_mapper = None;
+        }
+        Ok(())
+    }
+
+    /// Ends the broker in an orderly way.
+    ///
+    /// # Errors
+    /// The signal cannot be sent.
+    ///
+    /// # Cancel safety
+    /// Dropped, the broker was asked to end.
+    pub async fn stop(&mut self) -> Result<(), Error> {
+        if let Some(node) = &mut self.node {
+            node.stop(Signal::Term, STOP_PATIENCE).await?;
+        }
+        self.kill().await
+    }
+
+    /// Starts the broker again with the same data, name and ports, killed or stopped; one that runs is stopped before.
+    ///
+    /// # Errors
+    /// The broker does not start.
+    ///
+    /// # Cancel safety
+    /// Dropped, the broker does not run.
+    pub async fn restart(&mut self) -> Result<(), Error> {
+        self.stop().await?;
+        let again = async || Ok::<_, Error>(self.run().await?.then_some(()));
+        match until(START_PATIENCE, again).await? {
+            Some(()) => Ok(()),
+            None => Err(self.not_started("one of its ports stayed in use")),
+        }
+    }
+
+    /// The address of the default virtual host.
+    pub fn url(&self) -> String {
+        self.url_of("/")
+    }
+
+    /// The address of a virtual host.
+    pub fn url_of(&self, vhost: &str) -> String {
+        format!("amqp://guest:guest@127.0.0.1:{}/{}", self.ports.amqp, escaped(vhost))
+    }
+
+    /// The address of the management interface, without a path.
+    pub fn management_url(&self) -> String {
+        format!("http://guest:guest@127.0.0.1:{}", self.ports.management)
+    }
+
+    /// The management interface.
+    pub fn management(&self) -> Result<Management, Error> {
+        Management::at(&self.management_url())
+    }
+
+    /// Makes an empty virtual host and returns its address.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    ///
+    /// # Cancel safety
+    /// Dropped, the virtual host may be there or not.
+    pub async fn create_vhost(&self, name: &str) -> Result<String, Error> {
+        self.management()?.create_vhost(name).await?;
+        Ok(self.url_of(name))
+    }
+
+    /// Runs `rabbitmqctl`, which takes some seconds, for what the management interface cannot do:
+    /// `["set_vm_memory_high_watermark", "0.000001"]` raises a memory alarm.
+    ///
+    /// # Errors
+    /// The broker does not run, or refuses.
+    ///
+    /// # Cancel safety
+    /// Dropped, the command goes on.
+    pub async fn control(&self, arguments: &[&str]) -> Result<String, Error> {
+        let mut command = Command::new(rabbitmq_program("rabbitmqctl")?);
+        self.set_environment(&mut command);
+        command.args(arguments).stdin(Stdio::null());
+        let run = tokio::task::spawn_blocking(move || command.output());
+        let output = run.await.map_err(std::io::Error::other).flatten().map_err(Error::system("run `rabbitmqctl`"))?;
+        if !output.status.success() {
+            let answer = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Error::Refused { asked: format!("`rabbitmqctl {}`", arguments.join(" ")), answer });
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Lets the broker go on without an owner: the node first, then what it needs to the end.
+    pub(crate) fn leave_running(mut self) -> Vec<RunningProcess> {
+        let node_has = self.folder.path().display().to_string();
+        let port_mapper_has = format!("-port {}", self.ports.port_mapper);
+        let node = self.node.take().map(|mut node| RunningProcess::leave(&mut node, node_has));
+        let port_mapper = self.port_mapper.take().map(|mut it| RunningProcess::leave(&mut it, port_mapper_has));
+        node.into_iter().chain(port_mapper).collect()
+    }
+
+    /// Runs the broker once: whether it answers, or one of its ports was taken.
+    async fn run(&mut self) -> Result<bool, Error> {
+        self.write_settings()?;
+        self.run_port_mapper()?;
+        let mut command = Command::new(&self.script);
+        self.set_environment(&mut command);
+        let mut node = self.folder.run(command, LOG, Signal::Kill)?;
+        let log = self.folder.path().join(LOG);
+        let look = async || {
+            if fs::read_to_string(&log).unwrap_or_default().contains("Server startup complete") {
+                return Ok::<_, Error>(Some(true));
+            }
+            Ok(node.ended()?.map(|_| false))
+        };
+        match until(START_PATIENCE, look).await? {
+            Some(true) => {
+                self.node = Some(node);
+                // Asked once, so that the first test does not meet an interface that is still warming up.
+                self.management()?.get("vhosts").await?;
+                Ok(true)
+            }
+            Some(false) => {
+                let texts = [LOG, EPMD_LOG].map(|log| fs::read_to_string(self.folder.path().join(log)));
+                let is_taken = texts.into_iter().flatten().any(|text| says_port_is_taken(&text));
+                if is_taken { Ok(false) } else { Err(self.not_started("it ended")) }
+            }
+            None => Err(self.not_started("it was not ready within three minutes")),
+        }
+    }
+
+    fn run_port_mapper(&mut self) -> Result<(), Error> {
+        self.port_mapper = None;
+        let mut command = Command::new(program("epmd", SERVER, "rabbitmq-server")?);
+        command.args(["-port", &self.ports.port_mapper.to_string(), "-address", "127.0.0.1"]);
+        self.port_mapper = Some(self.folder.run(command, EPMD_LOG, Signal::Kill)?);
+        Ok(())
+    }
+
+    /// Little memory and little disk, so that a test run raises no alarm by itself, and no log but the one we read.
+    fn write_settings(&self) -> Result<(), Error> {
+        let Ports { amqp, management, .. } = self.ports;
+        let settings = format!(
+            "listeners.tcp.1 = 127.0.0.1:{amqp}\n\
+             management.tcp.ip = 127.0.0.1\n\
+             management.tcp.port = {management}\n\
+             vm_memory_high_watermark.absolute = 512MB\n\
+             disk_free_limit.absolute = 50MB\n\
+             log.console = true\n\
+             log.file = false\n"
+        );
+        self.folder.write("rabbitmq.conf", &settings)?;
+        self.folder.write("enabled_plugins", "[rabbitmq_management].\n").map(drop)
+    }
+
+    /// The node finds its data by its name, so the name is as lasting as the data.
+    fn set_environment(&self, command: &mut Command) {
+        let Ports { amqp, distribution, port_mapper, .. } = self.ports;
+        command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path))).env("LC_ALL", "C.UTF-8");
+        // The cookie lies in the home folder.
+        command.env("HOME", self.folder.path());
+        for (name, file) in [
+            ("RABBITMQ_MNESIA_BASE", "data"),
+            ("RABBITMQ_LOG_BASE", "log"),
+            ("RABBITMQ_CONFIG_FILE", "rabbitmq.conf"),
+            ("RABBITMQ_CONF_ENV_FILE", "no-such-file"),
+            ("RABBITMQ_ENABLED_PLUGINS_FILE", "enabled_plugins"),
+            ("RABBITMQ_PID_FILE", "pid"),
+        ] {
+            command.env(name, self.folder.path().join(file));
+        }
+        command.env("RABBITMQ_NODENAME", format!("saga{amqp}@localhost"));
+        command.env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1").env("RABBITMQ_NODE_PORT", amqp.to_string());
+        command.env("RABBITMQ_DIST_PORT", distribution.to_string());
+        command.env("ERL_EPMD_PORT", port_mapper.to_string()).env("ERL_EPMD_ADDRESS", "127.0.0.1");
+        // The start script then becomes the node instead of waiting for it.
+        command.env("RUNNING_UNDER_SYSTEMD", "true");
+    }
+
+    fn not_started(&self, reason: &str) -> Error {
+        Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
+    }
+}

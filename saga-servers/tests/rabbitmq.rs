@@ -1,0 +1,56 @@
+//! RabbitMQ: one test, since it starts slowly.
+
+use std::time::Duration;
+
+use saga_servers::{Error, Management, RabbitMqServer};
+use serde_json::json;
+
+#[tokio::test]
+async fn what_was_confirmed_survives_a_kill_and_a_stop() -> Result<(), Error> {
+    let mut server = RabbitMqServer::start().await?;
+    let management = server.management()?;
+    let url = server.create_vhost("orders/test").await?;
+    assert!(url.ends_with("/orders%2Ftest"), "{url}");
+
+    // The broker notes a new quorum queue some moments after it was declared, so a kill right behind it may lose that.
+    declare_with_a_message(&management, "classic").await?;
+    server.kill().await?;
+    assert!(management.get("overview").await.is_err(), "a killed broker answers");
+    server.restart().await?;
+    has_a_message(&management, "classic").await?;
+
+    declare_with_a_message(&management, "quorum").await?;
+    server.stop().await?;
+    server.restart().await?;
+    has_a_message(&management, "classic").await?;
+    has_a_message(&management, "quorum").await?;
+    let missing = management.get("queues/orders%2Ftest/other").await.expect_err("there is none").to_string();
+    assert!(missing.contains("404"), "{missing}");
+    Ok(())
+}
+
+/// The name is the type too. The interface answers once the broker confirmed the message.
+async fn declare_with_a_message(management: &Management, name: &str) -> Result<(), Error> {
+    let queue = json!({ "durable": true, "arguments": { "x-queue-type": name } });
+    management.put(&format!("queues/orders%2Ftest/{name}"), &queue).await?;
+    let message = json!({
+        "properties": { "delivery_mode": 2 }, "routing_key": name, "payload": "reserve", "payload_encoding": "string"
+    });
+    let published = management.post("exchanges/orders%2Ftest/amq.default/publish", &message).await?;
+    assert_eq!(published["routed"], true);
+    Ok(())
+}
+
+/// A broker is up before its queues have a leader again.
+async fn has_a_message(management: &Management, name: &str) -> Result<(), Error> {
+    let mut looks = 0;
+    loop {
+        let queue = management.get(&format!("queues/orders%2Ftest/{name}")).await?;
+        if queue["state"] == "running" && queue["messages"] == 1 {
+            return Ok(());
+        }
+        looks += 1;
+        assert!(looks < 600, "{queue}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
