@@ -14,7 +14,7 @@ use super::letters::Problem;
 use super::remote::UndoContent;
 use super::shared::Shared;
 use crate::key::Key;
-use crate::machine::{self, Caller, Event, Phase, SagaState};
+use crate::machine::{self, Caller, Event, Phase, SagaState, StepPhase};
 use crate::saga::{Definition, panic_message};
 use crate::step::Outputs;
 use crate::store::{
@@ -127,8 +127,7 @@ impl<S: Store> Shared<S> {
     /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
     async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
         let message = &arrived.message;
-        let is_other = !row.input_hash.is_empty() && row.input_hash != request_hash(&message.payload);
-        if row.definition != asked.definition.id || is_other {
+        if row.definition != asked.definition.id || row.input_hash != request_hash(&message.payload) {
             let detail = format!("the step key of `{}` was used with another content", asked.key);
             return Err(Problem::Dead(DeadReason::OtherPayload, detail));
         }
@@ -195,30 +194,20 @@ impl<S: Store> Shared<S> {
             undo: Some(message.id.0.as_u128()),
             traceparent: message.headers.traceparent.clone(),
         });
-        let mut new = self.fresh(asked, message, if output.is_some() { input } else { b"" }, state).await?;
         if output.is_none() {
-            new.input = input.to_vec();
+            state.steps[0].phase = StepPhase::Ready;
         }
+        let mut new = self.fresh(asked, message, input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?;
         let hand_on = HandOn { id: new.id.0 + 1, has_place: false };
-        let findings = Findings { output: output.clone(), ..Findings::default() };
-        let events = match output {
-            Some(_) => [Event::Done { step: 0 }, Event::TakenBack],
-            None => [Event::TakenBack, Event::Cancelled { step: 0 }],
-        };
-        let mut records = Vec::new();
-        let mut last = None;
-        for event in events {
-            let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
-            records.append(&mut prepared.changes.records);
-            last = Some(prepared);
-        }
-        let Some(mut prepared) = last else { return Ok(true) };
-        // All of it is one start.
+        let findings = Findings { output, ..Findings::default() };
+        // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
+        let event = if findings.output.is_some() { Event::Done { step: 0 } } else { Event::TakenBack };
+        let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
+        // It is one start.
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
-        prepared.changes.records = records;
         prepared.changes.start = Some(new);
         self.apply_arrived(prepared, arrived).await
     }
@@ -268,7 +257,7 @@ impl<S: Store> Shared<S> {
         })
     }
 
-    /// A hosted step that is not written yet, and the id behind its own for a command. A bar has no input.
+    /// A hosted step that is not written yet; the id behind its own is for a command.
     async fn fresh(
         &self,
         asked: &Asked<S>,
@@ -285,7 +274,7 @@ impl<S: Store> Shared<S> {
             definition: asked.definition.id.clone(),
             digest: asked.definition.digest,
             input: input.to_vec(),
-            input_hash: if input.is_empty() { Vec::new() } else { request_hash(input) },
+            input_hash: request_hash(input),
             status: Status::Running,
             state: state.encode(),
             commands: Vec::new(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compensate::begin_compensation;
 use super::shape::Shape;
-use super::state::{Failure, FailureKind, Phase, SagaState};
+use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
 use super::transition::Decision;
 use crate::step::Rejection;
 
@@ -36,10 +36,12 @@ pub struct Sent {
     pub work: i64,
 }
 
-/// Whoever asked for the saga takes it back: nothing new of it begins, and what took effect is undone. One that needs a
-/// person waits for that person first, who may find out what happened.
+/// Whoever asked for the saga takes it back: what took effect is undone, and what did not begin never does. What is in
+/// flight, or needs a person, comes to its end first: only then is it known whether there is anything to undo.
 pub(super) fn taken_back(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
-    if state.stuck.is_none() && matches!(state.phase, Phase::Running | Phase::Completed) {
+    let in_flight = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
+    let is_open = state.stuck.is_some() || state.steps.iter().any(|step| in_flight(step.phase));
+    if !is_open && matches!(state.phase, Phase::Running | Phase::Completed) {
         let reason = Rejection::new("the saga that asked for it compensates");
         let failure = Failure { step: 0, kind: FailureKind::Rejected, reason };
         begin_compensation(shape, state, Some(failure), decision);

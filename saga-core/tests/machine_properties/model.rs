@@ -140,7 +140,7 @@ impl Model {
     }
 
     fn taken_back(&mut self) -> Vec<Command> {
-        if self.is_stuck || self.goes_back || self.ended == Some(Status::Compensated) {
+        if self.open.is_some() || self.goes_back || self.ended == Some(Status::Compensated) {
             return Vec::new();
         }
         (self.goes_back, self.ended) = (true, None);
