@@ -25,11 +25,11 @@ impl<S: Store> Shared<S> {
         match answer {
             // Whoever took it back is told that; a command that comes behind its undo is barred.
             Answer::Undone | Answer::Cancelled if !is_undo => {
-                let caller = Caller { command: asked, undo: None, ..caller.clone() };
+                let caller = Caller { command: asked, undo: None, ..(**caller).clone() };
                 self.reply(saga, &caller, Answer::Cancelled)
             }
-            _ if is_undo => self.reply(saga, &Caller { undo: asked, ..caller.clone() }, answer),
-            _ => self.reply(saga, &Caller { command: asked, undo: None, ..caller.clone() }, answer),
+            _ if is_undo => self.reply(saga, &Caller { undo: asked, ..(**caller).clone() }, answer),
+            _ => self.reply(saga, &Caller { command: asked, undo: None, ..(**caller).clone() }, answer),
         }
     }
 

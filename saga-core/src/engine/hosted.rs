@@ -49,12 +49,12 @@ impl<S: Store> Shared<S> {
         check_value(step.check_input, &message.payload)
             .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?;
         let (mut state, _) = machine::start(&asked.definition.shape);
-        state.caller = Some(Caller {
+        state.caller = Some(Box::new(Caller {
             reply_to: asked.reply_to.clone(),
             command: Some(message.id.0.as_u128()),
             undo: None,
             traceparent: message.headers.traceparent.clone(),
-        });
+        }));
         let mut saga = self.fresh(&asked, message, &message.payload, state).await?;
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
         let place = Arc::clone(&self.places).try_acquire_owned().ok();
@@ -73,7 +73,7 @@ impl<S: Store> Shared<S> {
             due_in: Duration::ZERO,
             lease,
         });
-        let changes = arrived.handled(Changes { start: Some(saga.clone()), ..Changes::default() });
+        let changes = arrived.handled(Changes { start: Some(Box::new(saga.clone())), ..Changes::default() });
         match self.recorder.record(changes).await {
             Ok(Ok(())) if lease.is_some() => {
                 let saga = in_flight(&asked.definition, &saga)?;
@@ -146,11 +146,9 @@ impl<S: Store> Shared<S> {
         let mut saga = self.known(asked, row).await?;
         let message = &arrived.message;
         let was_taken_back = saga.state.caller.as_ref().is_some_and(|caller| caller.undo.is_some());
-        let caller = saga.state.caller.get_or_insert_with(|| Caller {
-            reply_to: asked.reply_to.clone(),
-            command: None,
-            undo: None,
-            traceparent: message.headers.traceparent.clone(),
+        let caller = saga.state.caller.get_or_insert_with(|| {
+            let traceparent = message.headers.traceparent.clone();
+            Box::new(Caller { reply_to: asked.reply_to.clone(), command: None, undo: None, traceparent })
         });
         caller.undo = Some(message.id.0.as_u128());
         if was_taken_back && answer_of(&saga.state).is_some() {
@@ -188,12 +186,12 @@ impl<S: Store> Shared<S> {
             check_value(step.check_output, output).map_err(undecodable)?;
         }
         let (mut state, _) = machine::start(&asked.definition.shape);
-        state.caller = Some(Caller {
+        state.caller = Some(Box::new(Caller {
             reply_to: asked.reply_to.clone(),
             command: None,
             undo: Some(message.id.0.as_u128()),
             traceparent: message.headers.traceparent.clone(),
-        });
+        }));
         if output.is_none() {
             state.steps[0].phase = StepPhase::Ready;
         }
@@ -208,7 +206,7 @@ impl<S: Store> Shared<S> {
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
-        prepared.changes.start = Some(new);
+        prepared.changes.start = Some(Box::new(new));
         self.apply_arrived(prepared, arrived).await
     }
 

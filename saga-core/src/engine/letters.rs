@@ -49,15 +49,14 @@ impl<S: Store> Shared<S> {
     pub(super) async fn bury_unreadable(self: &Arc<Self>, unreadable: &Unreadable, source: &str) -> Option<()> {
         let mut hash = Sha256::new();
         hash.update(source.as_bytes());
-        match unreadable.id {
-            Some(id) => hash.update(id.0.as_bytes()),
-            None => {
-                for (name, text) in &unreadable.headers {
-                    hash.update(name.as_bytes());
-                    hash.update(text.as_bytes());
-                }
-                hash.update(&unreadable.payload);
+        if let Some(id) = unreadable.id {
+            hash.update(id.0.as_bytes());
+        } else {
+            for (name, text) in &unreadable.headers {
+                hash.update(name.as_bytes());
+                hash.update(text.as_bytes());
             }
+            hash.update(&unreadable.payload);
         }
         let letter = NewLetter {
             id: self.letter_id().await?,

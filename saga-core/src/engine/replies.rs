@@ -39,7 +39,7 @@ impl<S: Store> Shared<S> {
             let Some(told) = told(&saga, message) else {
                 return self.drop_reply(arrived, "nobody waits for it").await;
             };
-            let (event, findings) = self.event_of(&saga, &told, message)?;
+            let (event, findings) = self.event_of(&saga, &told, message);
             let before = saga.state.clone();
             let hand_on = self.hand_on_one().await?;
             let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
@@ -61,7 +61,7 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    fn event_of(&self, saga: &InFlight<S>, told: &Told, message: &Message) -> Result<(Event, Findings), Problem> {
+    fn event_of(&self, saga: &InFlight<S>, told: &Told, message: &Message) -> (Event, Findings) {
         let step = told.step;
         let answer = message.headers.answer.unwrap_or(Answer::Unknown);
         let said: Rejection =
@@ -71,14 +71,14 @@ impl<S: Store> Shared<S> {
         let needs_person = || format!("`{host}` says: {}", said.message());
         let mut findings = Findings { attempts: 1, ..Findings::default() };
         if told.undo {
-            return Ok((
+            return (
                 match answer {
                     // What never began needs no undoing.
                     Answer::Undone | Answer::Cancelled | Answer::Rejected | Answer::Failed => Event::Undone { step },
                     _ => Event::UndoBlocked { step, reason: needs_person() },
                 },
                 findings,
-            ));
+            );
         }
         let event = match answer {
             Answer::Done => {
@@ -105,7 +105,7 @@ impl<S: Store> Shared<S> {
             Answer::Refused => Event::Blocked { step, reason: needs_person(), maybe: false },
             Answer::Stuck => Event::Blocked { step, reason: needs_person(), maybe: true },
         };
-        Ok((event, findings))
+        (event, findings)
     }
 }
 

@@ -27,7 +27,7 @@ pub struct SagaState {
     pub stuck: Option<Stuck>,
     /// Who asked for it, where it is a step that is hosted for another service.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
-    pub caller: Option<Caller>,
+    pub caller: Option<Box<Caller>>,
     /// The reason that an operator gave for ending the saga.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,

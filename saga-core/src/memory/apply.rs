@@ -57,7 +57,7 @@ pub(super) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
 /// Writes a change that nothing is in the way of.
 pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
     if let Some(saga) = change.start {
-        data.insert_saga(saga, now);
+        data.insert_saga(*saga, now);
     }
     for (work, _) in change.finished {
         data.delete_work(work.id);

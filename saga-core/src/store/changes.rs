@@ -15,7 +15,7 @@ pub struct Changes {
     pub saga: Option<Advance>,
     /// A saga is started, with its commands. Nothing else is written when its key is taken. Only
     /// [`record`](super::Records::record) is given one, and its changes never advance a saga.
-    pub start: Option<NewSaga>,
+    pub start: Option<Box<NewSaga>>,
     /// Work rows that are deleted.
     pub finished: Vec<(WorkRef, Condition)>,
     /// Work rows that are deleted whatever their epoch, where they still exist: a waiting command that was answered.

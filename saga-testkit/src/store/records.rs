@@ -296,7 +296,7 @@ pub(crate) async fn changes_start_a_saga<H: StoreHarness>(bench: Bench<H>) -> Ou
     let begun = Begun::of(&saga, saga.commands[0].id);
     saga.status = Status::Compensating;
     let started = Changes {
-        start: Some(saga.clone()),
+        start: Some(Box::new(saga.clone())),
         records: vec![begun.record(OTHER, RecordedOutcome::Done)],
         ..Changes::default()
     };
@@ -313,7 +313,7 @@ pub(crate) async fn changes_start_a_saga<H: StoreHarness>(bench: Bench<H>) -> Ou
         attempt: 0,
         detail: "of changes that missed".into(),
     }];
-    let second = Changes { start: Some(other), history, ..Changes::default() };
+    let second = Changes { start: Some(Box::new(other)), history, ..Changes::default() };
     let missed = bench.store.record(vec![second]).await?;
     ensure!(
         matches!(&missed[..], [Err(Miss::Saga(known))] if **known == row),
@@ -323,7 +323,7 @@ pub(crate) async fn changes_start_a_saga<H: StoreHarness>(bench: Bench<H>) -> Ou
     let mut ended = bench.new_saga(&tenant("acme"), "k-2").await?;
     (ended.status, ended.commands) = (Status::Compensated, Vec::new());
     let bar = Begun::of(&ended, begun.work.id);
-    bench.apply(Changes { start: Some(ended), ..Changes::default() }).await?;
+    bench.apply(Changes { start: Some(Box::new(ended)), ..Changes::default() }).await?;
     let row = bench.saga(&bar).await?;
     ensure_eq!(
         (row.status, row.ended_at),
