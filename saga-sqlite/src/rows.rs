@@ -121,7 +121,13 @@ pub(crate) fn headers(row: &Row<'_>, index: usize) -> rusqlite::Result<Headers> 
 
 /// Pairs of texts as one text: name and value by turns, each behind its length.
 pub(crate) fn pairs_text(pairs: &[(String, String)]) -> String {
-    pairs.iter().flat_map(|(name, value)| [name, value]).map(|part| format!("{}:{part}", part.len())).collect()
+    let mut text = String::new();
+    for part in pairs.iter().flat_map(|(name, value)| [name, value]) {
+        text.push_str(&part.len().to_string());
+        text.push(':');
+        text.push_str(part);
+    }
+    text
 }
 
 /// What [`pairs_text`] wrote.

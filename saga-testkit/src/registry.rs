@@ -25,6 +25,7 @@ macro_rules! checks {
 /// Every check of a store.
 pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     let mut checks = duties::<H>();
+    checks.extend(messages::<H>());
     checks.extend(decisions::<H>());
     checks.extend(transactions::<H>());
     checks
@@ -108,6 +109,11 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-9"] => leases::an_attempt_without_an_error_is_no_retry::<H>,
         ["S-WORK-9"] => claims::the_backlog_counts_what_waits::<H>,
         ["S-WORK-9"] => claims::work_that_is_not_due_is_not_overdue::<H>,
+    ]
+}
+
+fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
         ["S-OUT-1"] => lanes::only_lanes_with_rows_are_leased::<H>,
         ["S-OUT-1"] => lanes::a_lane_has_one_owner::<H>,
         ["S-OUT-1"] => lanes::a_released_lane_is_leased_under_the_next_epoch::<H>,
