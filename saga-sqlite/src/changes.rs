@@ -22,6 +22,8 @@ use crate::session::Session;
 pub(crate) struct Standing {
     pub(crate) status: Status,
     pub(crate) version: u64,
+    /// Whether it is started by this transaction, and has no row there yet.
+    pub(crate) is_new: bool,
 }
 
 /// What is in the way of a change, or where its saga stands.
@@ -80,7 +82,9 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
 pub(crate) fn standing(conn: &Connection, operation: &'static str, saga: SagaId) -> Result<Standing, Failure> {
     let standing = conn
         .prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
-        .query_row([saga.0], |row| Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)? }))
+        .query_row([saga.0], |row| {
+            Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
+        })
         .optional()?;
     standing.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
 }
@@ -276,6 +280,12 @@ fn revise(conn: &Connection, old: &RevisedRecord) -> rusqlite::Result<bool> {
 
 fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Timestamp) -> rusqlite::Result<bool> {
     let (expected, version) = (signed(advance.expected), signed(advance.expected + 1));
+    if from.is_new {
+        let sql = "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 THEN ?5 END)";
+        let row = (advance.id.0, advance.status.as_str(), version, &*advance.state, now.0, advance.status.is_ended());
+        return Ok(conn.prepare_cached(sql)?.execute(row)? == 1);
+    }
     let changed = if advance.status == from.status {
         // The index over the status is not touched.
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5 WHERE id = ?1 AND version = ?2";

@@ -83,8 +83,8 @@ pub(crate) fn by_key(conn: &Connection, tenant: &Tenant, key: &Key) -> rusqlite:
         .optional()
 }
 
-/// Inserts the saga's own rows; answers false, and raises no error, when the key is taken.
-pub(crate) fn insert(
+/// Inserts what a saga is started with; answers false, and raises no error, when the key is taken.
+pub(crate) fn insert_saga(
     conn: &Connection,
     saga: &NewSaga,
     id: SagaId,
@@ -106,25 +106,33 @@ pub(crate) fn insert(
             &*saga.input_hash,
             now.0,
         ))?;
-    if inserted == 0 {
-        return Ok(false);
-    }
+    Ok(inserted == 1)
+}
+
+/// Inserts where a new saga stands.
+pub(crate) fn insert_progress(
+    conn: &Connection,
+    id: SagaId,
+    (status, state): (Status, &[u8]),
+    now: Timestamp,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) VALUES (?1, ?2, 1, ?3, ?4, ?5)",
     )?
-    .execute((id.0, saga.status.as_str(), &*saga.state, now.0, saga.status.is_ended().then_some(now.0)))?;
-    Ok(true)
+    .execute((id.0, status.as_str(), state, now.0, status.is_ended().then_some(now.0)))?;
+    Ok(())
 }
 
 pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
     let now = session.now();
     let definition = session.definitions.number(&session.conn, &saga.definition)?;
-    if !insert(&session.conn, saga, saga.id, definition, now)? {
+    if !insert_saga(&session.conn, saga, saga.id, definition, now)? {
         let known = by_key(&session.conn, &saga.tenant, &saga.key)?;
         return known
             .map(|known| Started::Known(Box::new(known)))
             .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
     }
+    insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
     for command in &saga.commands {
         insert_work(session, command, command.saga, now)?;
     }

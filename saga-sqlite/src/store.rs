@@ -264,7 +264,14 @@ impl Store for SqliteStore {
             Synchronous::Full => Durability::Full,
             Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
         };
-        Capabilities { name: "sqlite", shared: false, persistent: true, durability, batch_max: BATCH_MAX }
+        Capabilities {
+            name: "sqlite",
+            shared: false,
+            persistent: true,
+            durability,
+            starts_in_transactions: true,
+            batch_max: BATCH_MAX,
+        }
     }
 
     async fn transact(

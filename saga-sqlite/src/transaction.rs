@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, TransactError, TransactionBody,
-    Verdict, WorkKind,
+    Changes, Claim, NewSaga, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, Timestamp, TransactError,
+    TransactionBody, Verdict, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
 use crate::error::{Failure, store_error};
 use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
 use crate::rows::{self, signed};
+use crate::sagas::{insert_progress, insert_saga};
 use crate::session::{HANDLER, JOB, Savepoint, Session};
 
 const OPERATION: &str = "transact";
@@ -60,18 +61,21 @@ impl Transact {
     fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
         let mut standings = Vec::with_capacity(self.claims.len());
         let mut granted = Vec::with_capacity(self.claims.len());
+        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(claim.step.as_str()));
+        self.set(session, JOB)?;
         for claim in &self.claims {
-            let standing = grant(&session.conn, claim)?;
+            let standing = match &claim.start {
+                None => grant(&session.conn, claim)?,
+                Some(saga) => begin(session, saga)?,
+            };
             granted.push(standing.is_some());
             standings.extend(standing.map(|standing| (claim.saga, standing)));
         }
         self.body.granted(&granted);
         if standings.is_empty() {
-            return Ok(());
+            return self.release(session, JOB);
         }
-        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(claim.step.as_str()));
-        self.set(session, JOB)?;
-        let is_one = standings.len() == 1;
+        let is_one = matches!(standings[..], [(_, standing)] if !standing.is_new);
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             let mut is_first = is_one;
             let verdict = loop {
@@ -101,7 +105,8 @@ impl Transact {
         Ok(())
     }
 
-    /// Runs one handler behind a savepoint. The first one of a lone claim needs none beside that of the job.
+    /// Runs one handler behind a savepoint. The first one of a lone claim that wrote nothing needs none beside that of the
+    /// job.
     fn handle(&mut self, session: &mut Session, index: usize, is_first: bool) -> Result<Verdict, Stopped> {
         let savepoint = if is_first { JOB } else { HANDLER };
         if !is_first {
@@ -143,7 +148,7 @@ impl Transact {
                 for (change, standing) in changes.iter().zip(standings) {
                     write(session, change, standing, now)?.map_err(conflict)?;
                 }
-                return Ok(());
+                return self.finish_starts(session, &changes, granted, now);
             }
             changes = self
                 .body
@@ -151,6 +156,27 @@ impl Transact {
                 .ok_or_else(|| conflict("what ran does not fit what its saga is now".to_owned()))?;
         }
         Err(conflict("a saga was decided on a version that it never had".to_owned()).into())
+    }
+}
+
+impl Transact {
+    /// Sagas that were started and did not move stand at their first step.
+    fn finish_starts(
+        &self,
+        session: &Session,
+        changes: &[Changes],
+        granted: &[(SagaId, Standing)],
+        now: Timestamp,
+    ) -> Result<(), Stopped> {
+        for saga in self.claims.iter().filter_map(|claim| claim.start.as_ref()) {
+            let is_granted = granted.iter().any(|(id, _)| *id == saga.id);
+            let has_moved =
+                changes.iter().any(|change| change.saga.as_ref().is_some_and(|advance| advance.id == saga.id));
+            if is_granted && !has_moved {
+                insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -214,7 +240,7 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
                 claim.key.as_str(),
                 claim.step.as_str(),
             ),
-            |row| Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)? }),
+            |row| Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false }),
         )
         .optional()?;
     let wanted = match claim.kind {
@@ -222,6 +248,14 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
         WorkKind::Undo => Status::Compensating,
     };
     Ok(row.filter(|standing| standing.status == wanted))
+}
+
+/// Starts the saga of a claim, without its progress: that is written once it is known.
+fn begin(session: &mut Session, saga: &NewSaga) -> Result<Option<Standing>, Stopped> {
+    let now = session.now();
+    let definition = session.definitions.number(&session.conn, &saga.definition)?;
+    let is_new = insert_saga(&session.conn, saga, saga.id, definition, now)?;
+    Ok(is_new.then_some(Standing { status: Status::Running, version: 1, is_new: true }))
 }
 
 /// Finds out what a handler did to the transaction.

@@ -21,6 +21,8 @@ pub enum Need {
     Shared,
     /// Only one process works on the data.
     Alone,
+    /// A step transaction can start the sagas whose first steps it runs.
+    StartsInTransactions,
     /// The harness can end a transaction from inside a handler.
     EndedTransaction,
     /// The harness can lose the answer to a commit.
@@ -34,6 +36,7 @@ impl Need {
             Self::Nothing => "",
             Self::Shared => "only one process works on this backend's data",
             Self::Alone => "several processes may work on this backend's data",
+            Self::StartsInTransactions => "this backend starts no sagas in step transactions, and says so",
             Self::EndedTransaction => "the harness cannot end a transaction from inside a handler",
             Self::UnknownCommit => "the harness cannot lose the answer to a commit",
         }

@@ -5,7 +5,7 @@ use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
-    recovery, sagas, start_in, transaction, unknown,
+    recovery, sagas, start_in, starting, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
 
@@ -210,6 +210,11 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-9"] => transaction::a_claim_that_goes_on_runs_again::<H>,
         ["S-TX-9", "S-TX-4"] => transaction::one_claim_alone_goes_on::<H>,
         ["S-TX-9"] => transaction::what_cannot_be_decided_again_is_rolled_back::<H>,
+        ["S-TX-10"] => starting::a_saga_starts_with_its_first_step::<H> needs StartsInTransactions,
+        ["S-TX-10"] => starting::a_taken_key_is_not_granted::<H> needs StartsInTransactions,
+        ["S-TX-10"] => starting::one_of_two_starts_is_granted::<H> needs StartsInTransactions,
+        ["S-TX-10", "S-TX-4"] => starting::what_fails_starts_nothing::<H> needs StartsInTransactions,
+        ["S-TX-10"] => starting::a_saga_that_is_only_started_waits::<H> needs StartsInTransactions,
         ["S-TX-4"] => transaction::a_batch_commits_together::<H>,
         ["S-TX-4"] => transaction::a_dropped_call_happened_whole_or_not_at_all::<H>,
         ["S-TX-4"] => limits::a_step_transaction_carries_a_full_batch::<H>,

@@ -52,11 +52,13 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// Which needs are not met, by the store itself or by its harness.
 fn unmet<H: StoreHarness>(harness: &Arc<H>) -> Vec<Need> {
-    let shared = block_on(async { harness.fresh().await.capabilities().shared });
+    let capabilities = block_on(async { harness.fresh().await.capabilities() });
+    let shared = capabilities.shared;
     let provokes = harness.provokes();
     let needs = [
         (Need::Shared, shared),
         (Need::Alone, !shared),
+        (Need::StartsInTransactions, capabilities.starts_in_transactions),
         (Need::EndedTransaction, provokes.ended_transaction),
         (Need::UnknownCommit, provokes.unknown_commit),
     ];

@@ -8,6 +8,7 @@ use super::command::Command;
 use super::decide::Prepared;
 use super::run_on::{RanBefore, RanStep};
 use super::shared::Shared;
+use super::starting::Starting;
 use crate::env::BoxFuture;
 use crate::machine::{Ending, Next};
 use crate::store::{Advance, Changes, Claim, Condition, SagaRow, Status, Store, TransactionBody, Verdict};
@@ -27,6 +28,8 @@ pub(super) struct Member<S: Store> {
     pub(super) granted: bool,
     pub(super) attempted: Option<(Attempted, Next)>,
     pub(super) prepared: Option<Prepared<S>>,
+    /// Set where the transaction starts the saga as well.
+    pub(super) starting: Option<Box<Starting>>,
     /// The steps of the same saga that were done before the present one in this transaction.
     pub(super) ran: Vec<RanStep>,
     /// What they leave to be recorded.
@@ -40,7 +43,8 @@ pub(super) struct Body<S: Store> {
 
 impl<S: Store> Batch<S> {
     pub(super) fn new(commands: Vec<Command<S>>, ids: impl Iterator<Item = i64>) -> Arc<Self> {
-        let member = |(command, next_id)| Member {
+        let member = |(mut command, next_id): (Command<S>, i64)| Member {
+            starting: command.starting.take(),
             command: Some(command),
             next_id,
             granted: false,
@@ -53,7 +57,7 @@ impl<S: Store> Batch<S> {
     }
 
     pub(super) fn claims(&self) -> Vec<Claim> {
-        self.lock().iter().filter_map(|member| member.command.as_ref()).map(Command::claim).collect()
+        self.lock().iter().filter_map(Member::claim).collect()
     }
 
     pub(super) fn body(self: &Arc<Self>, shared: &Arc<Shared<S>>) -> Box<dyn TransactionBody<S::Conn>> {
@@ -126,7 +130,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     }
 
     fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
-        if self.batch.lock().iter().any(Member::ran_on) {
+        if self.batch.lock().iter().any(Member::is_decided) {
             // What ran on was decided on a saga that is not there any more. It runs again, step by step.
             return None;
         }
@@ -171,6 +175,11 @@ impl<S: Store> Body<S> {
 }
 
 impl<S: Store> Member<S> {
+    fn claim(&self) -> Option<Claim> {
+        let start = self.starting.as_ref().map(|starting| Arc::clone(&starting.saga));
+        self.command.as_ref().map(|command| Claim { start, ..command.claim() })
+    }
+
     /// Says that the attempt ended otherwise than the handler let it look.
     pub(super) fn judge(&mut self, shared: &Shared<S>, ending: Ending) {
         let Some(command) = &self.command else { return };

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
 use crate::saga::{Definition, StepDefinition, StepUndo};
@@ -40,6 +41,8 @@ pub(super) struct Command<S: Store> {
     pub(super) lease_until: Duration,
     /// The place in memory that the command fills. Its successor inherits it.
     pub(super) place: Option<OwnedSemaphorePermit>,
+    /// Set where the transaction that runs it starts its saga as well.
+    pub(super) starting: Option<Box<Starting>>,
 }
 
 impl<S: Store> InFlight<S> {
@@ -159,6 +162,7 @@ impl<S: Store> Command<S> {
             late: claimed.late,
             lease_until,
             place,
+            starting: None,
             saga,
         })
     }
@@ -208,6 +212,7 @@ impl<S: Store> Command<S> {
             key: self.saga.key.clone(),
             step: self.step_id(),
             kind: if self.is_undo() { WorkKind::Undo } else { WorkKind::Do },
+            start: None,
         }
     }
 }

@@ -219,6 +219,7 @@ impl<S: Store> Shared<S> {
             late: None,
             lease_until: self.env.now() + self.settings.lease_ttl,
             place: None,
+            starting: None,
         }
     }
 

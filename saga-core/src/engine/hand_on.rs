@@ -25,7 +25,7 @@ impl<S: Store> Shared<S> {
             self.announce_work(due_in);
         }
         if let Some(mut successor) = prepared.successor {
-            successor.place = place;
+            successor.place = place.or(successor.place);
             self.queue_up(successor);
         }
     }

@@ -86,6 +86,7 @@ impl<S: Store> Shared<S> {
                     maybe: false,
                     suspect: false,
                     runs_on: true,
+                    starting: None,
                     retrying_for: Duration::ZERO,
                     late: None,
                     lease_until,

@@ -136,7 +136,7 @@ impl<S: Store> Shared<S> {
         }
         let headers = &message.headers;
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
-        let Some(key) = &headers.saga_key else { return missing("saga-key") };
+        let Some(key) = &headers.saga_key else { return missing("saga-cause") };
         let Some(step) = &headers.step else { return missing("saga-step") };
         if let Err(problem) = Key::new(key).map(drop).and_then(|()| check_step_name(step)) {
             return dead(DeadReason::Unreadable, problem.to_string());

@@ -37,6 +37,11 @@ impl BatchLimits {
         self.lock().get(step).is_none_or(|step| !step.is_slow && step.limit == self.batch_max)
     }
 
+    /// Whether the step is known to be neither slow nor in the way of locks.
+    pub(super) fn is_proven(&self, step: &'static str) -> bool {
+        self.lock().get(step).is_some_and(|step| !step.is_slow && step.limit == self.batch_max)
+    }
+
     pub(super) fn halve(&self, step: &'static str) {
         let batch_max = self.batch_max;
         let mut steps = self.lock();
@@ -45,13 +50,11 @@ impl BatchLimits {
     }
 
     pub(super) fn succeeded(&self, step: &'static str, took: Duration) {
+        let batch_max = self.batch_max;
         let mut steps = self.lock();
-        if let Some(step) = steps.get_mut(step) {
-            step.limit = (step.limit + 1).min(self.batch_max);
-            step.is_slow = took > SLOW;
-        } else if took > SLOW {
-            steps.insert(step, StepLimit { limit: self.batch_max, is_slow: true });
-        }
+        let step = steps.entry(step).or_insert(StepLimit { limit: batch_max, is_slow: false });
+        step.limit = (step.limit + 1).min(batch_max);
+        step.is_slow = took > SLOW;
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, StepLimit>> {

@@ -39,6 +39,7 @@ mod runtime;
 mod settings;
 mod shared;
 mod start;
+mod starting;
 mod statistics;
 mod status;
 mod suspects;

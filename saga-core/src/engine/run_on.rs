@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::batch::Member;
 use super::command::Command;
-use super::decide::{HandOn, Prepared};
+use super::decide::{Findings, HandOn, Prepared};
 use super::limits::SLOW;
 use super::shared::Shared;
 use crate::machine::{Effect, Ending, Next};
@@ -48,13 +48,13 @@ impl<S: Store> Member<S> {
     /// What is to be recorded for all that ran.
     pub(super) fn prepare(&mut self, shared: &Shared<S>) -> Option<Changes> {
         let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
-        if self.before.is_some() && matches!(next, Next::Again { .. }) {
+        if (self.before.is_some() || self.starting.is_some()) && matches!(next, Next::Again { .. }) {
             // An attempt that is made again is not counted on a command that was never written: it is left for later.
             return self.leave_present_step();
         }
         let mut prepared = self.prepared.take().unwrap_or_else(|| {
             let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
-            shared.prepare(command, next, &attempted.findings, hand_on)
+            self.decide(shared, command, next, &attempted.findings, hand_on)
         });
         if let Some(before) = &mut self.before {
             prepared.has_messages |= before.has_messages;
@@ -79,6 +79,11 @@ impl<S: Store> Member<S> {
         !self.ran.is_empty()
     }
 
+    /// Whether what ran was decided on step by step, so that it cannot be decided again as a whole.
+    pub(super) fn is_decided(&self) -> bool {
+        self.ran_on() || (self.starting.is_some() && self.command.is_none())
+    }
+
     /// Whether the step after the claimed one has taken its place, and has not run.
     pub(super) fn has_only_claimed_step_run(&self) -> bool {
         self.ran.len() == 1 && self.attempted.is_none()
@@ -98,7 +103,8 @@ impl<S: Store> Member<S> {
     pub(super) fn into_claimed(mut self) -> Option<Command<S>> {
         let ran_on = self.ran_on();
         self.start_over();
-        self.command.map(|command| Command { runs_on: command.runs_on && !ran_on, ..command })
+        let starting = self.starting.take();
+        self.command.map(|command| Command { runs_on: command.runs_on && !ran_on, starting, ..command })
     }
 
     fn may_run_on(&self, shared: &Shared<S>) -> bool {
@@ -117,7 +123,7 @@ impl<S: Store> Member<S> {
     fn take_next(&mut self, shared: &Shared<S>) -> bool {
         let (Some(command), Some((attempted, next))) = (&self.command, &self.attempted) else { return false };
         let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
-        let mut prepared = shared.prepare(command, next, &attempted.findings, hand_on);
+        let mut prepared = self.decide(shared, command, next, &attempted.findings, hand_on);
         let fits = |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
             self.prepared = Some(prepared);
@@ -144,16 +150,39 @@ impl<S: Store> Member<S> {
         true
     }
 
+    /// What follows from the attempt. The row of a command whose saga is started here was never written.
+    fn decide(
+        &self,
+        shared: &Shared<S>,
+        command: &Command<S>,
+        next: &Next,
+        findings: &Findings,
+        hand_on: HandOn,
+    ) -> Prepared<S> {
+        let mut prepared = shared.prepare(command, next, findings, hand_on);
+        if self.starting.is_some() && self.before.is_none() {
+            prepared.changes.finished.clear();
+        }
+        prepared
+    }
+
     /// Records what was done, and hands the present step on as if it had not been tried.
     fn leave_present_step(&mut self) -> Option<Changes> {
-        let (mut before, mut present) = (self.before.take()?, self.command.take()?);
-        before.changes.commands.push(before.row);
-        before.claimed.place = present.place.take();
-        present.saga.version = before.claimed.saga.version + 1;
-        let mut prepared = Prepared::run_on(before.changes, present, before.has_messages);
+        let mut present = self.command.take()?;
+        self.attempted = None;
+        let mut prepared = if let Some(before) = self.before.take() {
+            let mut changes = before.changes;
+            changes.commands.push(before.row);
+            present.saga.version = before.claimed.saga.version + 1;
+            self.command = Some(before.claimed);
+            Prepared::run_on(changes, present, before.has_messages)
+        } else {
+            // The saga is started, and no more.
+            let row = self.starting.as_ref()?.row()?;
+            Prepared::run_on(Changes { commands: vec![row], ..Changes::default() }, present, false)
+        };
         let changes = prepared.take_changes();
         self.prepared = Some(prepared);
-        (self.command, self.attempted) = (Some(before.claimed), None);
         Some(changes)
     }
 }

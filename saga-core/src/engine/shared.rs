@@ -48,6 +48,8 @@ pub(super) struct Shared<S: Store> {
     /// A place in memory for each saga that is under way here.
     pub(super) places: Arc<Semaphore>,
     pub(super) limits: BatchLimits,
+    /// Whether the store can start a saga in a step transaction.
+    pub(super) starts_in_transactions: bool,
     pub(super) recorder: Recorder,
     pub(super) waiters: Waiters,
     pub(super) tasks: Tasks,
@@ -83,7 +85,8 @@ pub(super) struct Parts<S: Store> {
 
 impl<S: Store> Shared<S> {
     pub(super) fn new(parts: Parts<S>) -> Self {
-        let batch_max = parts.settings.batch_max.min(parts.store.capabilities().batch_max);
+        let capabilities = parts.store.capabilities();
+        let batch_max = parts.settings.batch_max.min(capabilities.batch_max);
         Self {
             known: parts.definitions.keys().cloned().collect(),
             ids: IdBlocks::new(),
@@ -92,6 +95,7 @@ impl<S: Store> Shared<S> {
             suspects: Queue::new(),
             places: Arc::new(Semaphore::new(parts.settings.places)),
             limits: BatchLimits::new(batch_max),
+            starts_in_transactions: capabilities.starts_in_transactions,
             recorder: Recorder::new(),
             waiters: Waiters::new(),
             tasks: Tasks::new(),

@@ -13,6 +13,7 @@ use super::guard::is_inside_step;
 use super::recorder::RecordError;
 use super::remote::{note_row, note_sent};
 use super::shared::Shared;
+use super::starting::Left;
 use super::tasks::UnderWay;
 use super::waiters::Slot;
 use crate::key::{Key, Tenant};
@@ -59,7 +60,7 @@ pub(super) struct StartedSaga {
 
 impl<S: Store> Shared<S> {
     pub(super) async fn start_saga(
-        &self,
+        self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         tenant: &Tenant,
         key: Key,
@@ -72,7 +73,7 @@ impl<S: Store> Shared<S> {
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input)?;
         let mut ids = self.ids.take(&*self.store, 2).await?;
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
         saga.id = SagaId(ids.next().unwrap_or_default());
         for command in &mut saga.commands {
             command.id = WorkId(ids.next().unwrap_or_default());
@@ -85,6 +86,23 @@ impl<S: Store> Shared<S> {
         let slot = self.waiters.slot(id);
         let (wanted, hash, key) = (saga.input.clone(), saga.input_hash.clone(), saga.key.clone());
         let lease_until = self.env.now() + self.settings.lease_ttl;
+        if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
+            if self.starts_with_step(&first) {
+                let new = Arc::new(saga);
+                match self.start_with_step(first, &new, self.tasks.enter()).await {
+                    Ok(Ok(())) => return Ok(StartedSaga { id, slot, known: None }),
+                    Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
+                    Err(Left) => {}
+                }
+                saga = Arc::unwrap_or_clone(new);
+                place = Arc::clone(&self.places).try_acquire_owned().ok();
+            } else {
+                place = first.place;
+            }
+        }
+        for command in &mut saga.commands {
+            command.lease = command.lease.filter(|_| place.is_some());
+        }
         let started = self.starts.calls.call(StartCall { saga, place, lease_until, under_way }).await;
         match started.ok_or(StartError::ShuttingDown)? {
             Ok(Started::New) => Ok(StartedSaga { id, slot, known: None }),
@@ -185,26 +203,39 @@ impl<S: Store> Shared<S> {
     /// The start is committed: its first command goes straight to the workers.
     fn begin(self: &Arc<Self>, call: StartCall) {
         let _until_it_is_queued = call.under_way;
-        let Some(definition) = self.definitions.get(&call.saga.definition) else { return };
-        let Some(place) = call.place else { return self.announce_work(Duration::ZERO) };
-        let Ok(state) = SagaState::decode(&call.saga.state, definition.steps.len()) else { return };
-        let Some(first) = call.saga.commands.into_iter().next() else { return };
-        let Some(step) = definition.shape.position(first.step.step()) else { return };
+        if call.place.is_none() {
+            return self.announce_work(Duration::ZERO);
+        }
+        if let Some(first) = self.first_command(&call.saga, call.place, call.lease_until) {
+            self.queue_up(first);
+        }
+    }
+
+    /// The command that a new saga begins with.
+    fn first_command(
+        &self,
+        new: &NewSaga,
+        place: Option<OwnedSemaphorePermit>,
+        lease_until: Duration,
+    ) -> Option<Command<S>> {
+        let definition = self.definitions.get(&new.definition)?;
+        let first = new.commands.first()?;
+        let step = definition.shape.position(first.step.step())?;
         let mut saga = InFlight {
-            id: call.saga.id,
-            tenant: call.saga.tenant,
-            key: call.saga.key,
+            id: new.id,
+            tenant: new.tenant.clone(),
+            key: new.key.clone(),
             definition: Arc::clone(definition),
             version: 1,
-            state,
-            input: call.saga.input.into(),
+            state: SagaState::decode(&new.state, definition.steps.len()).ok()?,
+            input: new.input.clone().into(),
             outputs: Outputs::new(),
             inputs: Vec::new(),
         };
-        if let Some(payload) = first.payload {
-            saga.set_input(step, payload.into());
+        if let Some(payload) = &first.payload {
+            saga.set_input(step, payload.clone().into());
         }
-        self.queue_up(Command {
+        Some(Command {
             saga,
             work: WorkRef { id: first.id, epoch: 1 },
             order: machine::Command::Do { step },
@@ -214,9 +245,10 @@ impl<S: Store> Shared<S> {
             runs_on: true,
             retrying_for: Duration::ZERO,
             late: None,
-            lease_until: call.lease_until,
-            place: Some(place),
-        });
+            lease_until,
+            place,
+            starting: None,
+        })
     }
 }
 

@@ -70,20 +70,26 @@ impl<S: Store> Shared<S> {
         let mut lost = Vec::new();
         for member in members {
             let work = member.work();
-            let Some(mut command) = member.command else { continue };
             let (Some(prepared), true) = (member.prepared, member.granted) else {
-                lost.extend(work);
+                match member.starting {
+                    Some(starting) => starting.leave(),
+                    None => lost.extend(work),
+                }
                 continue;
             };
             for step in &member.ran {
                 self.limits.succeeded(step.name, step.took);
                 self.statistics.count_done(step.is_undo);
             }
-            if let Some((attempted, _)) = &member.attempted {
+            if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
                 self.limits.succeeded(command.step().name, attempted.findings.took);
-                self.statistics.count(&command, &attempted.ending);
+                self.statistics.count(command, &attempted.ending);
             }
-            self.after_commit(prepared, command.place.take());
+            if let Some(starting) = member.starting {
+                self.statistics.count_start(true);
+                starting.answer(Ok(()));
+            }
+            self.after_commit(prepared, member.command.and_then(|command| command.place));
         }
         if !lost.is_empty() {
             // Somebody else has it, or the saga turned round: whoever claims the row next sees it as it is.
@@ -100,11 +106,23 @@ impl<S: Store> Shared<S> {
     ) {
         tracing::debug!(%error, count = members.len(), culprit = error.culprit, "a step transaction did not commit");
         if error.error.class() == RetryClass::Unknown {
+            for starting in members.iter_mut().filter_map(|member| member.starting.take()) {
+                starting.answer(Err(&error.error));
+            }
             return self.learn_the_truth(members).await;
         }
         let culprit = error.culprit.or((members.len() == 1 && is_own_fault(error, failures)).then_some(0));
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
             let mut member = members.remove(culprit);
+            if let Some(starting) = member.starting.take() {
+                // Started by itself, it meets the same again, with a row that its attempt is recorded on.
+                member.start_over();
+                if let Some(command) = &member.command {
+                    self.limits.halve(command.step().name);
+                }
+                starting.leave();
+                member.command = None;
+            }
             if error.ended_transaction && member.has_only_claimed_step_run() {
                 member.start_over();
             }
@@ -114,6 +132,11 @@ impl<S: Store> Shared<S> {
             } else {
                 self.settle_culprit(member, error).await;
             }
+        }
+        // What is not of one of several is told to who starts the saga.
+        let is_left = culprit.is_none() && (members.len() == 1 || !is_of_one(error));
+        for member in members.extract_if(.., |member| is_left && member.starting.is_some()) {
+            member.starting.into_iter().for_each(|starting| starting.leave());
         }
         let ran_on = members.iter().any(Member::ran_on);
         let commands: Vec<_> = members.into_iter().filter_map(Member::into_claimed).collect();
@@ -162,8 +185,9 @@ impl<S: Store> Shared<S> {
     /// belongs to somebody else.
     pub(super) async fn hold(&self, commands: Vec<Command<S>>) -> Vec<Command<S>> {
         let now = self.env.now();
-        let (mut held, short): (Vec<_>, Vec<_>) =
-            commands.into_iter().partition(|command| now + command.time_limit() <= command.lease_until);
+        let (mut held, short): (Vec<_>, Vec<_>) = commands
+            .into_iter()
+            .partition(|command| command.starting.is_some() || now + command.time_limit() <= command.lease_until);
         if short.is_empty() {
             return held;
         }

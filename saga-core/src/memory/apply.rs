@@ -3,11 +3,18 @@
 use super::clock::Moment;
 use super::data::Data;
 use super::locks::{Lock, TxId};
-use crate::store::{Changes, Condition, Miss, NewRecord, Postponed, RevisedRecord, StepRecord, StoreError, Timestamp};
+use crate::store::{
+    Changes, Condition, Miss, NewRecord, NewSaga, Postponed, RevisedRecord, StepRecord, StoreError, Timestamp,
+};
 use crate::store::{StoreErrorKind, WorkRef};
 
 /// Refuses what no store accepts, before anything is looked at.
-pub(super) fn refuse_misuse(data: &Data, operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
+pub(super) fn refuse_misuse(
+    data: &Data,
+    operation: &'static str,
+    changes: &[Changes],
+    starts: &[NewSaga],
+) -> Result<(), StoreError> {
     let misuse = |detail: String| Err(StoreError::new(StoreErrorKind::Misuse, operation, detail));
     for (index, change) in changes.iter().enumerate() {
         if let Some(advance) = &change.saga {
@@ -15,7 +22,8 @@ pub(super) fn refuse_misuse(data: &Data, operation: &'static str, changes: &[Cha
             if changes[..index].iter().any(advances) {
                 return misuse(format!("two changes of saga {} in one call", advance.id.0));
             }
-            if !data.sagas.contains_key(&advance.id) || change.start.is_some() {
+            let is_started = starts.iter().any(|saga| saga.id == advance.id);
+            if !is_started && !data.sagas.contains_key(&advance.id) {
                 return misuse(format!("there is no saga {}", advance.id.0));
             }
         }

@@ -10,7 +10,7 @@ impl Records for MemoryStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let mut changes = changes;
         self.writing("record", |data, now| {
-            if let Err(error) = refuse_misuse(data, "record", &changes) {
+            if let Err(error) = refuse_misuse(data, "record", &changes, &[]) {
                 return Some(Err(error));
             }
             if blocked(data, &changes, None).is_some() {

@@ -8,8 +8,8 @@ use super::hook::{CommitFate, CommitPoint, PendingCommit};
 use super::locks::{Lock, TxId};
 use super::store::unknown_commit;
 use crate::store::{
-    Capabilities, Changes, Claim, Durability, Miss, RetryClass, SagaRow, Status, Store, StoreError, StoreErrorKind,
-    TransactError, TransactionBody, Verdict, WorkKind,
+    Capabilities, Changes, Claim, Durability, Miss, NewSaga, RetryClass, SagaRow, Status, Store, StoreError,
+    StoreErrorKind, TransactError, TransactionBody, Verdict, WorkKind,
 };
 
 /// More than this in one transaction gains nothing.
@@ -27,6 +27,7 @@ impl Store for MemoryStore {
             shared: true,
             persistent: false,
             durability: Durability::None,
+            starts_in_transactions: true,
             batch_max: BATCH_MAX,
         }
     }
@@ -35,7 +36,7 @@ impl Store for MemoryStore {
     async fn transact(&self, claims: Vec<Claim>, mut body: Body) -> Result<(), TransactError> {
         self.pass(CommitPoint::Reading("transact")).await?;
         let mut conn = MemoryConn::begin(&self.shared);
-        let granted = grant(&mut self.shared.lock(), &claims, conn.tx);
+        let granted = grant(&mut self.shared.lock(), &claims, &mut conn.starts, conn.tx);
         body.granted(&granted);
         if !granted.contains(&true) {
             return Ok(());
@@ -58,7 +59,7 @@ impl MemoryStore {
     async fn prepare(&self, conn: &MemoryConn, body: &mut Body) -> Result<Vec<Changes>, StoreError> {
         let mut changes = body.changes();
         loop {
-            match self.shared.when_unlocked(|data, _| hold(data, &changes, conn.tx)).await? {
+            match self.shared.when_unlocked(|data, _| hold(data, &changes, &conn.starts, conn.tx)).await? {
                 moved if moved.is_empty() => return Ok(changes),
                 moved => {
                     let decided = body.decide_again(moved);
@@ -116,9 +117,13 @@ async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<Ver
 }
 
 /// Which claims are granted. Their rows are held from here on.
-fn grant(data: &mut Data, claims: &[Claim], me: TxId) -> Vec<bool> {
+fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId) -> Vec<bool> {
     let mut granted = Vec::with_capacity(claims.len());
     for claim in claims {
+        if let Some(saga) = &claim.start {
+            granted.push(take_key(data, saga, starts, me));
+            continue;
+        }
         let lock = Lock::Work(claim.work.id);
         let is_held = data.work.get(&claim.work.id).is_some_and(|row| row.epoch == claim.work.epoch);
         let wanted = match claim.kind {
@@ -137,9 +142,25 @@ fn grant(data: &mut Data, claims: &[Claim], me: TxId) -> Vec<bool> {
     granted
 }
 
+/// Holds the key of a saga that is started, unless it is taken or somebody else holds it.
+fn take_key(data: &mut Data, saga: &NewSaga, starts: &mut Vec<NewSaga>, me: TxId) -> bool {
+    let lock = Lock::Key(saga.tenant.clone(), saga.key.clone());
+    let is_free = data.locks.holder(&lock, None).is_none() && data.saga_of(&saga.tenant, &saga.key).is_none();
+    if is_free {
+        data.locks.take(lock, me);
+        starts.push(NewSaga { commands: Vec::new(), ..saga.clone() });
+    }
+    is_free
+}
+
 /// Holds all that the changes write, or answers which sagas have moved: those are held, so that they move no further.
-fn hold(data: &mut Data, changes: &[Changes], me: TxId) -> Option<Result<Vec<SagaRow>, StoreError>> {
-    if let Err(error) = refuse_misuse(data, "transact", changes) {
+fn hold(
+    data: &mut Data,
+    changes: &[Changes],
+    starts: &[NewSaga],
+    me: TxId,
+) -> Option<Result<Vec<SagaRow>, StoreError>> {
+    if let Err(error) = refuse_misuse(data, "transact", changes, starts) {
         return Some(Err(error));
     }
     if let Some(holder) = blocked(data, changes, Some(me)) {

@@ -13,6 +13,7 @@ use super::{Claim, DeadLetters, Inbox, Members, Outbox, Records, Sagas, Transact
 /// - `S-TX-4` What the handlers wrote and all changes of the body commit together or not at all (G1).
 /// - `S-TX-5` A saga whose version moved is not a failure: the store reads it and asks [`decide_again`](TransactionBody::decide_again) in the same transaction; handlers do not run again. A record that exists already or a granted work row that is gone rolls the whole batch back (G2).
 /// - `S-TX-9` After [`GoOn`](super::Verdict::GoOn) the handler's writes are kept and [`run`](TransactionBody::run) is called for the same claim again, behind a savepoint of its own. When [`decide_again`](TransactionBody::decide_again) answers nothing, the transaction is rolled back and fails with the kind `Conflict`.
+/// - `S-TX-10` A claim with [`start`](super::Claim::start) is granted if no saga has its key, and nobody is about to take it: then the saga is inserted in this transaction with version 1, without its commands. If it is not granted, nothing is written for it. Stores without the capability are never asked.
 /// - `S-TX-6` A handler that ended the transaction is found out before anything is recorded: the error names it, and nothing of the batch is kept.
 /// - `S-TX-7` When no claim is granted, the call succeeds and nothing is written.
 /// - `S-TX-8` After [`Abandon`](super::Verdict::Abandon) nothing of the batch is kept, and the error names the claim as the culprit.
@@ -54,6 +55,8 @@ pub struct Capabilities {
     pub persistent: bool,
     /// What a commit survives.
     pub durability: Durability,
+    /// Whether a step transaction can start the sagas whose first steps it runs.
+    pub starts_in_transactions: bool,
     /// The most claims that are worth giving to one step transaction.
     pub batch_max: usize,
 }

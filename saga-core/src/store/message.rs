@@ -132,7 +132,7 @@ pub struct Headers {
     pub traceparent: Option<String>,
 }
 
-const SAGA_KEY: &str = "saga-key";
+const SAGA_KEY: &str = "saga-cause";
 const STEP: &str = "saga-step";
 const SERVICE: &str = "saga-service";
 const REPLY_TO: &str = "saga-reply-to";
@@ -141,7 +141,7 @@ const ANSWER: &str = "saga-answer";
 const TRACEPARENT: &str = "traceparent";
 
 impl Headers {
-    /// The headers that are set, by the names under which they travel: `saga-key`, `saga-step`, `saga-service`,
+    /// The headers that are set, by the names under which they travel: `saga-cause`, `saga-step`, `saga-service`,
     /// `saga-reply-to`, `saga-correlation`, `saga-answer` and `traceparent`.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let texts = [

@@ -1,5 +1,6 @@
 //! The step transaction, as a store runs it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,6 +24,9 @@ pub struct Claim {
     pub step: StepId,
     /// Whether it is done or undone.
     pub kind: WorkKind,
+    /// Set where this transaction is to start the saga itself: then there is no work row, and the claim is granted if the
+    /// key is free.
+    pub start: Option<Arc<NewSaga>>,
 }
 
 /// What becomes of a handler's writes.

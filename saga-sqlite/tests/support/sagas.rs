@@ -55,6 +55,7 @@ pub async fn begun(store: &SqliteStore, key: &str) -> Claim {
         key: saga.key.clone(),
         step: StepId::doing(STEP),
         kind: WorkKind::Do,
+        start: None,
     };
     let started = store.start(vec![saga]).await.unwrap();
     assert!(matches!(started[..], [Started::New]));

@@ -64,6 +64,11 @@ impl Call<'_> {
         self.took.first().or(self.wrote.first()).copied()
     }
 
+    /// Whether it ran in a transaction that did not commit.
+    pub(super) fn was_rolled_back(&self) -> bool {
+        self.transaction.is_some() && self.wrote.is_empty()
+    }
+
     /// Whether it said for certain that nothing happened.
     pub(super) fn is_definitely_not_done(&self) -> bool {
         matches!(self.left, Some((_, Left::Rejected | Left::NotSent)))

@@ -105,6 +105,9 @@ fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec
     let reads = of.variant().and_then(|variant| variant.steps[usize::from(step)].reads);
     for call in book.calls_of(saga, step, Op::Do) {
         let expected = reads.and_then(|earlier| book.effect_of(saga, earlier, Op::Do)).map(|(_, call)| call.number);
+        if of.accepted != Some(call.variant) && call.was_rolled_back() {
+            continue;
+        }
         let is_skipped = reads.is_some_and(|earlier| of.is_skipped(earlier, Op::Do));
         // Within one transaction it reads what is about to be committed, or to be rolled back with the reader.
         let is_of_same = reads.is_some_and(|earlier| {

@@ -45,11 +45,11 @@ fn answers(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     }
 }
 
-/// Whatever was refused changes nothing.
+/// Whatever was refused changes nothing. What ran in the transaction of a start that did not commit did not happen.
 fn payloads(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
     let calls = of.calls.iter().filter_map(|number| book.calls.get(number));
-    if let Some(call) = calls.into_iter().find(|call| of.accepted != Some(call.variant)) {
+    if let Some(call) = calls.into_iter().find(|call| of.accepted != Some(call.variant) && !call.was_rolled_back()) {
         let about = format!("call {} ran with variant {}, and {:?} is stored", call.number, call.variant, of.accepted);
         broken(found, Guarantee::G6, Some(saga), about);
     }

@@ -106,6 +106,8 @@ flaws! {
         KeepsAbandoned breaks "S-TX-8",
         /// A handler that goes on is taken for the last one.
         GoesOnNoFurther breaks "S-TX-9",
+        /// A saga is started though its transaction fails.
+        StartsWhatFails breaks "S-TX-10",
         /// A lane that is leased is leased to the next relay too.
         LeasesLanesTwice breaks "S-OUT-1",
         /// A lane is read backwards.

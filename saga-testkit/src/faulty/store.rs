@@ -6,7 +6,7 @@ use saga_core::key::{Key, StepId, Tenant};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
     Capabilities, Changes, Claim, ClaimedWork, DefinitionId, LeasedLane, LetterId, MemberId, MessageId, NewWork,
-    Records, Store, TransactError, TransactionBody, WorkId, WorkRef,
+    Records, Sagas, Store, TransactError, TransactionBody, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;
@@ -118,11 +118,15 @@ impl Store for FaultyStore {
             let taken = self.noted().last_claim.clone();
             self.noted().running = taken;
         }
+        let starts: Vec<_> = claims.iter().filter_map(|claim| claim.start.as_deref().cloned()).collect();
         let body = FaultyBody { body, store: self.clone() };
         let mut answer = self.inner.transact(claims, Box::new(body)).await;
         self.noted().running.clear();
         if self.has(StoreFlaw::BlamesNobody) {
             answer = answer.map_err(|error| TransactError::from(error.error));
+        }
+        if answer.is_err() && self.has(StoreFlaw::StartsWhatFails) {
+            self.inner.start(starts).await?;
         }
         let stashed = std::mem::take(&mut self.noted().stashed);
         if answer.is_ok() && !stashed.is_empty() {

@@ -19,7 +19,7 @@ async fn letter<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewLet
         reason: DeadReason::Undecodable,
         detail: "the field `cents` is missing ✓".into(),
         source: "payments".into(),
-        headers: vec![("saga-key".into(), "a:b\n".into()), (String::new(), "\"Größe\"".into())],
+        headers: vec![("saga-cause".into(), "a:b\n".into()), (String::new(), "\"Größe\"".into())],
         payload: (0..=255).collect(),
         message: Some(message(number)),
         attempts: 3,

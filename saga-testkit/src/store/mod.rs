@@ -16,5 +16,6 @@ pub(crate) mod records;
 pub(crate) mod recovery;
 pub(crate) mod sagas;
 pub(crate) mod start_in;
+pub(crate) mod starting;
 pub(crate) mod transaction;
 pub(crate) mod unknown;

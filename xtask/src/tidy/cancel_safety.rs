@@ -7,7 +7,7 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 3] = ["saga-core/src/", "saga-sqlite/src/", "saga-testkit/src/"];
+const CRATES: [&str; 4] = ["saga-amqp/src/", "saga-core/src/", "saga-sqlite/src/", "saga-testkit/src/"];
 
 const SECTION: &str = "# Cancel safety";
 

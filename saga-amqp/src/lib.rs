@@ -1,0 +1,47 @@
+//! The RabbitMQ transport of the saga runtime: confirmed publishing, quorum queues, supervised reconnects.
+//!
+//! ```no_run
+//! use saga_amqp::AmqpTransport;
+//!
+//! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+//! let transport = AmqpTransport::connect("amqp://guest:guest@localhost:5672/%2f").await?;
+//! # drop(transport);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Nothing that was confirmed is lost.** Messages are persistent, queues are quorum queues, and a message counts as sent
+//!   when the broker confirmed it. An answer that does not come is an unknown outcome, and the message is sent again under
+//!   the same id.
+//! - **Publishing and receiving never share a connection**, so that a broker that holds publishers back still delivers.
+//!   Every subscription has a connection of its own: what breaks one breaks no other.
+//! - **Every connection is supervised**: it is made again with growing, jittered pauses, and declares its part of the
+//!   topology each time. [`AmqpTransport::health`] says how things stand.
+//! - **Whatever arrives becomes a message or a dead letter with a reason**, see [`WIRE`].
+//!
+//! `amqps://` needs one of the features `tls-ring`, `tls-aws-lc-rs` and `tls-native`.
+
+mod backoff;
+mod connection;
+mod consumer;
+mod dead_letter;
+mod error;
+mod health;
+mod names;
+mod options;
+mod publisher;
+mod session;
+mod supervisor;
+mod topology;
+mod transport;
+mod unsettled;
+mod window;
+mod wire;
+
+pub use self::health::{AmqpHealth, ConnectionHealth, ConnectionState, SubscriptionHealth};
+pub use self::options::{AmqpOptions, Topology, Unrouted};
+pub use self::transport::AmqpTransport;
+
+/// The page about properties and headers, exact enough to write a client in another language from it.
+#[doc = include_str!("../docs/wire.md")]
+pub const WIRE: &str = include_str!("../docs/wire.md");

@@ -1,0 +1,169 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt as _};
+use lapin::{Connection, Event};
+use saga_core::transport::TransportError;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::backoff::Backoff;
+use crate::connection::open;
+use crate::health::HealthCell;
+use crate::options::AmqpOptions;
+use crate::topology::{Needs, prepare};
+
+/// How often a connection is looked at that says nothing of itself.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The publisher's connection, as it stands.
+#[derive(Debug, Clone)]
+pub(crate) enum Link {
+    /// It is there. The number counts the connections that were made.
+    Up { connection: Arc<Connection>, generation: u64, is_blocked: bool },
+    /// It is lost, and being made again.
+    Down,
+}
+
+/// Keeps one connection alive.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    link: watch::Receiver<Link>,
+    health: HealthCell,
+    stale: watch::Sender<Option<u64>>,
+    task: JoinHandle<()>,
+}
+
+impl Supervisor {
+    /// Connects for the first time, and keeps the connection from then on.
+    pub(crate) async fn start(options: AmqpOptions, needs: Needs) -> Result<Self, TransportError> {
+        let health = HealthCell::new();
+        let connection = connect(&options, &needs, &health).await?;
+        let (sender, link) =
+            watch::channel(Link::Up { connection: Arc::clone(&connection), generation: 0, is_blocked: false });
+        let stale = watch::Sender::new(None);
+        let keeper = Keeper { options, needs, health: health.clone(), link: sender, stale: stale.subscribe() };
+        Ok(Self { link, health, stale, task: tokio::spawn(keeper.keep(connection)) })
+    }
+
+    /// The connection as it stands, and as it changes.
+    pub(crate) fn link(&self) -> watch::Receiver<Link> {
+        self.link.clone()
+    }
+
+    pub(crate) fn health(&self) -> &HealthCell {
+        &self.health
+    }
+
+    /// The connection of this number is of no use: something of the topology is missing, or the broker does not answer. It
+    /// is made again, and the topology is declared.
+    pub(crate) fn renew(&self, generation: u64) {
+        self.stale.send_replace(Some(generation));
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Keeper {
+    options: AmqpOptions,
+    needs: Needs,
+    health: HealthCell,
+    link: watch::Sender<Link>,
+    /// The number of the connection that somebody found to be of no use.
+    stale: watch::Receiver<Option<u64>>,
+}
+
+impl Keeper {
+    async fn keep(self, mut connection: Arc<Connection>) {
+        let mut backoff = Backoff::new(self.options.reconnect_delay_max);
+        let mut generation = 0;
+        loop {
+            let problem = self.watch(&connection, generation).await;
+            tracing::warn!(%problem, "the publisher's connection is lost");
+            self.health.lost(&problem);
+            self.link.send_replace(Link::Down);
+            drop(connection);
+            connection = self.again(&mut backoff).await;
+            generation += 1;
+            tracing::info!("the publisher is connected again");
+            self.link.send_replace(Link::Up { connection: Arc::clone(&connection), generation, is_blocked: false });
+        }
+    }
+
+    /// Waits until the connection is lost, and says why.
+    async fn watch(&self, connection: &Arc<Connection>, generation: u64) -> String {
+        let mut events = Box::pin(connection.events_listener());
+        let mut stale = self.stale.clone();
+        loop {
+            if !connection.status().connected() {
+                return "the connection ended".to_owned();
+            }
+            tokio::select! {
+                problem = self.next_event(&mut events, connection, generation) => {
+                    if let Some(problem) = problem {
+                        return problem;
+                    }
+                }
+                _ = stale.wait_for(|stale| *stale == Some(generation)) => return "it was of no use, and is made anew".to_owned(),
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    async fn next_event(
+        &self,
+        events: &mut (impl Stream<Item = Event> + Unpin),
+        connection: &Arc<Connection>,
+        generation: u64,
+    ) -> Option<String> {
+        match events.next().await {
+            None => Some("the connection ended".to_owned()),
+            Some(Event::ConnectionBlocked(reason)) => {
+                tracing::warn!(reason, "the broker takes no messages at present");
+                self.blocked(Some(reason), connection, generation);
+                None
+            }
+            Some(Event::ConnectionUnblocked) => {
+                tracing::info!("the broker takes messages again");
+                self.blocked(None, connection, generation);
+                None
+            }
+            // A channel's error comes this way too, and leaves the connection as it is.
+            Some(Event::Error(error)) => (!connection.status().connected()).then(|| error.to_string()),
+            Some(_) => None,
+        }
+    }
+
+    fn blocked(&self, reason: Option<String>, connection: &Arc<Connection>, generation: u64) {
+        let is_blocked = reason.is_some();
+        self.health.blocked(reason);
+        self.link.send_replace(Link::Up { connection: Arc::clone(connection), generation, is_blocked });
+    }
+
+    async fn again(&self, backoff: &mut Backoff) -> Arc<Connection> {
+        loop {
+            tokio::time::sleep(backoff.next()).await;
+            match connect(&self.options, &self.needs, &self.health).await {
+                Ok(connection) => {
+                    backoff.reset();
+                    return connection;
+                }
+                Err(error) => {
+                    tracing::warn!(attempts = backoff.attempts(), %error, "the publisher is still not connected");
+                    self.health.failed_again(&error.to_string());
+                }
+            }
+        }
+    }
+}
+
+async fn connect(options: &AmqpOptions, needs: &Needs, health: &HealthCell) -> Result<Arc<Connection>, TransportError> {
+    let connection = open(options, "publisher").await?;
+    prepare(&connection, options, needs).await?;
+    health.connected(connection.status().clone());
+    Ok(Arc::new(connection))
+}

@@ -1,0 +1,111 @@
+//! What the transport needs in the broker, and how it is made or looked for.
+//!
+//! # Cancel safety
+//! Every declaration may be repeated: dropping one leaves parts of the topology made, and the next one makes the rest.
+
+use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable, LongString};
+use lapin::{Channel, Connection, Error, ExchangeKind};
+use saga_core::transport::TransportError;
+
+use crate::error::{failed, too_late};
+use crate::names::Names;
+use crate::options::{AmqpOptions, Topology};
+
+/// What one part of a process needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Needs {
+    pub(crate) names: Names,
+    /// The queue of a subscription and its topics; nothing for the publisher.
+    pub(crate) queue: Option<(String, Vec<String>)>,
+}
+
+/// Makes or looks for what is needed, on a channel of its own: a refusal closes the channel.
+pub(crate) async fn prepare(
+    connection: &Connection,
+    options: &AmqpOptions,
+    needs: &Needs,
+) -> Result<(), TransportError> {
+    if options.topology == Topology::None {
+        return Ok(());
+    }
+    let limit = options.connect_timeout;
+    match tokio::time::timeout(limit, prepare_all(connection, options, needs)).await {
+        Ok(prepared) => prepared,
+        Err(_) => Err(too_late("declare", "declare the exchanges and queues", limit)),
+    }
+}
+
+async fn prepare_all(connection: &Connection, options: &AmqpOptions, needs: &Needs) -> Result<(), TransportError> {
+    let channel = connection.create_channel().await.map_err(|error| failed("declare", "open a channel", &error))?;
+    let work = Work { channel, is_passive: options.topology == Topology::Check };
+    work.exchange(&needs.names.events(), ExchangeKind::Topic).await?;
+    work.exchange(&needs.names.dead_letters(), ExchangeKind::Direct).await?;
+    let Some((queue, topics)) = &needs.queue else { return Ok(()) };
+    let dead_letters = Names::dead_letters_of(queue);
+    work.queue(&dead_letters, quorum()).await?;
+    work.bind(&dead_letters, &needs.names.dead_letters(), queue).await?;
+    work.queue(queue, subscription_arguments(options, &needs.names, queue)).await?;
+    for topic in topics {
+        work.bind(queue, &needs.names.events(), topic).await?;
+    }
+    Ok(())
+}
+
+fn quorum() -> FieldTable {
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-queue-type".into(), text("quorum"));
+    arguments
+}
+
+/// A message that comes back too often is a dead letter, and leaves its queue only when the queue of dead letters has it.
+fn subscription_arguments(options: &AmqpOptions, names: &Names, queue: &str) -> FieldTable {
+    let mut arguments = quorum();
+    let limit = i32::try_from(options.delivery_limit).unwrap_or(i32::MAX);
+    arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(limit));
+    arguments.insert("x-dead-letter-exchange".into(), text(&names.dead_letters()));
+    arguments.insert("x-dead-letter-routing-key".into(), text(queue));
+    arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
+    arguments.insert("x-overflow".into(), text("reject-publish"));
+    arguments
+}
+
+fn text(value: &str) -> AMQPValue {
+    AMQPValue::LongString(LongString::from(value))
+}
+
+struct Work {
+    channel: Channel,
+    is_passive: bool,
+}
+
+impl Work {
+    fn verb(&self) -> &'static str {
+        if self.is_passive { "find" } else { "declare" }
+    }
+
+    async fn exchange(&self, name: &str, kind: ExchangeKind) -> Result<(), TransportError> {
+        let options = ExchangeDeclareOptions { passive: self.is_passive, durable: true, ..Default::default() };
+        let declared = self.channel.exchange_declare(name.into(), kind, options, FieldTable::default()).await;
+        declared.map_err(|error| self.refused(&format!("the exchange {name:?}"), &error))
+    }
+
+    async fn queue(&self, name: &str, arguments: FieldTable) -> Result<(), TransportError> {
+        let options = QueueDeclareOptions { passive: self.is_passive, durable: true, ..Default::default() };
+        let declared = self.channel.queue_declare(name.into(), options, arguments).await;
+        declared.map(drop).map_err(|error| self.refused(&format!("the queue {name:?}"), &error))
+    }
+
+    async fn bind(&self, queue: &str, exchange: &str, key: &str) -> Result<(), TransportError> {
+        if self.is_passive {
+            return Ok(());
+        }
+        let options = QueueBindOptions::default();
+        let bound = self.channel.queue_bind(queue.into(), exchange.into(), key.into(), options, FieldTable::default());
+        bound.await.map_err(|error| failed("declare", &format!("bind the queue {queue:?} to {exchange:?}"), &error))
+    }
+
+    fn refused(&self, what: &str, error: &Error) -> TransportError {
+        failed("declare", &format!("{} {what}", self.verb()), error)
+    }
+}

@@ -1,0 +1,176 @@
+//! The transport itself.
+//!
+//! # Cancel safety
+//! Dropping a `connect` or a `subscribe` leaves no connection behind; parts of the topology may have been made.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use saga_core::transport::{
+    Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+};
+
+use crate::consumer::Receiver;
+use crate::health::{AmqpHealth, HealthCell, SubscriptionHealth};
+use crate::names::check_topic;
+use crate::options::{AmqpOptions, Unrouted};
+use crate::publisher::Publisher;
+use crate::session::Plans;
+use crate::topology::Needs;
+use crate::window::Fate;
+use crate::wire::{Outgoing, encode};
+
+/// A transport over RabbitMQ. A clone is the same transport; its connections end with the last of them and with the
+/// last receiver.
+#[derive(Debug, Clone)]
+pub struct AmqpTransport {
+    options: AmqpOptions,
+    publisher: Arc<Publisher>,
+    subscriptions: Arc<Mutex<Subscriptions>>,
+}
+
+/// The subscriptions that are received from.
+#[derive(Debug, Default)]
+struct Subscriptions {
+    count: u64,
+    healths: BTreeMap<u64, (String, HealthCell)>,
+}
+
+impl AmqpTransport {
+    /// Connects to a broker with the default options.
+    ///
+    /// # Errors
+    /// Those of [`connect_with`](Self::connect_with).
+    ///
+    /// # Cancel safety
+    /// Dropping it leaves no connection behind.
+    pub async fn connect(url: &str) -> Result<Self, TransportError> {
+        Self::connect_with(AmqpOptions::new(url)).await
+    }
+
+    /// Connects to a broker, and makes or looks for the exchanges. From then on the connection is kept: when it is lost it
+    /// is made again.
+    ///
+    /// # Errors
+    /// One sentence, when the broker cannot be reached or does not let the user in, when the virtual host does not exist,
+    /// when something is missing or there with other arguments, and when the options are wrong. No error repeats a password.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    /// Dropping it leaves no connection behind.
+    pub async fn connect_with(options: AmqpOptions) -> Result<Self, TransportError> {
+        let publisher = Arc::new(Publisher::connect(options.clone()).await?);
+        Ok(Self { options, publisher, subscriptions: Arc::default() })
+    }
+
+    /// How it was connected.
+    pub fn options(&self) -> &AmqpOptions {
+        &self.options
+    }
+
+    /// How its connections stand at this moment.
+    pub fn health(&self) -> AmqpHealth {
+        let read = |(name, health): &(String, HealthCell)| SubscriptionHealth {
+            name: name.clone(),
+            connection: health.read(),
+        };
+        let subscriptions = lock(&self.subscriptions).healths.values().map(read).collect();
+        AmqpHealth { publisher: self.publisher.health().read(), subscriptions }
+    }
+
+    fn answer(&self, fate: Result<Fate, TransportError>, topic: &str) -> Result<(), TransportError> {
+        match (fate?, self.options.unrouted) {
+            (Fate::Returned, Unrouted::Refuse) => {
+                let exchange = self.publisher.names().events();
+                let detail = format!("no queue takes the topic {topic:?} from the exchange {exchange:?}");
+                Err(TransportError::new(TransportErrorKind::Refused, "publish", detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for AmqpTransport {
+    fn name(&self) -> &'static str {
+        "amqp"
+    }
+
+    async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
+        let refused = |problem| TransportError::new(TransportErrorKind::Refused, "publish", problem);
+        let encode = |message| encode(message, self.options.payload_bytes_max).map_err(refused);
+        let encoded: Vec<Result<Outgoing, TransportError>> = messages.into_iter().map(encode).collect();
+        let sent: Vec<&Outgoing> = encoded.iter().filter_map(|message| message.as_ref().ok()).collect();
+        if sent.is_empty() {
+            return encoded.into_iter().map(|message| message.map(drop)).collect();
+        }
+        let mut fates = self.publisher.publish(&self.publisher.names().events(), &sent).await.into_iter();
+        let mut answer = |message: Outgoing| {
+            // There is one fate for each message that was sent.
+            let lost = || TransportError::new(TransportErrorKind::Unknown, "publish", "no answer");
+            self.answer(fates.next().unwrap_or_else(|| Err(lost())), message.routing_key.as_str())
+        };
+        encoded.into_iter().map(|message| message.and_then(&mut answer)).collect()
+    }
+
+    async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
+        let Subscription { name, topics, prefetch } = subscription;
+        let refused = |problem| TransportError::new(TransportErrorKind::Refused, "subscribe", problem);
+        let names = self.publisher.names().clone();
+        let queue = names.queue(&name).map_err(refused)?;
+        topics.iter().try_for_each(|topic| check_topic(topic)).map_err(refused)?;
+        let needs = Needs { names, queue: Some((queue.clone(), topics)) };
+        let plans = Plans { options: self.options.clone(), needs, name: name.clone(), queue };
+        // 0 would be no limit at all.
+        let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
+        let health = HealthCell::new();
+        let receiver = Receiver::begin(plans, Arc::clone(&self.publisher), health.clone(), prefetch).await?;
+        Ok(Box::new(Registered { entry: Entry::new(&self.subscriptions, name, health), receiver }))
+    }
+}
+
+/// A receiver whose health is listed for as long as it lives.
+struct Registered {
+    receiver: Receiver,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    entry: Entry,
+}
+
+#[async_trait]
+impl Incoming for Registered {
+    async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
+        self.receiver.receive(limit).await
+    }
+
+    async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError> {
+        self.receiver.settle(settled).await
+    }
+}
+
+struct Entry {
+    subscriptions: Arc<Mutex<Subscriptions>>,
+    number: u64,
+}
+
+impl Entry {
+    fn new(subscriptions: &Arc<Mutex<Subscriptions>>, name: String, health: HealthCell) -> Self {
+        let mut locked = lock(subscriptions);
+        locked.count += 1;
+        let number = locked.count;
+        locked.healths.insert(number, (name, health));
+        Self { subscriptions: Arc::clone(subscriptions), number }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        lock(&self.subscriptions).healths.remove(&self.number);
+    }
+}
+
+fn lock(subscriptions: &Mutex<Subscriptions>) -> MutexGuard<'_, Subscriptions> {
+    subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+}

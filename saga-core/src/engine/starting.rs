@@ -1,0 +1,74 @@
+//! Starting a saga in the transaction that runs its first steps.
+//!
+//! A saga whose first step is known to be quick and clean needs no commit of its own to be started: one transaction
+//! inserts it and runs its first steps. Where anything is in the way of that, the saga is started by itself.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::command::Command;
+use super::recorder::RecordError;
+use super::shared::Shared;
+use super::tasks::UnderWay;
+use crate::machine::Effect;
+use crate::store::{NewSaga, NewWork, Store, StoreError};
+
+/// A saga that is started by the transaction of its first step.
+#[derive(Debug)]
+pub(super) struct Starting {
+    pub(super) saga: Arc<NewSaga>,
+    answer: oneshot::Sender<Result<(), RecordError>>,
+    under_way: UnderWay,
+}
+
+/// Why a saga was not started with its first step: it is to be started by itself.
+pub(super) struct Left;
+
+impl Starting {
+    /// The row of its first command, which is written only if that is left for later.
+    pub(super) fn row(&self) -> Option<NewWork> {
+        self.saga.commands.first().cloned()
+    }
+
+    /// The transaction committed, or may have.
+    pub(super) fn answer(self: Box<Self>, started: Result<(), &StoreError>) {
+        // A caller that went away does not want to know.
+        _ = self.answer.send(started.map_err(RecordError::from));
+        drop(self.under_way);
+    }
+
+    /// The transaction did not start it.
+    pub(super) fn leave(self: Box<Self>) {
+        drop(self);
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// Whether the first step may run in the transaction that starts the saga.
+    pub(super) fn starts_with_step(&self, first: &Command<S>) -> bool {
+        self.settings.run_on_max > 1
+            && self.starts_in_transactions
+            && first.place.is_some()
+            && first.effect() == Effect::Transactional
+            && first.options().grouped
+            && self.limits.is_proven(first.step().name)
+    }
+
+    /// Starts a saga in the transaction of its first step.
+    ///
+    /// # Cancel safety
+    /// Dropped, the saga is started or not, as if its process had ended.
+    pub(super) async fn start_with_step(
+        self: &Arc<Self>,
+        mut first: Command<S>,
+        saga: &Arc<NewSaga>,
+        under_way: UnderWay,
+    ) -> Result<Result<(), RecordError>, Left> {
+        let (answer, answered) = oneshot::channel();
+        first.starting = Some(Box::new(Starting { saga: Arc::clone(saga), answer, under_way }));
+        // A queue that is closed gives it back, and the answer is dropped with it.
+        drop(self.transactions.hand_on(first));
+        answered.await.map_err(|_| Left)
+    }
+}

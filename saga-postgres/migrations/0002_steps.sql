@@ -1,0 +1,317 @@
+-- The statements of the hot path, as functions: each is one round trip, its parts see what was committed before they
+-- began, and its plans use indexes however wrong the statistics are of tables that fill and empty all the time.
+
+-- Refuses a commit of a step transaction that nobody recorded: a step sent COMMIT by itself.
+CREATE FUNCTION {schema}.refuse_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('saga.recorded', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+        RAISE EXCEPTION 'a step must not end its transaction, nor set all constraints immediate without naming them'
+            USING ERRCODE = 'SG001';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE CONSTRAINT TRIGGER refuse_commit AFTER INSERT OR UPDATE ON {schema}.guards
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {schema}.refuse_commit();
+
+-- Holds the rows of a batch of commands, sorted by id, and says which of them may run.
+CREATE FUNCTION {schema}.grant_claims(
+    p_ids bigint[], p_epochs bigint[], p_sagas bigint[], p_tenant text, p_keys text[], p_steps text[], p_statuses text[]
+) RETURNS TABLE (xact text, granted integer[])
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+    v_held integer[];
+    v_granted integer[];
+BEGIN
+    v_held := ARRAY(
+        SELECT c.place::integer FROM unnest(p_ids, p_epochs) WITH ORDINALITY c (id, epoch, place)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM {schema}.work w WHERE w.id = c.id AND w.epoch = c.epoch FOR UPDATE SKIP LOCKED) held);
+    -- A second statement: it sees what was committed until the rows were held.
+    v_granted := ARRAY(
+        SELECT c.place::integer FROM unnest(p_sagas, p_keys, p_steps, p_statuses) WITH ORDINALITY
+            c (saga, key, step, status, place)
+        WHERE c.place = ANY (v_held)
+          AND EXISTS (SELECT 1 FROM {schema}.progress p WHERE p.id = c.saga AND p.status = c.status)
+          AND NOT EXISTS (SELECT 1 FROM {schema}.records r
+              WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step));
+    IF cardinality(v_granted) > 0 THEN
+        INSERT INTO {schema}.guards AS g (backend, touched) VALUES (pg_backend_pid(), true)
+            ON CONFLICT (backend) DO UPDATE SET touched = NOT g.touched;
+    END IF;
+    RETURN QUERY SELECT pg_current_xact_id()::text, v_granted;
+END
+$$;
+
+-- Leases work that is due, free and of a known definition: the oldest due first. The last row tells when the next is due.
+CREATE FUNCTION {schema}.claim_work(p_definitions integer[], p_owner bigint, p_ttl bigint, p_limit bigint)
+RETURNS TABLE (
+    id bigint, epoch bigint, kind text, saga bigint, step text, attempts bigint, maybe boolean, suspect boolean,
+    retrying_micros bigint, payload bytea, late bytea, next_due_micros bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_owners bigint[];
+    v_cutoffs timestamptz[];
+    v_taken bigint[] := '{}';
+    v_found bigint[];
+    v_recorded bigint;
+    v_next timestamptz;
+BEGIN
+    -- Who holds a lease, and until when a lease of theirs counts as ended: of the dead each one.
+    WITH RECURSIVE owners (owner) AS (
+        (SELECT min(w.owner) FROM {schema}.work w WHERE w.owner IS NOT NULL)
+        UNION ALL
+        SELECT (SELECT min(w.owner) FROM {schema}.work w WHERE w.owner > o.owner)
+        FROM owners o WHERE o.owner IS NOT NULL
+    )
+    SELECT array_agg(o.owner), array_agg(CASE WHEN EXISTS (
+            SELECT 1 FROM {schema}.members m WHERE m.id = o.owner AND m.alive_until > v_now)
+        THEN v_now ELSE 'infinity' END)
+    INTO v_owners, v_cutoffs FROM owners o WHERE o.owner IS NOT NULL;
+
+    LOOP
+        v_found := ARRAY(
+            SELECT c.id FROM (
+                SELECT w.id, w.due_at FROM unnest(p_definitions) d (id) CROSS JOIN LATERAL (
+                    SELECT w.id, w.due_at FROM {schema}.work w
+                    WHERE w.owner IS NULL AND w.definition = d.id AND w.due_at <= v_now
+                    ORDER BY w.due_at, w.id LIMIT p_limit - cardinality(v_taken) FOR UPDATE SKIP LOCKED) w
+                UNION ALL
+                SELECT w.id, w.due_at FROM unnest(v_owners, v_cutoffs) o (owner, cutoff) CROSS JOIN LATERAL (
+                    SELECT w.id, w.due_at FROM {schema}.work w
+                    WHERE w.owner = o.owner AND w.leased_until <= o.cutoff AND w.due_at <= v_now
+                      AND w.definition = ANY (p_definitions) AND w.id <> ALL (v_taken)
+                    ORDER BY w.due_at, w.id LIMIT p_limit - cardinality(v_taken) FOR UPDATE SKIP LOCKED) w
+            ) c ORDER BY c.due_at, c.id LIMIT p_limit - cardinality(v_taken));
+        DELETE FROM {schema}.work w WHERE w.id = ANY (v_found) AND EXISTS (
+            SELECT 1 FROM {schema}.records r WHERE r.tenant = w.tenant AND r.key = w.key AND r.step = w.step);
+        GET DIAGNOSTICS v_recorded = ROW_COUNT;
+        IF v_recorded > 0 THEN
+            v_found := ARRAY(SELECT w.id FROM {schema}.work w WHERE w.id = ANY (v_found));
+        END IF;
+        -- Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        RETURN QUERY WITH taken AS (
+            UPDATE {schema}.work w SET epoch = w.epoch + 1, suspect = w.suspect OR w.owner IS NOT NULL, owner = p_owner,
+                leased_until = clock_timestamp() + p_ttl * interval '1 microsecond'
+            WHERE w.id = ANY (v_found)
+            RETURNING w.*)
+        SELECT t.id, t.epoch, t.kind, t.saga, t.step, t.attempts, t.maybe, t.suspect,
+            (extract(epoch FROM v_now - t.retrying_since) * 1000000)::bigint, t.payload, t.late, NULL::bigint
+        FROM taken t ORDER BY t.due_at, t.id;
+        v_taken := v_taken || v_found;
+        EXIT WHEN v_recorded = 0 OR cardinality(v_taken) >= p_limit;
+    END LOOP;
+
+    -- What is due and was not taken is in somebody's transaction, unless there was no room for it: to look again at once
+    -- would be to spin.
+    SELECT min(c.due_at) INTO v_next FROM (
+        SELECT w.due_at FROM unnest(p_definitions) d (id) CROSS JOIN LATERAL (
+            SELECT w.due_at FROM {schema}.work w WHERE w.owner IS NULL AND w.definition = d.id
+              AND (w.due_at > v_now OR cardinality(v_taken) >= p_limit)
+            ORDER BY w.due_at LIMIT 1) w
+        UNION ALL
+        SELECT w.due_at FROM unnest(v_owners, v_cutoffs) o (owner, cutoff) CROSS JOIN LATERAL (
+            SELECT w.due_at FROM {schema}.work w
+            WHERE w.owner = o.owner AND w.leased_until <= o.cutoff AND w.definition = ANY (p_definitions)
+              AND w.due_at > v_now
+            ORDER BY w.due_at LIMIT 1) w
+    ) c;
+    RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL, NULL::bigint, NULL, NULL::bigint, NULL::boolean, NULL::boolean,
+        NULL::bigint, NULL::bytea, NULL::bytea,
+        CASE WHEN v_next IS NOT NULL THEN greatest((extract(epoch FROM v_next - v_now) * 1000000)::bigint, 0) END;
+END
+$$;
+
+-- Starts sagas, sorted by tenant and key and each key once; answers the ids of those that are new.
+CREATE FUNCTION {schema}.start_sagas(
+    s_id bigint[], s_tenant text[], s_key text[], s_definition integer[], s_digest bytea[], s_input bytea[],
+    s_input_hash bytea[], s_state bytea[],
+    c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[], c_definition integer[],
+    c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[]
+) RETURNS bigint[]
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_new bigint[];
+BEGIN
+    WITH new AS (
+        INSERT INTO {schema}.sagas AS i (id, tenant, key, definition, digest, input, input_hash, started_at)
+        SELECT s.*, v_now FROM unnest(s_id, s_tenant, s_key, s_definition, s_digest, s_input, s_input_hash) s
+        ON CONFLICT (tenant, key) DO NOTHING RETURNING i.id)
+    SELECT coalesce(array_agg(n.id), '{}') INTO v_new FROM new n;
+    INSERT INTO {schema}.progress (id, status, version, state, advanced_at)
+    SELECT s.id, 'running', 1, s.state, v_now FROM unnest(s_id, s_state) s (id, state) WHERE s.id = ANY (v_new);
+    INSERT INTO {schema}.work
+        (id, saga, tenant, key, kind, step, definition, epoch, due_at, payload, owner, leased_until)
+    SELECT c.id, c.saga, c.tenant, c.key, c.kind, c.step, c.definition, 1,
+        clock_timestamp() + c.due * interval '1 microsecond', c.payload, c.owner,
+        clock_timestamp() + c.ttl * interval '1 microsecond'
+    FROM unnest(c_id, c_saga, c_tenant, c_key, c_kind, c_step, c_definition, c_payload, c_due, c_owner, c_ttl)
+        c (id, saga, tenant, key, kind, step, definition, payload, due, owner, ttl)
+    WHERE c.saga = ANY (v_new);
+    RETURN v_new;
+END
+$$;
+
+-- Writes a whole batch of changes, numbered from 0. With `p_xact`, the transaction that the claims were made in, it writes
+-- all of them or none; without it each for itself. What was in the way comes back, and nothing of what it was in the way
+-- of is written. Arrays are sorted by what they lock: `h` and `s` by id, `r` and `v` by tenant, key and step.
+CREATE FUNCTION {schema}.record_changes(
+    p_xact text,
+    h_change integer[], h_id bigint[], h_epoch bigint[], h_not_late boolean[],
+    f_change integer[], f_id bigint[],
+    p_change integer[], p_id bigint[], p_due bigint[], p_attempts bigint[], p_maybe boolean[], p_error text[],
+    r_change integer[], r_tenant text[], r_key text[], r_step text[], r_saga bigint[], r_outcome text[],
+    r_position bigint[], r_attempts bigint[], r_took bigint[], r_output bytea[], r_error bytea[], r_input bytea[],
+    v_change integer[], v_tenant text[], v_key text[], v_step text[], v_expected text[], v_outcome text[],
+    v_output bytea[],
+    s_change integer[], s_id bigint[], s_expected bigint[], s_status text[], s_ends boolean[], s_state bytea[],
+    c_change integer[], c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[],
+    c_definition integer[], c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[],
+    m_change integer[], m_id uuid[], m_lane smallint[], m_tenant text[], m_type text[], m_aggregate text[],
+    m_event text[], m_position bigint[], m_payload bytea[],
+    e_change integer[], e_saga bigint[], e_step text[], e_kind text[], e_attempt bigint[], e_detail text[]
+) RETURNS TABLE (miss text, change integer, number bigint, step text, output bytea)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_bad integer[] := '{}';
+    v_inserted text[] := '{}';
+    v_met record;
+BEGIN
+    IF p_xact IS NOT NULL THEN
+        IF p_xact <> pg_current_xact_id()::text THEN
+            RETURN QUERY SELECT 'ended', NULL::integer, NULL::bigint, NULL, NULL::bytea;
+            RETURN;
+        END IF;
+        PERFORM set_config('saga.recorded', p_xact, true);
+    END IF;
+
+    FOR v_met IN
+        SELECT h.change, h.id, w.id IS NULL AS is_lost, w.late FROM
+            unnest(h_change, h_id, h_epoch, h_not_late) h (change, id, epoch, not_late)
+        LEFT JOIN LATERAL (
+            SELECT w.id, CASE WHEN h.not_late THEN w.late END AS late FROM {schema}.work w
+            WHERE w.id = h.id AND w.epoch = h.epoch FOR UPDATE) w ON true
+    LOOP
+        IF v_met.is_lost THEN
+            v_bad := v_bad || v_met.change;
+            RETURN QUERY SELECT 'work', v_met.change, v_met.id, NULL, NULL::bytea;
+        ELSIF v_met.late IS NOT NULL THEN
+            v_bad := v_bad || v_met.change;
+            RETURN QUERY SELECT 'late', v_met.change, v_met.id, NULL, v_met.late;
+        END IF;
+    END LOOP;
+
+    IF cardinality(r_change) > 0 THEN
+        WITH new AS (
+            INSERT INTO {schema}.records AS i (tenant, key, step, saga, outcome, position, attempts, recorded_at,
+                took_micros, output, error, input)
+            SELECT r.tenant, r.key, r.step, r.saga, r.outcome, r.position, r.attempts, v_now, r.took, r.output, r.error,
+                r.input
+            FROM unnest(r_change, r_tenant, r_key, r_step, r_saga, r_outcome, r_position, r_attempts, r_took, r_output,
+                r_error, r_input)
+                r (change, tenant, key, step, saga, outcome, position, attempts, took, output, error, input)
+            WHERE r.change <> ALL (v_bad)
+            ON CONFLICT (tenant, key, step) DO NOTHING RETURNING i.tenant, i.key, i.step)
+        SELECT coalesce(array_agg(n.tenant || ' ' || n.key || ' ' || n.step), '{}') INTO v_inserted FROM new n;
+        IF cardinality(v_inserted) < cardinality(r_change) THEN
+            FOR v_met IN
+                SELECT r.change, r.step FROM unnest(r_change, r_tenant, r_key, r_step) r (change, tenant, key, step)
+                WHERE r.change <> ALL (v_bad) AND r.tenant || ' ' || r.key || ' ' || r.step <> ALL (v_inserted)
+            LOOP
+                v_bad := v_bad || v_met.change;
+                RETURN QUERY SELECT 'record', v_met.change, NULL::bigint, v_met.step, NULL::bytea;
+            END LOOP;
+        END IF;
+    END IF;
+    IF cardinality(v_change) > 0 THEN
+        FOR v_met IN
+            SELECT v.change, v.step FROM
+                unnest(v_change, v_tenant, v_key, v_step, v_expected) v (change, tenant, key, step, expected)
+            LEFT JOIN LATERAL (
+                SELECT 1 AS there FROM {schema}.records r WHERE r.tenant = v.tenant AND r.key = v.key
+                  AND r.step = v.step AND r.outcome = v.expected FOR UPDATE) r ON true
+            WHERE r.there IS NULL AND v.change <> ALL (v_bad)
+        LOOP
+            v_bad := v_bad || v_met.change;
+            RETURN QUERY SELECT 'record', v_met.change, NULL::bigint, v_met.step, NULL::bytea;
+        END LOOP;
+    END IF;
+
+    FOR v_met IN
+        SELECT s.change, s.id, p.version FROM unnest(s_change, s_id, s_expected) s (change, id, expected)
+        LEFT JOIN LATERAL (SELECT p.version FROM {schema}.progress p WHERE p.id = s.id FOR UPDATE) p ON true
+        WHERE s.change <> ALL (v_bad) AND p.version IS DISTINCT FROM s.expected
+    LOOP
+        v_bad := v_bad || v_met.change;
+        RETURN QUERY SELECT CASE WHEN v_met.version IS NULL THEN 'absent' ELSE 'saga' END, v_met.change, v_met.id, NULL,
+            NULL::bytea;
+    END LOOP;
+
+    IF cardinality(v_bad) > 0 THEN
+        -- What was inserted for the changes that missed is taken back.
+        DELETE FROM {schema}.records d USING unnest(r_change, r_tenant, r_key, r_step) r (change, tenant, key, step)
+        WHERE d.tenant = r.tenant AND d.key = r.key AND d.step = r.step
+          AND (p_xact IS NOT NULL OR r.change = ANY (v_bad))
+          AND r.tenant || ' ' || r.key || ' ' || r.step = ANY (v_inserted);
+        IF p_xact IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
+
+    v_now := clock_timestamp();
+    IF cardinality(f_change) > 0 THEN
+        DELETE FROM {schema}.work w WHERE w.id = ANY (ARRAY(
+            SELECT f.id FROM unnest(f_change, f_id) f (change, id) WHERE f.change <> ALL (v_bad)));
+    END IF;
+    IF cardinality(p_change) > 0 THEN
+        UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, due_at = v_now + p.due * interval '1 microsecond',
+            attempts = p.attempts, maybe = p.maybe, error = coalesce(p.error, w.error),
+            retrying_since = CASE WHEN p.error IS NULL THEN w.retrying_since ELSE coalesce(w.retrying_since, v_now) END
+        FROM unnest(p_change, p_id, p_due, p_attempts, p_maybe, p_error) p (change, id, due, attempts, maybe, error)
+        WHERE w.id = p.id AND p.change <> ALL (v_bad);
+    END IF;
+    IF cardinality(v_change) > 0 THEN
+        UPDATE {schema}.records r SET outcome = v.outcome, output = v.output
+        FROM unnest(v_change, v_tenant, v_key, v_step, v_outcome, v_output)
+            v (change, tenant, key, step, outcome, output)
+        WHERE r.tenant = v.tenant AND r.key = v.key AND r.step = v.step AND v.change <> ALL (v_bad);
+    END IF;
+    IF cardinality(s_change) > 0 THEN
+        UPDATE {schema}.progress p SET version = s.expected + 1, state = s.state, advanced_at = v_now,
+            status = s.status, ended_at = CASE WHEN s.ends THEN coalesce(p.ended_at, v_now) END
+        FROM unnest(s_change, s_id, s_expected, s_status, s_ends, s_state) s (change, id, expected, status, ends, state)
+        WHERE p.id = s.id AND s.change <> ALL (v_bad);
+    END IF;
+    IF cardinality(c_change) > 0 THEN
+        INSERT INTO {schema}.work
+            (id, saga, tenant, key, kind, step, definition, epoch, due_at, payload, owner, leased_until)
+        SELECT c.id, c.saga, c.tenant, c.key, c.kind, c.step, c.definition, 1, v_now + c.due * interval '1 microsecond',
+            c.payload, c.owner, v_now + c.ttl * interval '1 microsecond'
+        FROM unnest(c_change, c_id, c_saga, c_tenant, c_key, c_kind, c_step, c_definition, c_payload, c_due, c_owner,
+            c_ttl) c (change, id, saga, tenant, key, kind, step, definition, payload, due, owner, ttl)
+        WHERE c.change <> ALL (v_bad);
+    END IF;
+    IF cardinality(m_change) > 0 THEN
+        INSERT INTO {schema}.outbox
+            (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload)
+        SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload
+        FROM unnest(m_change, m_id, m_lane, m_tenant, m_type, m_aggregate, m_event, m_position, m_payload)
+            m (change, id, lane, tenant, type, aggregate, event, position, payload)
+        WHERE m.change <> ALL (v_bad);
+    END IF;
+    IF cardinality(e_change) > 0 THEN
+        INSERT INTO {schema}.history (saga, at, step, kind, attempt, detail)
+        SELECT e.saga, v_now, e.step, e.kind, e.attempt, e.detail
+        FROM unnest(e_change, e_saga, e_step, e_kind, e_attempt, e_detail)
+            e (change, saga, step, kind, attempt, detail)
+        WHERE e.change <> ALL (v_bad);
+    END IF;
+END
+$$;

@@ -1,0 +1,85 @@
+//! Rows as the arrays that the functions of the schema take.
+
+use saga_core::store::{NewSaga, NewWork, StoreError};
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+
+use crate::clock::micros;
+use crate::definitions::Numbers;
+use crate::store::PostgresStore;
+
+/// A query of the store.
+pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
+/// One column of some rows.
+pub(crate) fn column<'a, R, T>(rows: &'a [R], of: impl Fn(&'a R) -> T) -> Vec<T> {
+    rows.iter().map(of).collect()
+}
+
+/// `$1, $2, .., $count`
+pub(crate) fn placeholders(count: usize) -> String {
+    (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A command with the number of its definition and of what it belongs to.
+pub(crate) struct Command<'a> {
+    pub(crate) change: i32,
+    pub(crate) definition: i32,
+    pub(crate) new: &'a NewWork,
+}
+
+/// Binds the columns of commands, in the order in which both functions take them.
+pub(crate) fn bind_commands<'q>(query: Statement<'q>, commands: &[Command<'_>]) -> Statement<'q> {
+    query
+        .bind(column(commands, |command| command.new.id.0))
+        .bind(column(commands, |command| command.new.saga.0))
+        .bind(column(commands, |command| command.new.tenant.as_str()))
+        .bind(column(commands, |command| command.new.key.as_str()))
+        .bind(column(commands, |command| command.new.kind.as_str()))
+        .bind(column(commands, |command| command.new.step.as_str()))
+        .bind(column(commands, |command| command.definition))
+        .bind(column(commands, |command| command.new.payload.as_deref()))
+        .bind(column(commands, |command| micros(command.new.due_in)))
+        .bind(column(commands, |command| command.new.lease.map(|lease| lease.owner.0)))
+        .bind(column(commands, |command| command.new.lease.map(|lease| micros(lease.ttl))))
+}
+
+/// What `start_sagas` takes.
+pub(crate) struct StartArrays<'a> {
+    sagas: Vec<(&'a NewSaga, i32)>,
+    commands: Vec<Command<'a>>,
+}
+
+impl<'a> StartArrays<'a> {
+    pub(crate) fn new(
+        sagas: impl Iterator<Item = &'a NewSaga>,
+        operation: &'static str,
+        numbers: &Numbers,
+    ) -> Result<Self, StoreError> {
+        let mut arrays = Self { sagas: Vec::new(), commands: Vec::new() };
+        for saga in sagas {
+            arrays.sagas.push((saga, numbers.of(operation, &saga.definition)?));
+            for new in &saga.commands {
+                let definition = numbers.of(operation, &new.definition)?;
+                arrays.commands.push(Command { change: 0, definition, new });
+            }
+        }
+        Ok(arrays)
+    }
+
+    pub(crate) fn query(&self, store: &PostgresStore) -> Statement<'static> {
+        let sagas = &self.sagas;
+        let sql = store.sql(&format!("SELECT {{schema}}.start_sagas({})", placeholders(19)));
+        let query = sqlx::query(sql)
+            .bind(column(sagas, |(saga, _)| saga.id.0))
+            .bind(column(sagas, |(saga, _)| saga.tenant.as_str()))
+            .bind(column(sagas, |(saga, _)| saga.key.as_str()))
+            .bind(column(sagas, |(_, definition)| *definition))
+            .bind(column(sagas, |(saga, _)| &saga.digest[..]))
+            .bind(column(sagas, |(saga, _)| &*saga.input))
+            .bind(column(sagas, |(saga, _)| &*saga.input_hash))
+            .bind(column(sagas, |(saga, _)| &*saga.state));
+        bind_commands(query, &self.commands)
+    }
+}

@@ -1,0 +1,139 @@
+//! Lending connections, and making sure that none comes back from the middle of something.
+
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+
+use saga_core::env::BoxFuture;
+use saga_core::store::StoreError;
+use sqlx::pool::PoolConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
+
+use crate::error::{commit_error, ended, is_answer_of_server, store_error};
+use crate::store::PostgresStore;
+
+/// A connection of the pool. One that is dropped before its call came to its end is closed: it may be in the middle of a
+/// transaction that nobody knows of, and the next borrower would write into that.
+pub(crate) struct Lent {
+    conn: PoolConnection<Postgres>,
+    is_sound: bool,
+}
+
+impl Lent {
+    /// The call came to its end, and the connection is outside any transaction.
+    pub(crate) fn done(mut self) {
+        self.is_sound = true;
+    }
+
+    /// The statement came to its end, well or not. A connection that failed in another way is closed.
+    pub(crate) fn done_if_sound<T>(self, answer: &Result<T, StoreError>) {
+        let is_sound = answer.as_ref().map_or_else(is_answer_of_server, |_| true);
+        if is_sound {
+            self.done();
+        }
+    }
+}
+
+impl Deref for Lent {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.conn
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.conn
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if !self.is_sound {
+            self.conn.close_on_drop();
+        }
+    }
+}
+
+impl PostgresStore {
+    /// A connection of the pool. Nobody asks for one who holds one.
+    pub(crate) async fn lend(&self, operation: &'static str) -> Result<Lent, StoreError> {
+        let conn = self.shared().pool.acquire().await.map_err(|error| store_error(operation, error))?;
+        Ok(Lent { conn, is_sound: false })
+    }
+
+    /// Runs a call in a task of its own, which ends whatever becomes of the caller.
+    pub(crate) async fn own<T, F>(operation: &'static str, call: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        tokio::spawn(call).await.unwrap_or_else(|_| Err(ended(operation)))
+    }
+
+    /// Runs statements in a transaction of their own, in a task of their own.
+    pub(crate) async fn in_transaction<T, F>(&self, operation: &'static str, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    {
+        let store = self.clone();
+        Self::own(operation, async move {
+            let mut conn = store.lend(operation).await?;
+            let mut tx = conn
+                .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED")
+                .await
+                .map_err(|error| store_error(operation, error))?;
+            let answer = work(&mut tx).await;
+            let is_committed = match &answer {
+                Ok(_) => match store.doubt_of(operation) {
+                    Some(doubt) => {
+                        doubt.settle(tx).await?;
+                        conn.done();
+                        return Err(doubt.error(operation));
+                    }
+                    None => tx.commit().await.map_err(|error| commit_error(operation, error)),
+                },
+                Err(_) => tx.rollback().await.map_err(|error| store_error(operation, error)),
+            };
+            match (answer, is_committed) {
+                (Ok(answer), Ok(())) => {
+                    conn.done();
+                    Ok(answer)
+                }
+                (Ok(_), Err(error)) => Err(error),
+                (Err(error), rolled_back) => {
+                    if rolled_back.is_ok() {
+                        conn.done();
+                    }
+                    Err(error)
+                }
+            }
+        })
+        .await
+    }
+
+    /// A statement of the store, for its schema.
+    pub(crate) fn sql(&self, template: &str) -> Sql {
+        Sql(self.shared().statements.of(template))
+    }
+}
+
+/// A statement whose only foreign part is the schema's name, which was validated.
+#[derive(Clone)]
+pub(crate) struct Sql(std::sync::Arc<str>);
+
+impl sqlx::SqlSafeStr for Sql {
+    fn into_sql_str(self) -> sqlx::SqlStr {
+        AssertSqlSafe(self.0).into_sql_str()
+    }
+}
+
+/// Ends a transaction that nobody knows of. Without one, nothing of this is worth a warning to the server.
+pub(crate) async fn leave_stale_transaction(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    if conn.execute("BEGIN; ROLLBACK").await.is_err() {
+        // A transaction that failed takes nothing but its end.
+        conn.execute("ROLLBACK").await?;
+    }
+    Ok(true)
+}

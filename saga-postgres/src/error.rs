@@ -1,0 +1,159 @@
+//! What PostgreSQL and sqlx say, in the words of the contract.
+
+use std::borrow::Cow;
+
+use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
+use sqlx::Error;
+use sqlx::postgres::PgConnectOptions;
+
+/// The state of a transaction that refuses every statement because one failed.
+pub(crate) const FAILED_TRANSACTION: &str = "25P02";
+/// There is no transaction.
+pub(crate) const NO_TRANSACTION: &str = "25P01";
+/// There is no such savepoint.
+pub(crate) const NO_SAVEPOINT: &str = "3B001";
+/// A step sent `COMMIT`: this store's own trigger refused it.
+pub(crate) const REFUSED_COMMIT: &str = "SG001";
+
+/// The error of a statement whose transaction has not committed.
+pub(crate) fn store_error(operation: &'static str, error: Error) -> StoreError {
+    let (kind, class) = classify(&error);
+    StoreError::new(kind, operation, sentence(&error)).with_class(class).with_source(error)
+}
+
+/// The error of a commit, or of a statement that commits by itself: whether it took place may not be known.
+pub(crate) fn commit_error(operation: &'static str, error: Error) -> StoreError {
+    if was_refused(&error) {
+        return store_error(operation, error);
+    }
+    let detail = format!("the answer to the commit did not arrive ({})", sentence(&error));
+    StoreError::new(StoreErrorKind::UnknownCommit, operation, detail).with_source(error)
+}
+
+/// What went wrong when the store was opened: one sentence that names the server, and never a password.
+pub(crate) fn open_error(options: &PgConnectOptions, error: Error) -> StoreError {
+    let place = place(options);
+    let database = options.get_database().unwrap_or_else(|| options.get_username());
+    let user = options.get_username();
+    let (kind, class, detail) = match sql_state(&error).as_deref() {
+        Some("28P01" | "28000") => (
+            StoreErrorKind::Unavailable,
+            RetryClass::Permanent,
+            format!("{place} did not let user {user:?} in ({}); check the user name and the password", sentence(&error)),
+        ),
+        Some("3D000") => (
+            StoreErrorKind::NotAStore,
+            RetryClass::Permanent,
+            format!("{place} has no database {database:?}; create it, or name another one"),
+        ),
+        Some("42501") => (
+            StoreErrorKind::NotWritable,
+            RetryClass::Permanent,
+            format!(
+                "user {user:?} lacks a right on database {database:?} of {place} ({}); grant it, or let an owner open the store once",
+                sentence(&error)
+            ),
+        ),
+        _ => {
+            let (kind, class) = classify(&error);
+            (kind, class, format!("database {database:?} of {place} cannot be opened: {}", sentence(&error)))
+        }
+    };
+    StoreError::new(kind, "open", detail).with_class(class).with_source(error)
+}
+
+pub(crate) fn misuse(operation: &'static str, detail: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Misuse, operation, detail)
+}
+
+pub(crate) fn conflict(operation: &'static str, detail: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, operation, detail)
+}
+
+/// A task of the store's own ended without an answer.
+pub(crate) fn ended(operation: &'static str) -> StoreError {
+    let detail = "the task of the call ended before it answered: it panicked, or the runtime stopped";
+    StoreError::new(StoreErrorKind::UnknownCommit, operation, detail)
+}
+
+pub(crate) fn sql_state(error: &Error) -> Option<Cow<'_, str>> {
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code)
+}
+
+/// Whether the server answered with an error, so that the connection goes on.
+pub(crate) fn is_answer_of_server(error: &StoreError) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>());
+    matches!(source, Some(Error::Database(_)))
+}
+
+/// Whether the server gave up in favour of another transaction.
+pub(crate) fn is_conflict(error: &Error) -> bool {
+    sql_state(error).is_some_and(|state| matches!(&*state, "40001" | "40P01" | "55P03"))
+}
+
+fn place(options: &PgConnectOptions) -> String {
+    match options.get_socket() {
+        Some(socket) => format!("the server at {}", socket.display()),
+        None => format!("the server at {}:{}", options.get_host(), options.get_port()),
+    }
+}
+
+/// The error in one line.
+fn sentence(error: &Error) -> String {
+    let text = match error {
+        Error::Database(error) => error.message().to_owned(),
+        Error::PoolTimedOut => "no connection was free in time".to_owned(),
+        Error::PoolClosed => "the store is closed".to_owned(),
+        other => other.to_string(),
+    };
+    text.replace('\n', " ")
+}
+
+/// Whether the server certainly answered that it did not commit.
+fn was_refused(error: &Error) -> bool {
+    match error {
+        // A server that ends a connection may have committed before it did.
+        Error::Database(_) => {
+            sql_state(error).is_some_and(|state| !["57P", "08", "XX", "58"].iter().any(|class| state.starts_with(class)))
+        }
+        // Nothing was sent.
+        Error::PoolTimedOut | Error::PoolClosed | Error::Encode(_) => true,
+        _ => false,
+    }
+}
+
+fn classify(error: &Error) -> (StoreErrorKind, RetryClass) {
+    match error {
+        Error::Database(_) => classify_state(&sql_state(error).unwrap_or_default()),
+        Error::PoolClosed => (StoreErrorKind::Unavailable, RetryClass::Permanent),
+        Error::PoolTimedOut | Error::Io(_) | Error::WorkerCrashed | Error::Protocol(_) | Error::BeginFailed => {
+            (StoreErrorKind::Unavailable, RetryClass::Transient)
+        }
+        Error::Tls(_) | Error::Configuration(_) => (StoreErrorKind::Unavailable, RetryClass::Permanent),
+        Error::ColumnDecode { .. }
+        | Error::Decode(_)
+        | Error::ColumnNotFound(_)
+        | Error::ColumnIndexOutOfBounds { .. }
+        | Error::TypeNotFound { .. }
+        | Error::RowNotFound => (StoreErrorKind::Corrupt, RetryClass::Permanent),
+        _ => (StoreErrorKind::Other, RetryClass::Permanent),
+    }
+}
+
+fn classify_state(state: &str) -> (StoreErrorKind, RetryClass) {
+    match state {
+        "40001" | "40P01" | "55P03" => (StoreErrorKind::Conflict, RetryClass::Transient),
+        // A disk that is full may be given room while the program runs.
+        "53100" => (StoreErrorKind::NotWritable, RetryClass::Transient),
+        "25006" | "42501" => (StoreErrorKind::NotWritable, RetryClass::Permanent),
+        "3D000" | "3F000" | "42P01" | "42883" | "42703" => (StoreErrorKind::NotAStore, RetryClass::Permanent),
+        "28P01" | "28000" => (StoreErrorKind::Unavailable, RetryClass::Permanent),
+        // Of the store's own statements: an id that is used, for example.
+        "23505" => (StoreErrorKind::Misuse, RetryClass::Permanent),
+        _ if ["08", "53", "57", "25P03"].iter().any(|class| state.starts_with(class)) => {
+            (StoreErrorKind::Unavailable, RetryClass::Transient)
+        }
+        _ if state.starts_with("XX") => (StoreErrorKind::Corrupt, RetryClass::Permanent),
+        _ => (StoreErrorKind::Other, RetryClass::Permanent),
+    }
+}

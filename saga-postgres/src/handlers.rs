@@ -1,0 +1,320 @@
+//! What happens inside a step transaction: rows are claimed, handlers run behind savepoints, and what became of them is
+//! recorded by one statement.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+use std::time::Duration;
+
+use saga_core::store::{
+    Claim, RetryClass, SagaId, Status, StoreError, StoreErrorKind, TransactError, Verdict, WorkKind,
+};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+
+use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
+use crate::error::{FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error};
+use crate::rows::signed;
+use crate::store::PostgresStore;
+use crate::transaction::{Body, OPERATION};
+
+/// How often sagas may move while a body decides. They are held from the first time on, so that one time is enough.
+const DECISIONS_MAX: usize = 4;
+/// By how much the server waits longer than a handler may take, before it takes its process for stopped.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Why a step transaction did not come to its end.
+pub(crate) struct Stopped {
+    pub(crate) error: TransactError,
+    /// Whether the connection may be in a state that nobody knows.
+    pub(crate) is_tainted: bool,
+}
+
+/// Where the savepoint of the next handler stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Savepoint {
+    /// It was set with the transaction, in front of the claim, which a rollback to it takes back as well.
+    BeforeClaim,
+    /// There is none.
+    Unset,
+    /// It is set, and nothing was written behind it.
+    Set,
+    /// A handler's writes lie behind it.
+    Used,
+}
+
+/// Opens the transaction, in one message. For a lone command the savepoint travels with it.
+pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Body) -> String {
+    let limit = longest(claims, body);
+    let options = &store.shared().options;
+    let (lock_timeout, savepoint) = match claims.len() {
+        1 => (limit, "; SAVEPOINT saga_handler"),
+        _ => (options.batch_lock_timeout, ""),
+    };
+    let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}; {}{check}{savepoint}",
+        millis(lock_timeout),
+        limits(limit),
+    )
+}
+
+/// Claims, runs and records; answers how many commands were granted.
+pub(crate) async fn run(
+    store: &PostgresStore,
+    conn: &mut PgConnection,
+    claims: &[Claim],
+    body: &mut Body,
+) -> Result<usize, Stopped> {
+    let (xact, granted) = grant(store, conn, claims).await?;
+    body.granted(&granted);
+    let indexes: Vec<usize> = (0..granted.len()).filter(|index| granted[*index]).collect();
+    let Some(last) = indexes.last().copied() else { return Ok(0) };
+    let savepoint = if claims.len() == 1 { Savepoint::BeforeClaim } else { Savepoint::Unset };
+    let mut handlers = Handlers { store, claims, savepoint, limit: longest(claims, body), before: None };
+    for index in indexes.iter().copied() {
+        while handlers.handle(conn, body, index).await? == Verdict::GoOn {}
+    }
+    record(store, conn, body, &xact, last).await?;
+    Ok(indexes.len())
+}
+
+struct Handlers<'a> {
+    store: &'a PostgresStore,
+    claims: &'a [Claim],
+    savepoint: Savepoint,
+    /// How long a statement may take, as the server was told.
+    limit: Duration,
+    /// Whose writes lie behind the savepoint.
+    before: Option<usize>,
+}
+
+impl Handlers<'_> {
+    /// Runs the next handler of a claim behind a savepoint.
+    async fn handle(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<Verdict, Stopped> {
+        self.set_savepoint(conn, body.time_limit(index)).await?;
+        let verdict = caught(body, index, conn).await?;
+        self.before = Some(index);
+        match verdict {
+            Verdict::Keep | Verdict::GoOn => {
+                // A rollback to the savepoint in front of the claim is the first handler's alone.
+                self.savepoint = Savepoint::Used;
+            }
+            Verdict::RollBack => {
+                let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
+                back.map_err(|error| at_savepoint(error, index))?;
+                if self.savepoint == Savepoint::BeforeClaim {
+                    self.claim_again(conn).await?;
+                }
+                self.savepoint = Savepoint::Set;
+            }
+            Verdict::Abandon => {
+                let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
+                return Err(Stopped::blame(index, error.with_class(RetryClass::Transient)).tainted());
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// Sets the savepoint for a handler that may take so long, if that is still to be done.
+    async fn set_savepoint(&mut self, conn: &mut PgConnection, limit: Duration) -> Result<(), Stopped> {
+        let release = match self.savepoint {
+            Savepoint::BeforeClaim | Savepoint::Set if limit <= self.limit => return Ok(()),
+            Savepoint::Unset => "",
+            _ => "RELEASE SAVEPOINT saga_handler; ",
+        };
+        let longer = if limit > self.limit { format!("{}; ", limits(limit)) } else { String::new() };
+        self.limit = self.limit.max(limit);
+        let statement = format!("{release}{longer}SAVEPOINT saga_handler");
+        let set = conn.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await;
+        set.map_err(|error| match self.before {
+            // What is wrong here, the handler before left behind.
+            Some(before) => at_savepoint(error, before),
+            None => store_error(OPERATION, error).into(),
+        })?;
+        self.savepoint = Savepoint::Set;
+        Ok(())
+    }
+
+    /// Claims once more what was given up with the savepoint. Somebody else may have it by now.
+    async fn claim_again(&self, conn: &mut PgConnection) -> Result<(), Stopped> {
+        let (_, granted) = grant(self.store, conn, self.claims).await?;
+        if granted.contains(&false) {
+            return Err(conflict(OPERATION, "somebody took the row of a handler that was rolled back").into());
+        }
+        Ok(())
+    }
+}
+
+/// Holds the rows of the claims; answers the transaction they are held in, and which of them were granted.
+async fn grant(
+    store: &PostgresStore,
+    conn: &mut PgConnection,
+    claims: &[Claim],
+) -> Result<(String, Vec<bool>), StoreError> {
+    // In the order of their ids, so that two batches never wait for each other in a circle.
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    order.sort_unstable_by_key(|index| claims[*index].work.id);
+    let column = |of: fn(&Claim) -> i64| order.iter().map(|index| of(&claims[*index])).collect::<Vec<i64>>();
+    let text = |of: fn(&Claim) -> &str| order.iter().map(|index| of(&claims[*index])).collect::<Vec<&str>>();
+    let tenant = claims.first().map_or("", |claim| claim.tenant.as_str());
+    let row = sqlx::query(store.sql("SELECT * FROM {schema}.grant_claims($1, $2, $3, $4, $5, $6, $7)"))
+        .bind(column(|claim| claim.work.id.0))
+        .bind(column(|claim| signed(claim.work.epoch)))
+        .bind(column(|claim| claim.saga.0))
+        .bind(tenant)
+        .bind(text(|claim| claim.key.as_str()))
+        .bind(text(|claim| claim.step.as_str()))
+        .bind(text(|claim| status_for(claim.kind).as_str()))
+        .fetch_one(conn)
+        .await
+        .map_err(|error| store_error(OPERATION, error))?;
+    let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?));
+    let (xact, places) = read().map_err(|error| store_error(OPERATION, error))?;
+    let mut granted = vec![false; claims.len()];
+    for place in places {
+        if let Some(index) = usize::try_from(place - 1).ok().and_then(|place| order.get(place)) {
+            granted[*index] = true;
+        }
+    }
+    Ok((xact, granted))
+}
+
+fn status_for(kind: WorkKind) -> Status {
+    match kind {
+        WorkKind::Do => Status::Running,
+        WorkKind::Undo => Status::Compensating,
+    }
+}
+
+/// Records what the body decides. `last` ran last, and is to blame if it left the transaction failed.
+async fn record(
+    store: &PostgresStore,
+    conn: &mut PgConnection,
+    body: &mut Body,
+    xact: &str,
+    last: usize,
+) -> Result<(), Stopped> {
+    let mut changes = body.changes();
+    for _ in 0..DECISIONS_MAX {
+        refuse_twins(OPERATION, &changes)?;
+        let mut moved: Vec<SagaId> = Vec::new();
+        for (number, part) in parts(&changes).into_iter().enumerate() {
+            let part = &changes[part];
+            let numbers = store.number_definitions(conn, OPERATION, definitions(part), false).await;
+            let numbers = numbers.map_err(|error| left_behind(error, last))?;
+            let written = store.write_changes(conn, OPERATION, Some(xact), part, &numbers, store_error).await;
+            let met = match written.map_err(|error| left_behind(error, last))? {
+                Written::Met(met) => met,
+                Written::Ended => return Err(Stopped::ended(last)),
+            };
+            if let Some(other) = met.iter().find(|met| met.moved().is_none() || number > 0) {
+                return Err(conflict(OPERATION, in_words(other)).into());
+            }
+            moved.extend(met.iter().filter_map(Met::moved));
+            if !moved.is_empty() {
+                break;
+            }
+        }
+        if moved.is_empty() {
+            return Ok(());
+        }
+        store.shared().statistics.decided_again.add(1);
+        // They are held now, and move no further.
+        let rows = store.sagas_on(conn, OPERATION, &moved).await?;
+        changes =
+            body.decide_again(rows).ok_or_else(|| conflict(OPERATION, "what ran does not fit what its saga is now"))?;
+    }
+    Err(conflict(OPERATION, "a saga was decided on a version that it never had").into())
+}
+
+/// Runs the next handler of a claim, and survives its panic.
+async fn caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Result<Verdict, Stopped> {
+    // Whatever the body does, it does when it is polled.
+    let mut running = Box::pin(async move { body.run(index, conn).await });
+    let ran = poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(verdict)) => Poll::Ready(Some(verdict)),
+        Err(_) => Poll::Ready(None),
+    })
+    .await;
+    ran.ok_or_else(|| Stopped::panicked(index))
+}
+
+fn longest(claims: &[Claim], body: &Body) -> Duration {
+    (0..claims.len()).map(|index| body.time_limit(index)).max().unwrap_or_default()
+}
+
+/// Tells the server how long a statement, or a pause between two of them, may last.
+fn limits(limit: Duration) -> String {
+    let millis = millis(limit.saturating_add(GRACE));
+    format!("SET LOCAL statement_timeout = {millis}; SET LOCAL idle_in_transaction_session_timeout = {millis}")
+}
+
+fn millis(duration: Duration) -> i32 {
+    // Nought would mean for ever.
+    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX).max(1)
+}
+
+/// A savepoint could not be set or gone back to: what the handler did to the transaction comes out.
+fn at_savepoint(error: sqlx::Error, index: usize) -> Stopped {
+    match sql_state(&error).as_deref() {
+        Some(NO_TRANSACTION | NO_SAVEPOINT | REFUSED_COMMIT) => Stopped::ended(index),
+        Some(FAILED_TRANSACTION) => Stopped::failed(index),
+        _ => store_error(OPERATION, error).into(),
+    }
+}
+
+/// A statement of the store failed behind the last handler.
+fn left_behind(error: StoreError, last: usize) -> Stopped {
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<sqlx::Error>());
+    let has_failed = source.and_then(sql_state).as_deref() == Some(FAILED_TRANSACTION);
+    if has_failed { Stopped::failed(last) } else { error.into() }
+}
+
+fn in_words(met: &Met) -> String {
+    match &met.what {
+        Obstacle::Work(id) => format!("work row {} is gone", id.0),
+        Obstacle::Late(id, _) => format!("a late success was noted on work row {}", id.0),
+        Obstacle::Record(step) => format!("there is a record of {step} already"),
+        Obstacle::Saga(saga) => format!("saga {saga} has moved"),
+        Obstacle::Absent(saga) => format!("there is no saga {saga}"),
+    }
+}
+
+impl Stopped {
+    fn blame(index: usize, error: StoreError) -> Self {
+        let error = TransactError { error, culprit: Some(index), ended_transaction: false };
+        Self { error, is_tainted: false }
+    }
+
+    fn tainted(self) -> Self {
+        Self { is_tainted: true, ..self }
+    }
+
+    /// The handler ended the transaction that it was given.
+    fn ended(index: usize) -> Self {
+        let detail = "a handler ended the transaction that it was given";
+        let mut stopped = Self::blame(index, StoreError::new(StoreErrorKind::Misuse, OPERATION, detail)).tainted();
+        stopped.error.ended_transaction = true;
+        stopped
+    }
+
+    /// The handler kept quiet about a statement that failed.
+    fn failed(index: usize) -> Self {
+        let detail = "a statement of the handler failed, and it went on as if nothing had happened";
+        let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
+        Self::blame(index, error.with_class(RetryClass::Transient))
+    }
+
+    fn panicked(index: usize) -> Self {
+        let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler panicked");
+        Self::blame(index, error.with_class(RetryClass::Transient)).tainted()
+    }
+}
+
+/// An error that the store met itself: what was written is taken back.
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self { error: error.into(), is_tainted: false }
+    }
+}

@@ -1,0 +1,143 @@
+use std::fmt;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use saga_core::store::{StoreError, StoreErrorKind};
+use sqlx::postgres::PgConnectOptions;
+
+/// The longest name of a schema: PostgreSQL cuts longer ones.
+const SCHEMA_BYTES_MAX: usize = 63;
+
+/// How a PostgreSQL store is opened.
+///
+/// ```
+/// use saga_postgres::PostgresOptions;
+///
+/// let options = PostgresOptions::from_url("postgres://orders@db.example.com/shop")?.schema("orders_saga")?.connections_max(16);
+/// # Ok::<(), saga_core::store::StoreError>(())
+/// ```
+#[derive(Clone)]
+pub struct PostgresOptions {
+    pub(crate) connect: PgConnectOptions,
+    pub(crate) schema: String,
+    pub(crate) connections_max: u32,
+    pub(crate) acquire_timeout: Duration,
+    pub(crate) batch_lock_timeout: Duration,
+    pub(crate) batch_max: usize,
+    pub(crate) pgbouncer: bool,
+}
+
+impl PostgresOptions {
+    /// The server, database and user that a URL names: `postgres://user:password@host:port/database`.
+    ///
+    /// # Errors
+    /// Says that the text is no such URL. The text itself is not repeated, since it may hold a password.
+    pub fn from_url(url: &str) -> Result<Self, StoreError> {
+        let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
+        let parsed = is_url.then(|| PgConnectOptions::from_str(url).ok()).flatten();
+        parsed.map(Self::new).ok_or_else(|| {
+            let detail = "the address is no PostgreSQL URL; write postgres://user:password@host:port/database";
+            StoreError::new(StoreErrorKind::NotAStore, "open", detail)
+        })
+    }
+
+    /// The server, database and user of these connect options.
+    pub fn new(connect: PgConnectOptions) -> Self {
+        Self {
+            connect,
+            schema: "saga".to_owned(),
+            connections_max: 10,
+            acquire_timeout: Duration::from_secs(10),
+            batch_lock_timeout: Duration::from_millis(50),
+            batch_max: 32,
+            pgbouncer: false,
+        }
+    }
+
+    /// The schema of the runtime's own tables: `saga` if nothing else is said. It is created if it does not exist.
+    ///
+    /// # Errors
+    /// Says what is wrong with a name that is not 1 to 63 ASCII letters, digits and `_`, or begins with a digit or `pg_`.
+    pub fn schema(mut self, name: &str) -> Result<Self, StoreError> {
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_name = (1..=SCHEMA_BYTES_MAX).contains(&name.len())
+            && is_plain
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+            && !name.to_ascii_lowercase().starts_with("pg_");
+        if !is_name {
+            let detail = format!(
+                "{name:?} cannot be the name of the schema; use 1 to {SCHEMA_BYTES_MAX} ASCII letters, digits and `_`, \
+                 not beginning with a digit or `pg_`"
+            );
+            return Err(StoreError::new(StoreErrorKind::Misuse, "open", detail));
+        }
+        name.clone_into(&mut self.schema);
+        Ok(self)
+    }
+
+    /// How many connections the store opens at most: 10 if nothing else is said. One is enough; what steps run at once
+    /// is bounded by it. A pool that was given has a size of its own.
+    #[must_use]
+    pub fn connections_max(mut self, connections: u32) -> Self {
+        self.connections_max = connections.max(1);
+        self
+    }
+
+    /// How long a call waits for a connection: 10 seconds if nothing else is said.
+    #[must_use]
+    pub fn acquire_timeout(mut self, timeout: Duration) -> Self {
+        self.acquire_timeout = timeout;
+        self
+    }
+
+    /// How long a statement in a transaction of several steps waits for a lock: 50 ms if nothing else is said. It rather
+    /// gives its locks back and runs again in halves than wait.
+    #[must_use]
+    pub fn batch_lock_timeout(mut self, timeout: Duration) -> Self {
+        self.batch_lock_timeout = timeout.max(Duration::from_millis(1));
+        self
+    }
+
+    /// The most steps in one transaction: 32 if nothing else is said, and 60 at most.
+    #[must_use]
+    pub fn batch_max(mut self, steps: usize) -> Self {
+        // PostgreSQL keeps 64 savepoints of a session at hand, and looks further ones up on the disk.
+        self.batch_max = steps.clamp(1, 60);
+        self
+    }
+
+    /// The server is a PgBouncer in transaction mode: no statement is prepared under a name, and nothing is set at the
+    /// start of a session.
+    #[must_use]
+    pub fn pgbouncer(mut self) -> Self {
+        self.pgbouncer = true;
+        self
+    }
+
+    /// How to connect, all things considered.
+    pub(crate) fn connection(&self) -> PgConnectOptions {
+        let connect = self.connect.clone();
+        if self.pgbouncer { connect.statement_cache_capacity(0).extra_float_digits(None) } else { connect }
+    }
+
+    /// The schema's name as it stands in a statement.
+    pub(crate) fn quoted_schema(&self) -> String {
+        // The name holds no quote: `schema` saw to it.
+        format!("\"{}\"", self.schema)
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresOptions")
+            .field("host", &self.connect.get_host())
+            .field("port", &self.connect.get_port())
+            .field("database", &self.connect.get_database())
+            .field("user", &self.connect.get_username())
+            .field("schema", &self.schema)
+            .field("connections_max", &self.connections_max)
+            .field("pgbouncer", &self.pgbouncer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! What leaves this service.
+
+use async_trait::async_trait;
+use saga_core::store::{
+    Lease, LeasedLane, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+};
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+
+use crate::clock::{duration, micros};
+use crate::error::store_error;
+use crate::rows::{self, clean, signed};
+use crate::store::PostgresStore;
+
+/// That the key of a row `o` is not parked.
+const NOT_PARKED: &str = "NOT EXISTS (SELECT 1 FROM {schema}.parked k WHERE k.tenant = o.tenant \
+     AND k.aggregatetype = o.aggregatetype AND k.aggregateid = o.aggregateid)";
+
+#[async_trait]
+impl Outbox for PostgresStore {
+    async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
+        // The condition on the lane is looked at again when its row is held, so that two relays never get the same one.
+        let sql = format!(
+            "WITH free AS MATERIALIZED (SELECT l.lane FROM {{schema}}.lanes l \
+             WHERE (l.owner IS NULL OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
+                 WHERE m.id = l.owner AND m.alive_until > clock_timestamp())) \
+             AND EXISTS (SELECT 1 FROM {{schema}}.outbox o WHERE o.lane = l.lane AND {NOT_PARKED}) \
+             ORDER BY l.lane LIMIT $3 FOR UPDATE OF l SKIP LOCKED) \
+             UPDATE {{schema}}.lanes l SET epoch = l.epoch + 1, owner = $1, \
+             leased_until = clock_timestamp() + $2 * interval '1 microsecond' \
+             FROM free f WHERE l.lane = f.lane RETURNING l.lane, l.epoch"
+        );
+        let query = sqlx::query(self.sql(&sql)).bind(lease.owner.0).bind(micros(lease.ttl)).bind(rows::limit(limit));
+        let rows = self.write_rows("lease_lanes", query).await?;
+        rows.iter().map(lane).collect::<Result<_, _>>().map_err(|error| store_error("lease_lanes", error))
+    }
+
+    async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        let sql = "WITH held AS MATERIALIZED (SELECT l.lane FROM unnest($1::smallint[], $2::bigint[]) u (lane, epoch) \
+             CROSS JOIN LATERAL (SELECT l.lane FROM {schema}.lanes l WHERE l.lane = u.lane AND l.epoch = u.epoch FOR UPDATE) l) \
+             UPDATE {schema}.lanes l SET owner = $3, leased_until = clock_timestamp() + $4 * interval '1 microsecond' \
+             FROM held h WHERE l.lane = h.lane RETURNING l.lane, l.epoch";
+        let (numbers, epochs) = columns(lanes);
+        let query = sqlx::query(self.sql(sql)).bind(numbers).bind(epochs).bind(lease.owner.0).bind(micros(lease.ttl));
+        let rows = self.write_rows("renew_lanes", query).await?;
+        let held = rows.iter().map(lane).collect::<Result<Vec<_>, _>>().map_err(|e| store_error("renew_lanes", e))?;
+        Ok(lanes.iter().map(|lane| held.contains(lane)).collect())
+    }
+
+    async fn release_lanes(&self, lanes: &[LeasedLane]) -> Result<(), StoreError> {
+        let sql = "UPDATE {schema}.lanes l SET owner = NULL, leased_until = NULL \
+             FROM unnest($1::smallint[], $2::bigint[]) u (lane, epoch) WHERE l.lane = u.lane AND l.epoch = u.epoch";
+        let (numbers, epochs) = columns(lanes);
+        self.execute("release_lanes", sqlx::query(self.sql(sql)).bind(numbers).bind(epochs)).await.map(drop)
+    }
+
+    /// Each ordering key keeps the places that its rows have in the order in which they came, so that no key is starved,
+    /// and fills them by position.
+    async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
+        let sql = format!(
+            "WITH waiting AS MATERIALIZED (SELECT o.seq, o.tenant, o.aggregatetype, o.aggregateid, \
+                 row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.seq) AS by_seq, \
+                 row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.position, o.seq) AS by_position \
+                 FROM {{schema}}.outbox o WHERE o.lane = $1 AND {NOT_PARKED} \
+                 AND EXISTS (SELECT 1 FROM {{schema}}.lanes l WHERE l.lane = $1 AND l.epoch = $2)), \
+             places AS (SELECT p.seq AS place, n.seq FROM waiting p JOIN waiting n ON n.by_position = p.by_seq \
+                 AND n.tenant = p.tenant AND n.aggregatetype = p.aggregatetype AND n.aggregateid = p.aggregateid \
+                 ORDER BY p.seq LIMIT $3) \
+             SELECT o.id, o.tenant, o.aggregatetype, o.aggregateid, o.type, o.payload, o.position, o.committed_at \
+             FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq ORDER BY p.place"
+        );
+        let query = sqlx::query(self.sql(&sql))
+            .bind(i16::from(lane.lane))
+            .bind(signed(lane.epoch))
+            .bind(rows::limit(limit));
+        let rows = self.read_rows("read_lane", query).await?;
+        rows.iter().map(outbox_row).collect::<Result<_, _>>().map_err(|error| store_error("read_lane", error))
+    }
+
+    async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
+        let sql = "WITH gone AS (DELETE FROM {schema}.parked WHERE message = ANY ($1)) \
+             DELETE FROM {schema}.outbox WHERE id = ANY ($1)";
+        let ids: Vec<uuid::Uuid> = messages.iter().map(|message| message.0).collect();
+        self.execute("sent", sqlx::query(self.sql(sql)).bind(ids)).await.map(drop)
+    }
+
+    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO {schema}.parked (tenant, aggregatetype, aggregateid, message, attempts, error, since) \
+             SELECT tenant, aggregatetype, aggregateid, id, $2, $3, clock_timestamp() FROM {schema}.outbox WHERE id = $1 \
+             ON CONFLICT (tenant, aggregatetype, aggregateid) DO UPDATE SET message = excluded.message, \
+             attempts = excluded.attempts, error = excluded.error";
+        let query = sqlx::query(self.sql(sql)).bind(message.0).bind(i64::from(attempts)).bind(clean(error));
+        self.execute("park", query).await.map(drop)
+    }
+
+    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        let sql = "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since FROM {schema}.parked \
+             ORDER BY tenant, aggregatetype, aggregateid LIMIT $1";
+        let rows = self.read_rows("parked", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
+        rows.iter().map(parked_key).collect::<Result<_, _>>().map_err(|error| store_error("parked", error))
+    }
+
+    async fn release(&self, message: MessageId) -> Result<bool, StoreError> {
+        let sql = self.sql("DELETE FROM {schema}.parked WHERE message = $1");
+        Ok(self.execute("release", sqlx::query(sql).bind(message.0)).await? == 1)
+    }
+
+    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
+        let sql = "WITH gone AS (DELETE FROM {schema}.parked WHERE message = $1 RETURNING message), \
+             discarded AS (DELETE FROM {schema}.outbox o USING gone g WHERE o.id = g.message) SELECT message FROM gone";
+        Ok(!self.write_rows("discard", sqlx::query(self.sql(sql)).bind(message.0)).await?.is_empty())
+    }
+
+    async fn depth(&self) -> Result<OutboxDepth, StoreError> {
+        let sql = "SELECT count(*), (extract(epoch FROM clock_timestamp() - min(committed_at)) * 1000000)::bigint, \
+             (SELECT count(*) FROM {schema}.parked) FROM {schema}.outbox";
+        let rows = self.read_rows("depth", sqlx::query(self.sql(sql))).await?;
+        let read = |row: &PgRow| {
+            let oldest_age = row.try_get::<Option<i64>, _>(1)?.map(duration);
+            Ok(OutboxDepth { rows: rows::unsigned(row, 0)?, oldest_age, parked: rows::unsigned(row, 2)? })
+        };
+        let depth = rows.first().map(read).transpose().map_err(|error| store_error("depth", error))?;
+        Ok(depth.unwrap_or_default())
+    }
+}
+
+fn columns(lanes: &[LeasedLane]) -> (Vec<i16>, Vec<i64>) {
+    let mut lanes = lanes.to_vec();
+    lanes.sort_unstable_by_key(|lane| lane.lane);
+    lanes.iter().map(|lane| (i16::from(lane.lane), signed(lane.epoch))).unzip()
+}
+
+fn lane(row: &PgRow) -> Result<LeasedLane, sqlx::Error> {
+    let lane: i16 = row.try_get(0)?;
+    let lane = u8::try_from(lane).map_err(|error| sqlx::Error::Decode(error.into()))?;
+    Ok(LeasedLane { lane, epoch: rows::unsigned(row, 1)? })
+}
+
+fn outbox_row(row: &PgRow) -> Result<OutboxRow, sqlx::Error> {
+    Ok(OutboxRow {
+        id: MessageId(row.try_get(0)?),
+        tenant: rows::tenant(row, 1)?,
+        aggregate_type: row.try_get(2)?,
+        aggregate_id: row.try_get(3)?,
+        event_type: row.try_get(4)?,
+        payload: row.try_get(5)?,
+        position: rows::unsigned(row, 6)?,
+        committed_at: rows::moment(row, 7)?,
+    })
+}
+
+fn parked_key(row: &PgRow) -> Result<ParkedKey, sqlx::Error> {
+    Ok(ParkedKey {
+        tenant: rows::tenant(row, 0)?,
+        aggregate_type: row.try_get(1)?,
+        aggregate_id: row.try_get(2)?,
+        message: MessageId(row.try_get(3)?),
+        attempts: rows::narrow(row, 4)?,
+        error: row.try_get(5)?,
+        since: rows::moment(row, 6)?,
+    })
+}

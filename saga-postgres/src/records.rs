@@ -1,0 +1,109 @@
+//! Step records, and writing what was decided outside a step transaction.
+
+use async_trait::async_trait;
+use saga_core::key::{Key, StepId, Tenant};
+use saga_core::store::{Applied, Changes, Miss, Records, SagaId, StepRecord, StoreError};
+use sqlx::PgConnection;
+
+use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
+use crate::definitions::Numbers;
+use crate::error::{commit_error, misuse, store_error};
+use crate::rows::{self, SELECT_RECORDS};
+use crate::store::PostgresStore;
+
+const OPERATION: &str = "record";
+
+#[async_trait]
+impl Records for PostgresStore {
+    async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        refuse_twins(OPERATION, &changes)?;
+        let mut conn = self.lend(OPERATION).await?;
+        let numbers =
+            self.number_definitions(&mut conn, OPERATION, definitions(&changes), self.commits_alone()).await?;
+        let parts = parts(&changes);
+        if self.commits_alone() && parts.len() == 1 {
+            let applied = self.record_on(&mut conn, &changes, &numbers, commit_error).await;
+            conn.done_if_sound(&applied);
+            return applied;
+        }
+        conn.done();
+        let store = self.clone();
+        self.in_transaction(OPERATION, move |conn| {
+            Box::pin(async move {
+                let mut applied = Vec::with_capacity(changes.len());
+                for part in parts {
+                    applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);
+                }
+                Ok(applied)
+            })
+        })
+        .await
+    }
+
+    async fn record_of(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Result<Option<StepRecord>, StoreError> {
+        let sql = self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 AND r.step = $3"));
+        let query = sqlx::query(sql)
+            .bind(tenant.as_str().to_owned())
+            .bind(key.as_str().to_owned())
+            .bind(step.as_str().to_owned());
+        let rows = self.read_rows("record_of", query).await?;
+        rows.first().map(rows::record).transpose().map_err(|error| store_error("record_of", error))
+    }
+
+    async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        let sql = self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
+        let query = sqlx::query(sql).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
+        let rows = self.read_rows("records_of", query).await?;
+        rows.iter().map(rows::record).collect::<Result<_, _>>().map_err(|error| store_error("records_of", error))
+    }
+}
+
+impl PostgresStore {
+    async fn record_on(
+        &self,
+        conn: &mut PgConnection,
+        changes: &[Changes],
+        numbers: &Numbers,
+        failed: fn(&'static str, sqlx::Error) -> StoreError,
+    ) -> Result<Vec<Applied>, StoreError> {
+        let written = self.write_changes(conn, OPERATION, None, changes, numbers, failed).await?;
+        let Written::Met(met) = written else {
+            return Err(misuse(OPERATION, "changes outside a step transaction were taken for a part of one"));
+        };
+        let moved: Vec<SagaId> = met.iter().filter_map(Met::moved).collect();
+        let mut rows = if moved.is_empty() { Vec::new() } else { self.sagas_on(conn, OPERATION, &moved).await? };
+        let mut applied: Vec<Applied> = changes.iter().map(|_| Ok(())).collect();
+        for Met { change, what } in met {
+            let miss = match what {
+                Obstacle::Work(id) => Miss::Work(id),
+                Obstacle::Late(work, output) => Miss::Late { work, output },
+                Obstacle::Record(step) => Miss::Record(StepId::from_stored(&step)),
+                Obstacle::Absent(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
+                Obstacle::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
+                    Some(place) => Miss::Saga(Box::new(rows.swap_remove(place))),
+                    None => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
+                },
+            };
+            // A lost row is told before a late success of another.
+            match applied.get_mut(change) {
+                Some(answer @ Ok(())) => *answer = Err(miss),
+                Some(answer @ Err(Miss::Late { .. })) if matches!(miss, Miss::Work(_)) => *answer = Err(miss),
+                _ => {}
+            }
+        }
+        Ok(applied)
+    }
+}
+
+impl Met {
+    /// The saga that had moved.
+    pub(crate) fn moved(&self) -> Option<SagaId> {
+        match self.what {
+            Obstacle::Saga(saga) => Some(SagaId(saga)),
+            _ => None,
+        }
+    }
+}

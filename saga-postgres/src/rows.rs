@@ -1,0 +1,129 @@
+//! Rows as values of the contract, and back.
+
+use std::time::Duration;
+
+use saga_core::key::{Key, StepId, Tenant};
+use saga_core::store::{
+    DefinitionId, MemberId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId, WorkKind,
+    WorkStatus,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{Error, Row as _};
+
+use crate::clock::{Moment, duration};
+
+/// The columns that [`saga`] reads, and where they come from.
+pub(crate) const SELECT_SAGAS: &str = "SELECT s.id, s.tenant, s.key, d.name, d.version, s.digest, p.status, p.version, \
+     p.state, s.input, s.input_hash, s.started_at, p.advanced_at, p.ended_at \
+     FROM {schema}.sagas s JOIN {schema}.progress p ON p.id = s.id JOIN {schema}.definitions d ON d.id = s.definition ";
+
+/// The columns that [`record`] reads.
+pub(crate) const SELECT_RECORDS: &str = "SELECT r.step, r.outcome, r.output, r.error, r.input, r.position, r.attempts, \
+     r.recorded_at, r.took_micros FROM {schema}.records r ";
+
+pub(crate) fn saga(row: &PgRow) -> Result<SagaRow, Error> {
+    let digest: &[u8] = row.try_get(5)?;
+    Ok(SagaRow {
+        id: SagaId(row.try_get(0)?),
+        tenant: tenant(row, 1)?,
+        key: key(row, 2)?,
+        definition: DefinitionId { name: text(row, 3)?.into(), version: narrow(row, 4)? },
+        digest: digest.try_into().map_err(|_| unreadable(5, "a digest has 32 bytes"))?,
+        status: parsed(row, 6, Status::parse)?,
+        version: unsigned(row, 7)?,
+        state: row.try_get(8)?,
+        input: row.try_get(9)?,
+        input_hash: row.try_get(10)?,
+        started_at: moment(row, 11)?,
+        advanced_at: moment(row, 12)?,
+        ended_at: moment_or_none(row, 13)?,
+    })
+}
+
+pub(crate) fn record(row: &PgRow) -> Result<StepRecord, Error> {
+    Ok(StepRecord {
+        step: step(row, 0)?,
+        outcome: parsed(row, 1, RecordedOutcome::parse)?,
+        output: row.try_get(2)?,
+        error: row.try_get(3)?,
+        input: row.try_get(4)?,
+        position: narrow(row, 5)?,
+        attempts: narrow(row, 6)?,
+        recorded_at: moment(row, 7)?,
+        took: micros(row, 8)?,
+    })
+}
+
+pub(crate) fn work_status(row: &PgRow) -> Result<WorkStatus, Error> {
+    Ok(WorkStatus {
+        id: WorkId(row.try_get(0)?),
+        kind: parsed(row, 1, WorkKind::parse)?,
+        step: step(row, 2)?,
+        attempts: narrow(row, 3)?,
+        due_at: moment(row, 4)?,
+        owner: row.try_get::<Option<i64>, _>(5)?.map(MemberId),
+        retrying_since: moment_or_none(row, 6)?,
+        error: row.try_get(7)?,
+    })
+}
+
+pub(crate) fn step(row: &PgRow, index: usize) -> Result<StepId, Error> {
+    text(row, index).map(StepId::from_stored)
+}
+
+pub(crate) fn tenant(row: &PgRow, index: usize) -> Result<Tenant, Error> {
+    Tenant::from_stored(text(row, index)?).map_err(|error| unreadable(index, error))
+}
+
+pub(crate) fn key(row: &PgRow, index: usize) -> Result<Key, Error> {
+    Key::new(text(row, index)?).map_err(|error| unreadable(index, error))
+}
+
+/// Reads a word that the contract knows.
+pub(crate) fn parsed<T>(row: &PgRow, index: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+    let word = text(row, index)?;
+    parse(word).ok_or_else(|| unreadable(index, format!("{word:?} is no word of this version")))
+}
+
+pub(crate) fn text(row: &PgRow, index: usize) -> Result<&str, Error> {
+    row.try_get(index)
+}
+
+pub(crate) fn moment(row: &PgRow, index: usize) -> Result<Timestamp, Error> {
+    row.try_get::<Moment, _>(index).map(|moment| moment.0)
+}
+
+pub(crate) fn moment_or_none(row: &PgRow, index: usize) -> Result<Option<Timestamp>, Error> {
+    row.try_get::<Option<Moment>, _>(index).map(|moment| moment.map(|moment| moment.0))
+}
+
+pub(crate) fn unsigned(row: &PgRow, index: usize) -> Result<u64, Error> {
+    u64::try_from(row.try_get::<i64, _>(index)?).map_err(|error| unreadable(index, error))
+}
+
+pub(crate) fn narrow(row: &PgRow, index: usize) -> Result<u32, Error> {
+    u32::try_from(row.try_get::<i64, _>(index)?).map_err(|error| unreadable(index, error))
+}
+
+pub(crate) fn micros(row: &PgRow, index: usize) -> Result<Duration, Error> {
+    row.try_get::<i64, _>(index).map(duration)
+}
+
+/// A count or an epoch, as PostgreSQL keeps it. None ever comes near the limit.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How many rows to read, as PostgreSQL counts them.
+pub(crate) fn limit(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
+
+/// Free text as PostgreSQL keeps it, which knows no zero byte.
+pub(crate) fn clean(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::ColumnDecode { index: index.to_string(), source: error.into() }
+}

@@ -1,0 +1,230 @@
+//! Sagas.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use saga_core::env::BoxFuture;
+use saga_core::key::{Key, Tenant};
+use saga_core::store::{
+    DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
+    StoreErrorKind, Timestamp,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use crate::arrays::StartArrays;
+use crate::connection::Sql;
+use crate::definitions::Numbers;
+use crate::error::{commit_error, store_error};
+use crate::rows::{self, SELECT_RECORDS, SELECT_SAGAS};
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl Sagas for PostgresStore {
+    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
+        if sagas.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut conn = self.lend("start").await?;
+        let wanted: Vec<_> = sagas.iter().flat_map(wanted).collect();
+        let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), self.commits_alone()).await?;
+        if self.commits_alone() {
+            let started = self.start_on(&mut conn, "start", &sagas, &numbers, commit_error).await;
+            conn.done_if_sound(&started);
+            return started;
+        }
+        conn.done();
+        let store = self.clone();
+        self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
+            Box::pin(async move { store.start_on(conn, "start", &sagas, &numbers, store_error).await })
+        })
+        .await
+    }
+
+    async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
+        let query = sqlx::query(self.saga_by_key()).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
+        let rows = self.read_rows("saga", query).await?;
+        rows.first().map(rows::saga).transpose().map_err(|error| store_error("saga", error))
+    }
+
+    async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
+        let (store, tenant, key) = (self.clone(), tenant.clone(), key.clone());
+        // Several statements that must see one state.
+        self.in_transaction("saga_with_steps", move |conn| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let failed = |error| store_error("saga_with_steps", error);
+                sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                    .execute(&mut *conn)
+                    .await
+                    .map_err(failed)?;
+                store.whole(conn, &tenant, &key).await.map_err(failed)
+            })
+        })
+        .await
+    }
+
+    async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
+        let mut conn = self.lend("sagas_by_id").await?;
+        let found = self.sagas_on(&mut conn, "sagas_by_id", ids).await;
+        conn.done_if_sound(&found);
+        found
+    }
+
+    async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
+        let after = filter.after.map_or(i64::MIN, |after| after.0);
+        // Sagas that have not ended are few among many: an index leads to them. The others are read by id; nothing is
+        // added to the tenant but an empty text, which takes it out of the planner's sight: sorting all of a tenant's
+        // sagas for each page would be slower.
+        let condition = if filter.status.is_some_and(|status| !status.is_ended()) {
+            "WHERE p.ended_at IS NULL AND p.status = $3 AND s.tenant = $1 AND p.id > $2 \
+             AND ($4::text IS NULL OR d.name = $4) ORDER BY p.id LIMIT $5"
+        } else {
+            "WHERE s.tenant || '' = $1 AND s.id > $2 AND ($3::text IS NULL OR p.status = $3) \
+             AND ($4::text IS NULL OR d.name = $4) ORDER BY s.id LIMIT $5"
+        };
+        let query = sqlx::query(self.sql(&format!("{SELECT_SAGAS}{condition}")))
+            .bind(filter.tenant.as_str().to_owned())
+            .bind(after)
+            .bind(filter.status.map(Status::as_str))
+            .bind(filter.definition.clone())
+            .bind(rows::limit(filter.limit));
+        let rows = self.read_rows("list", query).await?;
+        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("list", error))
+    }
+
+    async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
+        let sql = "SELECT p.status, count(*) FROM {schema}.sagas s JOIN {schema}.progress p ON p.id = s.id \
+             WHERE s.tenant = $1 GROUP BY p.status";
+        let rows = self.read_rows("count", sqlx::query(self.sql(sql)).bind(tenant.as_str().to_owned())).await?;
+        let read = |row: &PgRow| Ok((rows::parsed(row, 0, Status::parse)?, rows::unsigned(row, 1)?));
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("count", error))
+    }
+
+    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        let sql = "SELECT p.id FROM {schema}.progress p WHERE p.ended_at IS NULL AND p.status IN ('running', 'compensating') \
+             AND NOT EXISTS (SELECT 1 FROM {schema}.work w WHERE w.saga = p.id) ORDER BY p.id LIMIT $1";
+        let rows = self.read_rows("forgotten", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
+        let read = |row: &PgRow| row.try_get(0).map(SagaId);
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("forgotten", error))
+    }
+}
+
+impl PostgresStore {
+    /// Starts sagas by one statement, and reads those whose keys were taken.
+    pub(crate) async fn start_on(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        sagas: &[NewSaga],
+        numbers: &Numbers,
+        failed: fn(&'static str, sqlx::Error) -> StoreError,
+    ) -> Result<Vec<Started>, StoreError> {
+        // Two calls that insert the same keys in different orders would wait for each other.
+        let mut first: HashMap<(&Tenant, &Key), usize> = HashMap::with_capacity(sagas.len());
+        for (place, saga) in sagas.iter().enumerate() {
+            first.entry((&saga.tenant, &saga.key)).or_insert(place);
+        }
+        let mut order: Vec<usize> = first.into_values().collect();
+        order.sort_by_key(|place| (&sagas[*place].tenant, &sagas[*place].key));
+        let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
+        let new = arrays.query(self).fetch_one(&mut *conn).await.map_err(|error| failed(operation, error))?;
+        let new: Vec<i64> = new.try_get(0).map_err(|error| store_error(operation, error))?;
+        // The first of several with one key is the new one.
+        let is_new = |place: usize| order.contains(&place) && new.contains(&sagas[place].id.0);
+        let mut started: Vec<Option<Started>> = Vec::with_capacity(sagas.len());
+        started.extend((0..sagas.len()).map(|place| is_new(place).then_some(Started::New)));
+        let known: Vec<usize> = (0..sagas.len()).filter(|place| started[*place].is_none()).collect();
+        for row in self.known_sagas(conn, operation, known.iter().map(|place| &sagas[*place])).await? {
+            for place in &known {
+                if sagas[*place].tenant == row.tenant && sagas[*place].key == row.key {
+                    started[*place] = Some(Started::Known(Box::new(row.clone())));
+                }
+            }
+        }
+        let gone = || StoreError::new(StoreErrorKind::Corrupt, operation, "a saga is gone whose key was taken");
+        started.into_iter().map(|started| started.ok_or_else(gone)).collect()
+    }
+
+    /// Sagas that hold their keys already.
+    async fn known_sagas(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        sagas: impl Iterator<Item = &NewSaga>,
+    ) -> Result<Vec<SagaRow>, StoreError> {
+        let (tenants, keys): (Vec<&str>, Vec<&str>) =
+            sagas.map(|saga| (saga.tenant.as_str(), saga.key.as_str())).unzip();
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "{SELECT_SAGAS} JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u (tenant, key)) u \
+             ON u.tenant = s.tenant AND u.key = s.key"
+        );
+        let rows = sqlx::query(self.sql(&sql)).bind(tenants).bind(keys).fetch_all(conn).await;
+        let rows = rows.map_err(|error| store_error(operation, error))?;
+        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+    }
+
+    /// Sagas by their ids, on this connection.
+    pub(crate) async fn sagas_on(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        ids: &[SagaId],
+    ) -> Result<Vec<SagaRow>, StoreError> {
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let sql = self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"));
+        let rows = sqlx::query(sql).bind(ids).fetch_all(conn).await.map_err(|error| store_error(operation, error))?;
+        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+    }
+
+    pub(crate) fn saga_by_key(&self) -> Sql {
+        self.sql(&format!("{SELECT_SAGAS} WHERE s.tenant = $1 AND s.key = $2"))
+    }
+
+    async fn whole(
+        &self,
+        conn: &mut PgConnection,
+        tenant: &Tenant,
+        key: &Key,
+    ) -> Result<Option<SagaWithSteps>, sqlx::Error> {
+        let row = sqlx::query(self.saga_by_key()).bind(tenant.as_str()).bind(key.as_str());
+        let Some(row) = row.fetch_optional(&mut *conn).await? else { return Ok(None) };
+        let saga = rows::saga(&row)?;
+        let records = self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
+        let records = sqlx::query(records).bind(tenant.as_str()).bind(key.as_str()).fetch_all(&mut *conn).await?;
+        let history =
+            self.sql("SELECT at, step, kind, attempt, detail FROM {schema}.history WHERE saga = $1 ORDER BY id");
+        let history = sqlx::query(history).bind(saga.id.0).fetch_all(&mut *conn).await?;
+        let work = self.sql(
+            "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error FROM {schema}.work \
+             WHERE saga = $1 ORDER BY id",
+        );
+        let work = sqlx::query(work).bind(saga.id.0).fetch_all(&mut *conn).await?;
+        Ok(Some(SagaWithSteps {
+            records: records.iter().map(rows::record).collect::<Result<_, _>>()?,
+            history: history.iter().map(|row| history_entry(saga.id, row)).collect::<Result<_, _>>()?,
+            work: work.iter().map(rows::work_status).collect::<Result<_, _>>()?,
+            saga,
+        }))
+    }
+}
+
+/// The definitions that a start refers to.
+pub(crate) fn wanted(saga: &NewSaga) -> Vec<DefinitionId> {
+    let commands = saga.commands.iter().map(|command| command.definition.clone());
+    std::iter::once(saga.definition.clone()).chain(commands).collect()
+}
+
+fn history_entry(saga: SagaId, row: &PgRow) -> Result<(Timestamp, HistoryEntry), sqlx::Error> {
+    let step: Option<&str> = row.try_get(1)?;
+    let entry = HistoryEntry {
+        saga,
+        step: step.map(saga_core::key::StepId::from_stored),
+        kind: rows::parsed(row, 2, HistoryKind::parse)?,
+        attempt: rows::narrow(row, 3)?,
+        detail: row.try_get(4)?,
+    };
+    Ok((rows::moment(row, 0)?, entry))
+}

@@ -1,0 +1,161 @@
+//! The runtime's tables, in numbered migrations that a table of the runtime's own keeps account of.
+
+use saga_core::store::{StoreError, StoreErrorKind};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+
+use crate::options::PostgresOptions;
+
+struct Migration {
+    number: i32,
+    name: &'static str,
+    sql: &'static str,
+}
+
+/// In the order of their numbers. One that was released never changes.
+const MIGRATIONS: [Migration; 2] = [
+    Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
+    Migration { number: 2, name: "steps", sql: include_str!("../migrations/0002_steps.sql") },
+];
+
+const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
+
+/// What a schema of this version holds, beside its journal.
+const TABLES: [&str; 11] = [
+    "definitions",
+    "sagas",
+    "progress",
+    "work",
+    "records",
+    "history",
+    "outbox",
+    "lanes",
+    "parked",
+    "members",
+    "guards",
+];
+
+/// Sets the schema's migrations apart from what else locks by number: "saga" in ASCII.
+const LOCK_CLASS: i32 = 0x7361_6761;
+
+/// What went wrong: the server, or what was found there.
+pub(crate) enum Failure {
+    Sql(sqlx::Error),
+    Refused(StoreError),
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// Brings the schema to this version. Several processes that start at once take turns.
+pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
+    // A database that is as it should be is only looked at, which takes no rights.
+    if missing(conn, options).await?.is_empty() {
+        return Ok(());
+    }
+    let mut tx = conn.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
+        .bind(LOCK_CLASS)
+        .bind(&options.schema)
+        .execute(&mut *tx)
+        .await?;
+    // Whoever held the lock before may have done it.
+    for migration in missing(&mut tx, options).await? {
+        if migration.number == 1 {
+            create_journal(&mut tx, options).await?;
+        }
+        tx.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(migration.sql, options)))).await?;
+        let note = for_schema("INSERT INTO {schema}.migrations (number, name) VALUES ($1, $2)", options);
+        sqlx::query(AssertSqlSafe(note)).bind(migration.number).bind(migration.name).execute(&mut *tx).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// A statement for a schema.
+pub(crate) fn for_schema(sql: &str, options: &PostgresOptions) -> String {
+    sql.replace("{schema}", &options.quoted_schema())
+}
+
+async fn create_journal(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), sqlx::Error> {
+    let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)")
+        .bind(&options.schema)
+        .fetch_one(&mut *conn)
+        .await?;
+    // A schema that somebody made for the runtime needs no right to make one.
+    let create = if exists { "" } else { "CREATE SCHEMA {schema};" };
+    let journal = "CREATE TABLE {schema}.migrations (number integer PRIMARY KEY, name text NOT NULL, \
+         applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(&format!("{create}{journal}"), options)))).await?;
+    Ok(())
+}
+
+/// The migrations that are still to be applied; refuses what no version of this program leaves behind.
+async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Vec<&'static Migration>, Failure> {
+    let tables = tables(conn, options).await?;
+    let has_journal = tables.iter().any(|table| table == "migrations");
+    let applied = if has_journal { applied(conn, options).await? } else { Vec::new() };
+    let schema = &options.schema;
+    if let Some((newest, _)) = applied.last().filter(|(number, _)| *number > LATEST) {
+        let detail = format!(
+            "schema {schema:?} is at migration {newest}, written by a newer version; this one knows migrations up to \
+             {LATEST}: update this program"
+        );
+        return Err(refused(StoreErrorKind::NewerSchema, detail));
+    }
+    let is_in_order = applied.iter().zip(&MIGRATIONS).all(|((number, name), known)| {
+        *number == known.number && name == known.name
+    });
+    let lacking: Vec<&str> = TABLES.into_iter().filter(|table| !tables.iter().any(|there| there == table)).collect();
+    let is_whole = if applied.is_empty() { lacking.len() == TABLES.len() } else { lacking.is_empty() };
+    if !is_in_order || !is_whole {
+        let found = match (applied.is_empty(), lacking.first()) {
+            (true, _) => "holds tables of the runtime without a note of any migration".to_owned(),
+            (false, Some(table)) => format!("has no table {table:?} although its migrations are noted as applied"),
+            (false, None) => "has a note of migrations that this program does not know".to_owned(),
+        };
+        let detail = format!(
+            "schema {schema:?} {found}: a migration was applied by half, or by hand; restore it, or name another schema"
+        );
+        return Err(refused(StoreErrorKind::Corrupt, detail));
+    }
+    Ok(MIGRATIONS.iter().skip(applied.len()).collect())
+}
+
+async fn tables(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT tablename::text FROM pg_tables WHERE schemaname = $1")
+        .bind(&options.schema)
+        .fetch_all(conn)
+        .await
+}
+
+async fn applied(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Vec<(i32, String)>, sqlx::Error> {
+    let select = for_schema("SELECT number, name FROM {schema}.migrations ORDER BY number", options);
+    let rows = sqlx::query(AssertSqlSafe(select)).fetch_all(conn).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+fn refused(kind: StoreErrorKind, detail: String) -> Failure {
+    Failure::Refused(StoreError::new(kind, "open", detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_from_one() {
+        let numbers: Vec<i32> = MIGRATIONS.iter().map(|migration| migration.number).collect();
+        assert_eq!(numbers, (1..=LATEST).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_table_that_is_looked_for_is_created() {
+        for table in TABLES {
+            let create = format!("TABLE {{schema}}.{table} (");
+            assert!(MIGRATIONS.iter().any(|migration| migration.sql.contains(&create)), "{table}");
+        }
+    }
+}

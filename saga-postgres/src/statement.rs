@@ -1,0 +1,69 @@
+//! Single statements on a connection of the pool.
+
+use saga_core::store::StoreError;
+use sqlx::Postgres;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+
+use crate::error::{commit_error, store_error};
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    /// Runs one statement that commits by itself, or in a transaction where that cannot be relied on; answers how many
+    /// rows it wrote.
+    pub(crate) async fn execute(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<u64, StoreError> {
+        if self.commits_alone() {
+            let mut conn = self.lend(operation).await?;
+            let done = query.execute(&mut *conn).await.map_err(|error| commit_error(operation, error));
+            conn.done_if_sound(&done);
+            return done.map(|done| done.rows_affected());
+        }
+        self.in_transaction(operation, move |conn| {
+            Box::pin(async move {
+                let done = query.execute(conn).await.map_err(|error| store_error(operation, error))?;
+                Ok(done.rows_affected())
+            })
+        })
+        .await
+    }
+
+    /// Runs one statement that writes and answers rows, as [`execute`](Self::execute) does.
+    pub(crate) async fn write_rows(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        if self.commits_alone() {
+            let mut conn = self.lend(operation).await?;
+            let rows = query.fetch_all(&mut *conn).await.map_err(|error| commit_error(operation, error));
+            conn.done_if_sound(&rows);
+            return rows;
+        }
+        self.in_transaction(operation, move |conn| {
+            Box::pin(async move { query.fetch_all(conn).await.map_err(|error| store_error(operation, error)) })
+        })
+        .await
+    }
+
+    /// Reads on a connection of the pool.
+    pub(crate) async fn read_rows(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        let mut conn = self.lend(operation).await?;
+        let rows = query.fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
+        conn.done_if_sound(&rows);
+        rows
+    }
+
+    /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
+    /// come from the middle of a transaction, and a test may want to lose the answer to a commit.
+    pub(crate) fn commits_alone(&self) -> bool {
+        self.shared().owns_pool && self.doubt.is_none()
+    }
+}

@@ -1,0 +1,56 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the store did since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Statistics {
+    /// Step transactions that committed.
+    pub transactions: u64,
+    /// Commands that they carried.
+    pub commands: u64,
+    /// Step transactions that were rolled back whole.
+    pub rollbacks: u64,
+    /// Times that a saga had moved while its step ran, and was decided again.
+    pub decided_again: u64,
+    /// Connections that were cut, because a step was dropped in the middle of something.
+    pub cut: u64,
+    /// Connections that are open.
+    pub connections: u32,
+    /// Connections that nobody uses.
+    pub idle: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) transactions: Counter,
+    pub(crate) commands: Counter,
+    pub(crate) rollbacks: Counter,
+    pub(crate) decided_again: Counter,
+    pub(crate) cut: Counter,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, number: usize) {
+        self.0.fetch_add(number as u64, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Counters {
+    pub(crate) fn read(&self, pool: &sqlx::PgPool) -> Statistics {
+        Statistics {
+            transactions: self.transactions.read(),
+            commands: self.commands.read(),
+            rollbacks: self.rollbacks.read(),
+            decided_again: self.decided_again.read(),
+            cut: self.cut.read(),
+            connections: pool.size(),
+            idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The suite that every store is held to, on PostgreSQL.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a suite fails by panicking")]
+#![allow(dead_code, unreachable_pub, reason = "other test binaries use the rest of the support")]
+
+#[path = "support/server.rs"]
+mod server;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use saga_core::store::Store as _;
+use saga_postgres::PostgresStore;
+use saga_testkit::{Fault, Provokes, StartInHarness, StoreHarness, store_main};
+use server::Place;
+use sqlx::{Connection as _, Executor as _, PgConnection};
+
+#[derive(Default)]
+struct Postgres {
+    places: Mutex<HashMap<String, Place>>,
+}
+
+impl Postgres {
+    fn new() -> Self {
+        // Without a server there is nothing to check, and that is a failure.
+        _ = server::address();
+        Self::default()
+    }
+
+    fn place(&self, store: &PostgresStore) -> Place {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places[store.schema()].clone()
+    }
+}
+
+impl StoreHarness for Postgres {
+    type Store = PostgresStore;
+
+    async fn fresh(&self) -> PostgresStore {
+        let place = Place::new().await;
+        let store = place.open().await;
+        assert!(store.capabilities().shared, "many processes work on one database");
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).insert(place.schema.clone(), place);
+        store
+    }
+
+    async fn reopen(&self, store: PostgresStore) -> PostgresStore {
+        let place = self.place(&store);
+        store.close().await;
+        place.open().await
+    }
+
+    async fn beside(&self, store: &PostgresStore) -> Option<PostgresStore> {
+        Some(self.place(store).open().await)
+    }
+
+    async fn write_business(&self, conn: &mut PgConnection, name: &str, value: i64) -> Result<(), Fault> {
+        let upsert = "INSERT INTO business (name, value) VALUES ($1, $2) \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        sqlx::query(upsert).bind(name).bind(value).execute(conn).await?;
+        Ok(())
+    }
+
+    async fn read_business(&self, store: &PostgresStore, name: &str) -> Option<i64> {
+        let mut conn = self.place(store).connection().await;
+        let read = sqlx::query_scalar("SELECT value FROM business WHERE name = $1").bind(name);
+        let value = read.fetch_optional(&mut conn).await.expect("the business table can be read");
+        conn.close().await.expect("the connection was open");
+        value
+    }
+
+    fn provokes(&self) -> Provokes {
+        Provokes { ended_transaction: true, unknown_commit: true }
+    }
+
+    async fn end_transaction(&self, conn: &mut PgConnection) {
+        // It is refused, and found out all the same.
+        _ = conn.execute("COMMIT").await;
+    }
+
+    fn doubtful(&self, store: &PostgresStore, commits: bool) -> Option<PostgresStore> {
+        Some(store.doubtful(commits))
+    }
+}
+
+impl StartInHarness for Postgres {
+    type Transaction = PgConnection;
+
+    async fn begin(&self, store: &PostgresStore) -> PgConnection {
+        let mut conn = self.bare(store).await;
+        conn.execute("BEGIN").await.expect("a transaction can be opened");
+        conn
+    }
+
+    async fn bare(&self, store: &PostgresStore) -> PgConnection {
+        self.place(store).connection().await
+    }
+
+    fn conn<'a>(&self, transaction: &'a mut PgConnection) -> &'a mut PgConnection {
+        transaction
+    }
+
+    async fn commit(&self, mut transaction: PgConnection) -> Result<(), Fault> {
+        transaction.execute("COMMIT").await?;
+        Ok(transaction.close().await?)
+    }
+
+    async fn roll_back(&self, mut transaction: PgConnection) {
+        transaction.execute("ROLLBACK").await.expect("the transaction is open");
+    }
+}
+
+store_main!(start_in: Postgres::new());

@@ -1,0 +1,70 @@
+//! The server that the tests run against, and places on it that nobody else uses.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use saga_postgres::{PostgresOptions, PostgresStore};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+/// Where the server is.
+const ADDRESS: &str = "SAGA_POSTGRES_URL";
+
+/// A schema of its own in the server's database. What a test writes without naming a schema lands there, too.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub connect: PgConnectOptions,
+    pub schema: String,
+}
+
+/// The server's address; without one, a test fails and says how to get one.
+pub fn address() -> String {
+    std::env::var(ADDRESS).unwrap_or_else(|_| {
+        panic!("{ADDRESS} names no server: run `eval \"$(cargo xtask services env)\"`, or `cargo xtask test`, or set it to \
+                the address of a PostgreSQL that may be written to, such as postgres://postgres@127.0.0.1:5432/postgres")
+    })
+}
+
+/// Where to connect to.
+pub fn server() -> PgConnectOptions {
+    address().parse().unwrap_or_else(|error| panic!("{ADDRESS} is no address of a PostgreSQL: {error}"))
+}
+
+impl Place {
+    /// A new place with a table `business` for what steps write.
+    pub async fn new() -> Self {
+        static PLACES: AtomicU32 = AtomicU32::new(0);
+        let number = PLACES.fetch_add(1, Ordering::Relaxed);
+        // The process makes it unique among those that run, and what an earlier one left is dropped.
+        let schema = format!("test_{}_{number}", std::process::id());
+        let create = format!(
+            "DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}; \
+             CREATE TABLE {schema}.business (name text PRIMARY KEY, value bigint NOT NULL); \
+             CREATE TABLE {schema}.notes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text NOT NULL)"
+        );
+        let mut conn = PgConnection::connect_with(&server()).await.expect("the server of the tests answers");
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(create))).await.expect("a schema can be created on it");
+        conn.close().await.expect("the connection was open");
+        let connect = server().options([("search_path", &schema)]);
+        Self { connect, schema }
+    }
+
+    pub fn options(&self) -> PostgresOptions {
+        PostgresOptions::new(self.connect.clone()).schema(&self.schema).expect("a name without anything odd")
+    }
+
+    pub async fn open(&self) -> PostgresStore {
+        PostgresStore::connect_with(self.options()).await.expect("a place of its own can be opened")
+    }
+
+    /// A connection of the application.
+    pub async fn connection(&self) -> PgConnection {
+        PgConnection::connect_with(&self.connect).await.expect("the server of the tests answers")
+    }
+
+    /// Drops everything in it.
+    pub async fn remove(self) {
+        let mut conn = self.connection().await;
+        let drop = format!("DROP SCHEMA {} CASCADE", self.schema);
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(drop))).await.expect("nobody uses the schema any more");
+    }
+}
