@@ -42,6 +42,20 @@ impl Figures {
     }
 }
 
+/// Prints figures: as a table, or one JSON object a line.
+pub(crate) fn print_table(figures: &[&Figures], is_json: bool) {
+    if !is_json {
+        println!("{:<44} {:>12}", "", "steps/s");
+    }
+    for figures in figures {
+        if is_json {
+            println!("{}", figures.json());
+        } else {
+            println!("{}", figures.row());
+        }
+    }
+}
+
 /// A ratio that must be reached.
 #[derive(Debug)]
 pub(crate) struct Target {
@@ -85,8 +99,8 @@ mod tests {
 
     #[test]
     fn a_ratio_compares_round_by_round() {
-        let fast = Figures { name: "fast", steps_per_second: vec![60.0, 6.0, 30.0] };
-        let floor = Figures { name: "floor", steps_per_second: vec![10.0, 1.0, 10.0] };
+        let fast = Figures { name: "fast".into(), steps_per_second: vec![60.0, 6.0, 30.0] };
+        let floor = Figures { name: "floor".into(), steps_per_second: vec![10.0, 1.0, 10.0] };
         assert!((fast.ratio_to(&floor) - 6.0).abs() < 1e-9);
         assert!((fast.median() - 30.0).abs() < 1e-9);
     }

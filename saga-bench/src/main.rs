@@ -5,6 +5,7 @@
 mod clock;
 mod disk;
 mod figures;
+mod postgres;
 mod sqlite;
 
 use std::process::ExitCode;
@@ -23,11 +24,16 @@ struct Arguments {
 enum Benchmark {
     /// Sagas on a SQLite file at synchronous=FULL, beside bare rusqlite doing the same writes.
     Sqlite(sqlite::Options),
+    /// Sagas on PostgreSQL with durable commits, beside pgbench with one step a commit.
+    Postgres(postgres::Options),
 }
 
 fn main() -> ExitCode {
-    let Benchmark::Sqlite(options) = Arguments::parse().benchmark;
-    match sqlite::run(&options) {
+    let ran = match Arguments::parse().benchmark {
+        Benchmark::Sqlite(options) => sqlite::run(&options),
+        Benchmark::Postgres(options) => postgres::run(&options).map(|()| true),
+    };
+    match ran {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!("error: a target was not reached");

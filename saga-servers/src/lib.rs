@@ -43,7 +43,7 @@ pub use self::management::Management;
 pub use self::pgbouncer::PgBouncer;
 pub use self::postgres::{PostgresServer, psql};
 pub use self::process::{ProcessGroup, Signal};
-pub use self::programs::{libfaketime, python_with_pika};
+pub use self::programs::{libfaketime, postgres_programs, python_with_pika};
 pub use self::proxy::{Counts, Cut, Direction, FaultProxy, Traffic};
 pub use self::rabbitmq::RabbitMqServer;
 pub use self::running::RunningProcess;

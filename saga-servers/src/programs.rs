@@ -18,7 +18,10 @@ pub(crate) fn program(name: &str, server: &'static str, package: &str) -> Result
 /// The folder of PostgreSQL's programs, of the newest version that is installed.
 ///
 /// Debian keeps each version's in a folder of its own, and only the clients' on the path.
-pub(crate) fn postgres_programs() -> Result<PathBuf, Error> {
+///
+/// # Errors
+/// PostgreSQL's server is not installed; the error says how to get it.
+pub fn postgres_programs() -> Result<PathBuf, Error> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let numbered = versions.filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path())));
     let complete = numbered.map(|(version, path)| (version, path.join("bin"))).filter(|(_, bin)| has_all(bin));

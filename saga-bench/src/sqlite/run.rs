@@ -8,7 +8,7 @@ use clap::Args;
 use super::file::create;
 use super::{floor, saga};
 use crate::disk;
-use crate::figures::{Figures, Target};
+use crate::figures::{Figures, Target, print_table};
 
 /// A contender that commits every step is this much slower, so it gets so many fewer sagas.
 const SLOW_SHARE: u32 = 10;
@@ -84,15 +84,12 @@ fn print_header(options: &Options, folder: &Path) -> Result<()> {
 }
 
 fn print_figures(options: &Options, figures: &[&Figures], targets: &[Target]) {
-    let (figure_lines, target_lines): (Vec<String>, Vec<String>) = if options.json {
-        let figures = figures.iter().map(|figures| figures.json().to_string());
-        (figures.collect(), targets.iter().map(|target| target.json().to_string()).collect())
-    } else {
-        println!("{:<44} {:>12}", "", "steps/s");
-        let figures = figures.iter().map(|figures| figures.row());
-        (figures.collect(), targets.iter().map(Target::row).collect())
-    };
-    for line in figure_lines.iter().chain(&target_lines) {
-        println!("{line}");
+    print_table(figures, options.json);
+    for target in targets {
+        if options.json {
+            println!("{}", target.json());
+        } else {
+            println!("{}", target.row());
+        }
     }
 }
