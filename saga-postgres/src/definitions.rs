@@ -47,6 +47,12 @@ impl Definitions {
 }
 
 impl PostgresStore {
+    /// What a transaction numbered is committed.
+    pub(crate) fn remember_definitions(&self, numbers: &Numbers) {
+        let known = numbers.0.iter().map(|(definition, number)| (definition.clone(), *number));
+        self.shared().definitions.lock().extend(known);
+    }
+
     /// The numbers of those definitions that any row ever referred to.
     pub(crate) async fn known_definitions(
         &self,
@@ -59,7 +65,7 @@ impl PostgresStore {
         if !missing.is_empty() {
             self.look_up(conn, operation, missing, &mut numbers).await?;
             // What another transaction committed stays.
-            definitions.lock().extend(numbers.0.iter().map(|(definition, number)| (definition.clone(), *number)));
+            self.remember_definitions(&numbers);
         }
         Ok(numbers)
     }
@@ -84,12 +90,12 @@ impl PostgresStore {
              WHERE NOT EXISTS (SELECT 1 FROM {schema}.definitions e WHERE e.name = d.name AND e.version = d.version) \
              ON CONFLICT (name, version) DO NOTHING",
         );
-        let inserted = sqlx::query(insert).bind(names).bind(versions).execute(&mut *conn).await;
+        let inserted = sqlx::query(insert).bind(names).bind(versions).persistent(false).execute(&mut *conn).await;
         inserted.map_err(|error| store_error(operation, error))?;
         // A second statement: it sees what another transaction inserted meanwhile.
         self.look_up(conn, operation, missing, &mut numbers).await?;
         if is_committed {
-            definitions.lock().extend(numbers.0.iter().map(|(definition, number)| (definition.clone(), *number)));
+            self.remember_definitions(&numbers);
         }
         Ok(numbers)
     }
@@ -106,7 +112,7 @@ impl PostgresStore {
             "SELECT u.place, d.id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY u (name, version, place) \
              JOIN {schema}.definitions d ON d.name = u.name AND d.version = u.version",
         );
-        let rows = sqlx::query(select).bind(names).bind(versions).fetch_all(&mut *conn).await;
+        let rows = sqlx::query(select).bind(names).bind(versions).persistent(false).fetch_all(&mut *conn).await;
         for row in rows.map_err(|error| store_error(operation, error))? {
             let read = |row: &sqlx::postgres::PgRow| Ok::<_, sqlx::Error>((row.try_get::<i64, _>(0)?, row.try_get(1)?));
             let (place, number) = read(&row).map_err(|error| store_error(operation, error))?;

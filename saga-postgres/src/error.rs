@@ -39,7 +39,10 @@ pub(crate) fn open_error(options: &PgConnectOptions, error: Error) -> StoreError
         Some("28P01" | "28000") => (
             StoreErrorKind::Unavailable,
             RetryClass::Permanent,
-            format!("{place} did not let user {user:?} in ({}); check the user name and the password", sentence(&error)),
+            format!(
+                "{place} did not let user {user:?} in ({}); check the user name and the password",
+                sentence(&error)
+            ),
         ),
         Some("3D000") => (
             StoreErrorKind::NotAStore,
@@ -113,9 +116,8 @@ fn sentence(error: &Error) -> String {
 fn was_refused(error: &Error) -> bool {
     match error {
         // A server that ends a connection may have committed before it did.
-        Error::Database(_) => {
-            sql_state(error).is_some_and(|state| !["57P", "08", "XX", "58"].iter().any(|class| state.starts_with(class)))
-        }
+        Error::Database(_) => sql_state(error)
+            .is_some_and(|state| !["57P", "08", "XX", "58"].iter().any(|class| state.starts_with(class))),
         // Nothing was sent.
         Error::PoolTimedOut | Error::PoolClosed | Error::Encode(_) => true,
         _ => false,
@@ -125,11 +127,12 @@ fn was_refused(error: &Error) -> bool {
 fn classify(error: &Error) -> (StoreErrorKind, RetryClass) {
     match error {
         Error::Database(_) => classify_state(&sql_state(error).unwrap_or_default()),
-        Error::PoolClosed => (StoreErrorKind::Unavailable, RetryClass::Permanent),
         Error::PoolTimedOut | Error::Io(_) | Error::WorkerCrashed | Error::Protocol(_) | Error::BeginFailed => {
             (StoreErrorKind::Unavailable, RetryClass::Transient)
         }
-        Error::Tls(_) | Error::Configuration(_) => (StoreErrorKind::Unavailable, RetryClass::Permanent),
+        Error::PoolClosed | Error::Tls(_) | Error::Configuration(_) => {
+            (StoreErrorKind::Unavailable, RetryClass::Permanent)
+        }
         Error::ColumnDecode { .. }
         | Error::Decode(_)
         | Error::ColumnNotFound(_)

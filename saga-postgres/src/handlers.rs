@@ -12,7 +12,9 @@ use saga_core::store::{
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
-use crate::error::{FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error};
+use crate::error::{
+    FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error,
+};
 use crate::rows::signed;
 use crate::store::PostgresStore;
 use crate::transaction::{Body, OPERATION};
@@ -107,6 +109,7 @@ impl Handlers<'_> {
                 }
                 self.savepoint = Savepoint::Set;
             }
+            Verdict::GiveWay => return Err(conflict(OPERATION, "a handler met another transaction").into()),
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient)).tainted());
@@ -165,6 +168,7 @@ async fn grant(
         .bind(text(|claim| claim.key.as_str()))
         .bind(text(|claim| claim.step.as_str()))
         .bind(text(|claim| status_for(claim.kind).as_str()))
+        .persistent(store.prepares())
         .fetch_one(conn)
         .await
         .map_err(|error| store_error(OPERATION, error))?;
@@ -277,6 +281,7 @@ fn in_words(met: &Met) -> String {
         Obstacle::Late(id, _) => format!("a late success was noted on work row {}", id.0),
         Obstacle::Record(step) => format!("there is a record of {step} already"),
         Obstacle::Saga(saga) => format!("saga {saga} has moved"),
+        Obstacle::Taken => "the key of a saga to start is taken".to_owned(),
         Obstacle::Absent(saga) => format!("there is no saga {saga}"),
     }
 }

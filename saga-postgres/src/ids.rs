@@ -44,10 +44,11 @@ impl Ids for PostgresStore {
         if let Some(range) = self.shared().ids.take(count) {
             return Ok(range);
         }
-        let mut conn = self.lend("reserve_ids").await?;
-        let range = self.ids_on(&mut conn, "reserve_ids", count).await?;
-        conn.done();
-        Ok(range)
+        let store = self.clone();
+        self.in_transaction("reserve_ids", move |conn| {
+            Box::pin(async move { store.ids_on(conn, "reserve_ids", count).await })
+        })
+        .await
     }
 }
 
@@ -67,8 +68,11 @@ impl PostgresStore {
             if let Some(range) = ids.take(count) {
                 return Ok(range);
             }
-            let start: i64 =
-                sqlx::query_scalar(sql.clone()).fetch_one(&mut *conn).await.map_err(|e| store_error(operation, e))?;
+            let start: i64 = sqlx::query_scalar(sql.clone())
+                .persistent(false)
+                .fetch_one(&mut *conn)
+                .await
+                .map_err(|e| store_error(operation, e))?;
             run = if run.end == start { run.start..start + BLOCK } else { start..start + BLOCK };
             ids.add(run.clone());
         }

@@ -23,7 +23,12 @@ impl Members for PostgresStore {
         );
         self.in_transaction("join", move |conn| {
             Box::pin(async move {
-                let row = sqlx::query(sql).bind(ttl).fetch_one(conn).await.map_err(|e| store_error("join", e))?;
+                let row = sqlx::query(sql)
+                    .bind(ttl)
+                    .persistent(false)
+                    .fetch_one(conn)
+                    .await
+                    .map_err(|e| store_error("join", e))?;
                 let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<i64, _>(1)?));
                 let (id, others) = read().map_err(|error| store_error("join", error))?;
                 Ok(Incarnation { member: MemberId(id), others: u32::try_from(others).unwrap_or(u32::MAX) })

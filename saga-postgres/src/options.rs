@@ -108,6 +108,9 @@ impl PostgresOptions {
 
     /// The server is a PgBouncer in transaction mode: no statement is prepared under a name, and nothing is set at the
     /// start of a session.
+    ///
+    /// The same goes for what steps send: their queries say `.persistent(false)`, unless PgBouncer is set to follow
+    /// prepared statements (`max_prepared_statements`, from its version 1.21 on).
     #[must_use]
     pub fn pgbouncer(mut self) -> Self {
         self.pgbouncer = true;

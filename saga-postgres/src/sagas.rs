@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
-    StoreErrorKind, Timestamp,
+    DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started,
+    Status, StoreError, StoreErrorKind, Timestamp,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -25,20 +25,25 @@ impl Sagas for PostgresStore {
         if sagas.is_empty() {
             return Ok(Vec::new());
         }
-        let mut conn = self.lend("start").await?;
         let wanted: Vec<_> = sagas.iter().flat_map(wanted).collect();
-        let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), self.commits_alone()).await?;
         if self.commits_alone() {
+            let mut conn = self.lend("start").await?;
+            let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), true).await?;
             let started = self.start_on(&mut conn, "start", &sagas, &numbers, commit_error).await;
             conn.done_if_sound(&started);
             return started;
         }
-        conn.done();
         let store = self.clone();
-        self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
-            Box::pin(async move { store.start_on(conn, "start", &sagas, &numbers, store_error).await })
-        })
-        .await
+        let started = self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let numbers = store.number_definitions(conn, "start", wanted.into_iter(), false).await?;
+                let started = store.start_on(conn, "start", &sagas, &numbers, store_error).await?;
+                Ok((started, numbers))
+            })
+        });
+        let (started, numbers) = started.await?;
+        self.remember_definitions(&numbers);
+        Ok(started)
     }
 
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
@@ -54,6 +59,7 @@ impl Sagas for PostgresStore {
             Box::pin(async move {
                 let failed = |error| store_error("saga_with_steps", error);
                 sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                    .persistent(false)
                     .execute(&mut *conn)
                     .await
                     .map_err(failed)?;
@@ -64,10 +70,10 @@ impl Sagas for PostgresStore {
     }
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
-        let mut conn = self.lend("sagas_by_id").await?;
-        let found = self.sagas_on(&mut conn, "sagas_by_id", ids).await;
-        conn.done_if_sound(&found);
-        found
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let query = sqlx::query(self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"))).bind(ids);
+        let rows = self.read_rows("sagas_by_id", query).await?;
+        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
@@ -127,7 +133,12 @@ impl PostgresStore {
         let mut order: Vec<usize> = first.into_values().collect();
         order.sort_by_key(|place| (&sagas[*place].tenant, &sagas[*place].key));
         let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
-        let new = arrays.query(self).fetch_one(&mut *conn).await.map_err(|error| failed(operation, error))?;
+        let new = arrays
+            .query(self)
+            .persistent(self.prepares())
+            .fetch_one(&mut *conn)
+            .await
+            .map_err(|error| failed(operation, error))?;
         let new: Vec<i64> = new.try_get(0).map_err(|error| store_error(operation, error))?;
         // The first of several with one key is the new one.
         let is_new = |place: usize| order.contains(&place) && new.contains(&sagas[place].id.0);
@@ -146,7 +157,7 @@ impl PostgresStore {
     }
 
     /// Sagas that hold their keys already.
-    async fn known_sagas(
+    pub(crate) async fn known_sagas(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,
@@ -161,7 +172,7 @@ impl PostgresStore {
             "{SELECT_SAGAS} JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u (tenant, key)) u \
              ON u.tenant = s.tenant AND u.key = s.key"
         );
-        let rows = sqlx::query(self.sql(&sql)).bind(tenants).bind(keys).fetch_all(conn).await;
+        let rows = sqlx::query(self.sql(&sql)).bind(tenants).bind(keys).persistent(false).fetch_all(conn).await;
         let rows = rows.map_err(|error| store_error(operation, error))?;
         rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
@@ -175,7 +186,12 @@ impl PostgresStore {
     ) -> Result<Vec<SagaRow>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         let sql = self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"));
-        let rows = sqlx::query(sql).bind(ids).fetch_all(conn).await.map_err(|error| store_error(operation, error))?;
+        let rows = sqlx::query(sql)
+            .bind(ids)
+            .persistent(false)
+            .fetch_all(conn)
+            .await
+            .map_err(|error| store_error(operation, error))?;
         rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
 
@@ -189,19 +205,25 @@ impl PostgresStore {
         tenant: &Tenant,
         key: &Key,
     ) -> Result<Option<SagaWithSteps>, sqlx::Error> {
-        let row = sqlx::query(self.saga_by_key()).bind(tenant.as_str()).bind(key.as_str());
+        let row = sqlx::query(self.saga_by_key()).bind(tenant.as_str()).bind(key.as_str()).persistent(false);
         let Some(row) = row.fetch_optional(&mut *conn).await? else { return Ok(None) };
         let saga = rows::saga(&row)?;
-        let records = self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
-        let records = sqlx::query(records).bind(tenant.as_str()).bind(key.as_str()).fetch_all(&mut *conn).await?;
+        let records =
+            self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
+        let records = sqlx::query(records)
+            .bind(tenant.as_str())
+            .bind(key.as_str())
+            .persistent(false)
+            .fetch_all(&mut *conn)
+            .await?;
         let history =
             self.sql("SELECT at, step, kind, attempt, detail FROM {schema}.history WHERE saga = $1 ORDER BY id");
-        let history = sqlx::query(history).bind(saga.id.0).fetch_all(&mut *conn).await?;
+        let history = sqlx::query(history).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         let work = self.sql(
             "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error FROM {schema}.work \
              WHERE saga = $1 ORDER BY id",
         );
-        let work = sqlx::query(work).bind(saga.id.0).fetch_all(&mut *conn).await?;
+        let work = sqlx::query(work).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         Ok(Some(SagaWithSteps {
             records: records.iter().map(rows::record).collect::<Result<_, _>>()?,
             history: history.iter().map(|row| history_entry(saga.id, row)).collect::<Result<_, _>>()?,

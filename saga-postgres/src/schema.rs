@@ -20,7 +20,7 @@ const MIGRATIONS: [Migration; 2] = [
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// What a schema of this version holds, beside its journal.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 13] = [
     "definitions",
     "sagas",
     "progress",
@@ -30,6 +30,8 @@ const TABLES: [&str; 11] = [
     "outbox",
     "lanes",
     "parked",
+    "received",
+    "dead_letters",
     "members",
     "guards",
 ];
@@ -52,13 +54,14 @@ impl From<sqlx::Error> for Failure {
 /// Brings the schema to this version. Several processes that start at once take turns.
 pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
     // A database that is as it should be is only looked at, which takes no rights.
-    if missing(conn, options).await?.is_empty() {
-        return Ok(());
-    }
     let mut tx = conn.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+    if missing(&mut tx, options).await?.is_empty() {
+        return Ok(tx.commit().await?);
+    }
     sqlx::query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
         .bind(LOCK_CLASS)
         .bind(&options.schema)
+        .persistent(false)
         .execute(&mut *tx)
         .await?;
     // Whoever held the lock before may have done it.
@@ -68,7 +71,12 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
         }
         tx.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(migration.sql, options)))).await?;
         let note = for_schema("INSERT INTO {schema}.migrations (number, name) VALUES ($1, $2)", options);
-        sqlx::query(AssertSqlSafe(note)).bind(migration.number).bind(migration.name).execute(&mut *tx).await?;
+        sqlx::query(AssertSqlSafe(note))
+            .bind(migration.number)
+            .bind(migration.name)
+            .persistent(false)
+            .execute(&mut *tx)
+            .await?;
     }
     tx.commit().await?;
     Ok(())
@@ -82,6 +90,7 @@ pub(crate) fn for_schema(sql: &str, options: &PostgresOptions) -> String {
 async fn create_journal(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), sqlx::Error> {
     let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)")
         .bind(&options.schema)
+        .persistent(false)
         .fetch_one(&mut *conn)
         .await?;
     // A schema that somebody made for the runtime needs no right to make one.
@@ -105,9 +114,8 @@ async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
         );
         return Err(refused(StoreErrorKind::NewerSchema, detail));
     }
-    let is_in_order = applied.iter().zip(&MIGRATIONS).all(|((number, name), known)| {
-        *number == known.number && name == known.name
-    });
+    let is_in_order =
+        applied.iter().zip(&MIGRATIONS).all(|((number, name), known)| *number == known.number && name == known.name);
     let lacking: Vec<&str> = TABLES.into_iter().filter(|table| !tables.iter().any(|there| there == table)).collect();
     let is_whole = if applied.is_empty() { lacking.len() == TABLES.len() } else { lacking.is_empty() };
     if !is_in_order || !is_whole {
@@ -127,13 +135,14 @@ async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
 async fn tables(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT tablename::text FROM pg_tables WHERE schemaname = $1")
         .bind(&options.schema)
+        .persistent(false)
         .fetch_all(conn)
         .await
 }
 
 async fn applied(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Vec<(i32, String)>, sqlx::Error> {
     let select = for_schema("SELECT number, name FROM {schema}.migrations ORDER BY number", options);
-    let rows = sqlx::query(AssertSqlSafe(select)).fetch_all(conn).await?;
+    let rows = sqlx::query(AssertSqlSafe(select)).persistent(false).fetch_all(conn).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 

@@ -1,4 +1,7 @@
 //! Single statements on a connection of the pool.
+//!
+//! They are planned each time, for the tables as they are then: a plan that is kept is one that was made while the tables
+//! were empty. What runs most often is in functions, which keep index plans.
 
 use saga_core::store::StoreError;
 use sqlx::Postgres;
@@ -18,13 +21,15 @@ impl PostgresStore {
     ) -> Result<u64, StoreError> {
         if self.commits_alone() {
             let mut conn = self.lend(operation).await?;
-            let done = query.execute(&mut *conn).await.map_err(|error| commit_error(operation, error));
+            let done =
+                query.persistent(false).execute(&mut *conn).await.map_err(|error| commit_error(operation, error));
             conn.done_if_sound(&done);
             return done.map(|done| done.rows_affected());
         }
         self.in_transaction(operation, move |conn| {
             Box::pin(async move {
-                let done = query.execute(conn).await.map_err(|error| store_error(operation, error))?;
+                let done =
+                    query.persistent(false).execute(conn).await.map_err(|error| store_error(operation, error))?;
                 Ok(done.rows_affected())
             })
         })
@@ -33,6 +38,23 @@ impl PostgresStore {
 
     /// Runs one statement that writes and answers rows, as [`execute`](Self::execute) does.
     pub(crate) async fn write_rows(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        self.rows_of(operation, query.persistent(false)).await
+    }
+
+    /// Calls a function of the schema that runs often, and whose plans are its own.
+    pub(crate) async fn call_rows(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        self.rows_of(operation, query.persistent(self.prepares())).await
+    }
+
+    async fn rows_of(
         &self,
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
@@ -55,15 +77,24 @@ impl PostgresStore {
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
+        if self.shared().options.pgbouncer {
+            // A statement is prepared and run in two messages, which reach one session only inside a transaction.
+            return self.write_rows(operation, query).await;
+        }
         let mut conn = self.lend(operation).await?;
-        let rows = query.fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
+        let rows = query.persistent(false).fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
         conn.done_if_sound(&rows);
         rows
     }
 
+    /// Whether what runs most often may be prepared under a name, and its plan be kept.
+    pub(crate) fn prepares(&self) -> bool {
+        !self.shared().options.pgbouncer
+    }
+
     /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
-    /// come from the middle of a transaction, and a test may want to lose the answer to a commit.
+    /// come from the middle of a transaction; behind PgBouncer a statement needs one to stay with its session; and a test may want to lose the answer to a commit.
     pub(crate) fn commits_alone(&self) -> bool {
-        self.shared().owns_pool && self.doubt.is_none()
+        self.shared().owns_pool && self.doubt.is_none() && !self.shared().options.pgbouncer
     }
 }

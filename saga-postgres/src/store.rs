@@ -8,12 +8,12 @@ use saga_core::store::{
     Capabilities, Claim, Durability, Store, StoreError, StoreErrorKind, TransactError, TransactionBody,
 };
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection as _, Executor as _, PgConnection, PgPool};
+use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, Row as _};
 
 use crate::connection;
 use crate::definitions::Definitions;
 use crate::doubt::Doubt;
-use crate::error::{ended, open_error};
+use crate::error::{ended, is_conflict, open_error};
 use crate::ids::IdCounter;
 use crate::options::PostgresOptions;
 use crate::schema::{self, Failure};
@@ -194,6 +194,10 @@ impl Store for PostgresStore {
         }
     }
 
+    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
+        error.downcast_ref::<sqlx::Error>().is_some_and(is_conflict)
+    }
+
     /// It runs in a task of its own, which ends whatever becomes of the caller.
     async fn transact(
         &self,
@@ -254,8 +258,9 @@ async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<S
     let failed = |error| open_error(&options.connect, error);
     let settings = "SELECT current_setting('server_version_num')::integer, current_setting('fsync'), \
          current_setting('synchronous_commit'), pg_is_in_recovery()";
-    let (version, fsync, synchronous, is_standby): (i32, String, String, bool) =
-        sqlx::query_as(settings).fetch_one(&mut *conn).await.map_err(failed)?;
+    let row = conn.fetch_one(sqlx::raw_sql(settings)).await.map_err(failed)?;
+    let read = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
+    let (version, fsync, synchronous, is_standby): (i32, String, String, bool) = read().map_err(failed)?;
     if version < SERVER_VERSION_MIN {
         let detail = format!(
             "the server is PostgreSQL {}; version {} or a later one is needed",

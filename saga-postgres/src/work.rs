@@ -34,7 +34,8 @@ impl Work for PostgresStore {
     }
 
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        let sql = "UPDATE {schema}.work w SET owner = $3, leased_until = clock_timestamp() + $4 * interval '1 microsecond'";
+        let sql =
+            "UPDATE {schema}.work w SET owner = $3, leased_until = clock_timestamp() + $4 * interval '1 microsecond'";
         let query = sqlx::query(self.sql(&for_each(sql)));
         let (ids, epochs) = columns(work);
         let rows = self.write_rows("renew", query.bind(ids).bind(epochs).bind(lease.owner.0).bind(micros(lease.ttl)));
@@ -79,7 +80,8 @@ impl Work for PostgresStore {
             let definition = DefinitionId { name: rows::text(row, 0)?.into(), version: rows::narrow(row, 1)? };
             Ok::<_, sqlx::Error>((definition, rows::unsigned(row, 2)?))
         };
-        let counts = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(|e| store_error("unknown_work", e))?;
+        let counts =
+            rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(|e| store_error("unknown_work", e))?;
         Ok(counts.into_iter().filter(|(definition, _)| !known.contains(definition)).collect())
     }
 }
@@ -97,6 +99,7 @@ impl PostgresStore {
             .bind(request.lease.owner.0)
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
+            .persistent(self.prepares())
             .fetch_all(&mut *conn)
             .await
             .map_err(|error| failed("claim", error))?;
@@ -139,6 +142,7 @@ impl PostgresStore {
             .bind(sagas.iter().map(|saga| saga.tenant.as_str()).collect::<Vec<_>>())
             .bind(sagas.iter().map(|saga| saga.key.as_str()).collect::<Vec<_>>())
             .bind(sagas.iter().map(|saga| saga.id.0).collect::<Vec<_>>())
+            .persistent(false)
             .fetch_all(conn)
             .await
             .map_err(failed)?;

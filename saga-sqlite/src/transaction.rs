@@ -127,6 +127,7 @@ impl Transact {
                 return Err(conflict("it runs again, with savepoints".to_owned()).into());
             }
             Verdict::RollBack => session.roll_back_to(savepoint)?,
+            Verdict::GiveWay => return Err(conflict("a handler met another transaction".to_owned()).into()),
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));

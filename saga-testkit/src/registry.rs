@@ -225,6 +225,7 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-6"] => transaction::a_handler_that_ended_the_transaction_is_named::<H> needs EndedTransaction,
         ["S-TX-7"] => transaction::without_a_claim_nothing_is_written::<H>,
         ["S-TX-8"] => transaction::an_abandoned_handler_rolls_all_back::<H>,
+        ["S-TX-11"] => transaction::a_handler_that_gives_way_rolls_all_back::<H>,
     ]
 }
 

@@ -1,5 +1,6 @@
 //! One call of a step function or a compensation.
 
+use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -101,7 +102,10 @@ impl<S: Store> Shared<S> {
         let (ending, verdict) = match ended {
             Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
             Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), Verdict::RollBack),
-            Ok(Ok(Err(unfinished))) => (ending_of(unfinished), Verdict::RollBack),
+            Ok(Ok(Err(unfinished))) => {
+                let verdict = if self.met_another(&unfinished) { Verdict::GiveWay } else { Verdict::RollBack };
+                (ending_of(unfinished), verdict)
+            }
             Ok(Ok(Ok(output))) => match self.check_effects(output, ctx, &mut findings) {
                 Ok(()) => (Ending::Done, Verdict::Keep),
                 Err(message) => (Ending::Unstorable { message }, Verdict::RollBack),
@@ -109,6 +113,19 @@ impl<S: Store> Shared<S> {
         };
         trace(command, &ending, findings.attempts);
         (Attempted { ending, findings }, verdict)
+    }
+
+    /// Whether the handler failed because its transaction met another one, as far as its error still tells.
+    fn met_another(&self, unfinished: &Unfinished) -> bool {
+        let Unfinished::Failed(error) = unfinished else { return false };
+        let mut cause = error.source().map(|source| source as &(dyn Error + 'static));
+        while let Some(error) = cause {
+            if self.store.is_conflict(error) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
     }
 
     fn check_effects(&self, output: Option<Vec<u8>>, ctx: &StepContext, found: &mut Findings) -> Result<(), String> {

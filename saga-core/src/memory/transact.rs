@@ -107,6 +107,7 @@ async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<Ver
     match verdict {
         Verdict::Keep | Verdict::GoOn => {}
         Verdict::RollBack => conn.roll_back_to(savepoint),
+        Verdict::GiveWay => return Err(conflict("a handler met another transaction").into()),
         Verdict::Abandon => {
             let mut error = blame(StoreErrorKind::Other, "a handler was dropped before its end");
             error.error = error.error.with_class(RetryClass::Transient);

@@ -1,5 +1,7 @@
 //! The duties together, and the transaction that steps run in.
 
+use std::error::Error;
+
 use async_trait::async_trait;
 
 use super::{Claim, DeadLetters, Inbox, Members, Outbox, Records, Sagas, TransactError, TransactionBody, Work};
@@ -13,6 +15,7 @@ use super::{Claim, DeadLetters, Inbox, Members, Outbox, Records, Sagas, Transact
 /// - `S-TX-4` What the handlers wrote and all changes of the body commit together or not at all (G1).
 /// - `S-TX-5` A saga whose version moved is not a failure: the store reads it and asks [`decide_again`](TransactionBody::decide_again) in the same transaction; handlers do not run again. A record that exists already or a granted work row that is gone rolls the whole batch back (G2).
 /// - `S-TX-9` After [`GoOn`](super::Verdict::GoOn) the handler's writes are kept and [`run`](TransactionBody::run) is called for the same claim again, behind a savepoint of its own. When [`decide_again`](TransactionBody::decide_again) answers nothing, the transaction is rolled back and fails with the kind `Conflict`.
+/// - `S-TX-11` After [`GiveWay`](super::Verdict::GiveWay) nothing of the batch is kept, and it fails with the kind `Conflict` and without a culprit.
 /// - `S-TX-10` A claim with [`start`](super::Claim::start) is granted if no saga has its key, and nobody is about to take it: then the saga is inserted in this transaction with version 1, without its commands. If it is not granted, nothing is written for it. Stores without the capability are never asked.
 /// - `S-TX-6` A handler that ended the transaction is found out before anything is recorded: the error names it, and nothing of the batch is kept.
 /// - `S-TX-7` When no claim is granted, the call succeeds and nothing is written.
@@ -24,6 +27,13 @@ pub trait Store: Sagas + Work + Records + Outbox + Inbox + DeadLetters + Members
 
     /// What this backend can and cannot do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Whether an error that a handler met says that the backend gave up its statement in favour of another transaction: a
+    /// deadlock, a lock time-out, a serialisation failure. The handler's transaction is tried again, which counts as no attempt.
+    fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool {
+        let _ = error;
+        false
+    }
 
     /// Runs one step transaction: claim, handlers, record, commit. All claims are of one tenant.
     async fn transact(

@@ -38,6 +38,9 @@ pub enum Verdict {
     GoOn,
     /// They are undone; the transaction goes on.
     RollBack,
+    /// A statement of the handler met another transaction ([`Store::is_conflict`]): the transaction is rolled back, and fails as a
+    /// `Conflict`, which is nobody's fault.
+    GiveWay,
     /// The handler was dropped in the middle of something: the transaction is rolled back, and the connection is not used again.
     Abandon,
 }

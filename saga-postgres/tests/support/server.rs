@@ -68,3 +68,26 @@ impl Place {
         conn.execute(sqlx::raw_sql(AssertSqlSafe(drop))).await.expect("nobody uses the schema any more");
     }
 }
+
+impl Place {
+    /// The texts of the notes that are committed, as another session sees them.
+    pub async fn notes(&self) -> Vec<String> {
+        let mut conn = self.connection().await;
+        let notes = sqlx::query_scalar("SELECT text FROM notes ORDER BY id").fetch_all(&mut conn).await;
+        conn.close().await.expect("the connection was open");
+        notes.expect("the notes can be read")
+    }
+
+    /// Plants a bug: a function of the schema is made again with another text in this place.
+    pub async fn spoil(&self, function: &str, text: &str, by: &str) {
+        let mut conn = self.connection().await;
+        let find = "SELECT pg_get_functiondef(p.oid) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+             WHERE n.nspname = $1 AND p.proname = $2";
+        let found: String =
+            sqlx::query_scalar(find).bind(&self.schema).bind(function).fetch_one(&mut conn).await.expect("a function");
+        assert!(found.contains(text), "{function} has no {text:?}");
+        let spoilt = found.replace(text, by);
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(spoilt))).await.expect("the spoilt function can be made");
+        conn.close().await.expect("the connection was open");
+    }
+}

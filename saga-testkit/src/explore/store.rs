@@ -92,6 +92,10 @@ impl<S: Store> Store for Explored<S> {
         self.inner.capabilities()
     }
 
+    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
+        self.inner.is_conflict(error)
+    }
+
     async fn transact(
         &self,
         claims: Vec<Claim>,

@@ -29,6 +29,7 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         let spoilt = match self.store.flaw {
             Some(StoreFlaw::KeepsRolledBack) => Some(Verdict::RollBack),
             Some(StoreFlaw::KeepsAbandoned) => Some(Verdict::Abandon),
+            Some(StoreFlaw::KeepsWhatGaveWay) => Some(Verdict::GiveWay),
             Some(StoreFlaw::GoesOnNoFurther) => Some(Verdict::GoOn),
             _ => None,
         };

@@ -104,6 +104,8 @@ flaws! {
         WritesWithoutClaims breaks "S-TX-7",
         /// What an abandoned handler wrote is kept.
         KeepsAbandoned breaks "S-TX-8",
+        /// What a handler wrote that gave way is kept.
+        KeepsWhatGaveWay breaks "S-TX-11",
         /// A handler that goes on is taken for the last one.
         GoesOnNoFurther breaks "S-TX-9",
         /// A saga is started though its transaction fails.

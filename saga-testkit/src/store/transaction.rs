@@ -364,6 +364,16 @@ pub(crate) async fn an_abandoned_handler_rolls_all_back<H: StoreHarness>(bench: 
     Ok(())
 }
 
+pub(crate) async fn a_handler_that_gives_way_rolls_all_back<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = three(&bench).await?;
+    let giving_way = vec![Play::keep("a", 1), Play::then("b", 2, Verdict::GiveWay), Play::keep("c", 3)];
+    let error = rolled_back(&bench, &begun, giving_way, done(&begun)).await?;
+    ensure_eq!((error.culprit, error.error.kind()), (None, StoreErrorKind::Conflict), "who is to blame, and the kind");
+    transact(&bench, claims(&begun), plays(), done(&begun)).await?;
+    ensure_eq!(bench.business("b").await, Some(2), "what the handler wrote when it ran again");
+    Ok(())
+}
+
 pub(crate) async fn a_dropped_call_happened_whole_or_not_at_all<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let meeting = Arc::new(Meeting::default());

@@ -1,0 +1,174 @@
+//! Connections that are dropped in the middle of something, and the plans that a connection keeps.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use saga_core::store::{ClaimRequest, Lease, Members as _, Outbox as _, Records as _, Sagas as _, Work as _};
+use saga_postgres::PostgresStore;
+use sqlx::{AssertSqlSafe, Executor as _, PgPool};
+use support::{Body, Place, begun, completed, definition, member, new_saga};
+
+/// How often a future is polled at most before it is dropped.
+const POLLS_MAX: usize = 12;
+
+/// Polls a future so many times, lets the runtime work in between, and drops it. Answers whether it came to its end.
+async fn dropped_after<F: Future>(polls: usize, future: F) -> bool {
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        let polled = std::future::poll_fn(|context: &mut Context<'_>| Poll::Ready(future.as_mut().poll(context))).await;
+        if polled.is_ready() {
+            return true;
+        }
+        // What the poll asked of the server may be answered meanwhile.
+        tokio::time::timeout(Duration::from_micros(300), std::future::pending::<()>()).await.unwrap_err();
+    }
+    false
+}
+
+/// Whether the next borrower of a connection finds itself in a transaction that it did not open.
+async fn is_stale(pool: &PgPool) -> bool {
+    let mut conn = pool.acquire().await.unwrap();
+    let mut xact = async || -> String {
+        sqlx::query_scalar("SELECT pg_current_xact_id()::text").fetch_one(&mut *conn).await.unwrap()
+    };
+    xact().await == xact().await
+}
+
+#[tokio::test]
+async fn g10_a_dropped_call_leaves_no_transaction_behind() {
+    let place = Place::new().await;
+    let store = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
+    let lease = member(&store, Duration::from_mins(1)).await;
+    let tenant = saga_core::key::Tenant::default();
+    let mut ended = 0;
+    for polls in 1..=POLLS_MAX {
+        let key = format!("k-{polls}");
+        let saga = new_saga(&store, &key).await;
+        ended += usize::from(dropped_after(polls, store.start(vec![saga.clone()])).await);
+        assert!(!is_stale(store.pool()).await, "start, dropped after {polls} polls");
+        store.start(vec![saga.clone()]).await.unwrap();
+        ended += usize::from(dropped_after(polls, store.saga_with_steps(&tenant, &saga.key)).await);
+        assert!(!is_stale(store.pool()).await, "saga_with_steps, dropped after {polls} polls");
+        let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+        ended += usize::from(dropped_after(polls, store.claim(request)).await);
+        assert!(!is_stale(store.pool()).await, "claim, dropped after {polls} polls");
+        let claim = begun(&store, &format!("t-{polls}")).await;
+        let body = Body::new(std::slice::from_ref(&claim)).note("once");
+        ended += usize::from(dropped_after(polls, body.transact(&store)).await);
+        assert!(!is_stale(store.pool()).await, "transact, dropped after {polls} polls");
+        let claim = begun(&store, &format!("r-{polls}")).await;
+        ended += usize::from(dropped_after(polls, store.record(vec![completed(&claim)])).await);
+        assert!(!is_stale(store.pool()).await, "record, dropped after {polls} polls");
+        ended += usize::from(dropped_after(polls, store.join(Duration::from_secs(9))).await);
+        assert!(!is_stale(store.pool()).await, "join, dropped after {polls} polls");
+    }
+    assert!(ended > 0 && ended < 6 * POLLS_MAX, "some of them ended, and some were dropped: {ended}");
+    // Whatever was dropped happened whole or not at all, and a step happened once.
+    assert_eq!(place.notes().await.len(), POLLS_MAX);
+    assert_eq!(store.forgotten(100).await.unwrap(), []);
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_begin_that_the_application_dropped_is_rolled_back_before_anybody_else_gets_the_connection() {
+    let place = Place::new().await;
+    let pool = PostgresStore::pool_options().max_connections(1).connect_with(place.connect.clone()).await.unwrap();
+    let mut dropped = 0;
+    for round in 0..10 * POLLS_MAX {
+        dropped += usize::from(!dropped_after(1 + round % POLLS_MAX, pool.begin()).await);
+        assert!(!is_stale(&pool).await, "round {round}");
+    }
+    assert!(dropped > 0, "nothing was dropped half way");
+    pool.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn statements_keep_their_index_plans_on_wrong_statistics() {
+    let place = Place::new().await;
+    let read = read_from_end_to_end(&place).await;
+    assert!(read.is_empty(), "tables that were read from end to end: {read:?}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn without_settings_of_their_own_the_functions_read_whole_tables() {
+    for function in ["grant_claims", "claim_work", "record_changes"] {
+        let place = Place::new().await;
+        place.open().await.close().await;
+        place.spoil(function, "SET enable_seqscan TO 'off'", "").await;
+        place.spoil(function, "SET enable_hashjoin TO 'off'", "").await;
+        let read = read_from_end_to_end(&place).await;
+        assert!(!read.is_empty(), "{function} has no need of its settings");
+        place.remove().await;
+    }
+}
+
+/// Fills tables that the statistics hold for empty, and answers which of them were then read as a whole.
+async fn read_from_end_to_end(place: &Place) -> Vec<(String, i64)> {
+    let store = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
+    let mut conn = place.connection().await;
+    // The statistics say that every table is empty, and nobody corrects them.
+    for table in ["work", "records", "progress", "sagas", "outbox"] {
+        let wrong =
+            format!("ALTER TABLE {0}.{table} SET (autovacuum_enabled = false); ANALYZE {0}.{table}", place.schema);
+        conn.execute(AssertSqlSafe(wrong)).await.unwrap();
+    }
+    // The plans are made while the tables are empty.
+    let lease = member(&store, Duration::from_hours(1)).await;
+    run_everything(&store, lease, "warm", 8).await;
+    let fill = format!(
+        "INSERT INTO {0}.work (id, saga, tenant, key, kind, step, definition, epoch, due_at) \
+         SELECT -n, -n, '', 'f-' || n, 'do', 'reserve-stock', 4711, 1, now() FROM generate_series(1, 20000) n; \
+         INSERT INTO {0}.progress (id, status, version, state, advanced_at) \
+         SELECT -n, 'running', 1, '', now() FROM generate_series(1, 20000) n; \
+         INSERT INTO {0}.sagas (id, tenant, key, definition, digest, input, input_hash, started_at) \
+         SELECT -n, '', 'f-' || n, 4711, '', '', '', now() FROM generate_series(1, 20000) n; \
+         INSERT INTO {0}.records (tenant, key, step, saga, outcome, position, attempts, recorded_at, took_micros) \
+         SELECT '', 'f-' || n, 'other', -n, 'done', 1, 1, now(), 1 FROM generate_series(1, 20000) n",
+        place.schema
+    );
+    conn.execute(AssertSqlSafe(fill)).await.unwrap();
+    let before = scans(place, &store).await;
+    run_everything(&store, lease, "full", 8).await;
+    let after = scans(place, &store).await;
+    assert!(after.iter().map(|table| table.2).sum::<i64>() > before.iter().map(|table| table.2).sum::<i64>());
+    store.close().await;
+    let more = after.into_iter().zip(before).map(|(after, before)| (after.0, after.1 - before.1));
+    more.filter(|(_, more)| *more > 0).collect()
+}
+
+/// Every statement of the hot path, some times over.
+async fn run_everything(store: &PostgresStore, lease: Lease, prefix: &str, times: usize) {
+    for number in 0..times {
+        let one = begun(store, &format!("{prefix}-a-{number}")).await;
+        let two = begun(store, &format!("{prefix}-b-{number}")).await;
+        Body::new(&[one, two]).note("one").note("two").transact(store).await.unwrap();
+        let claim = begun(store, &format!("{prefix}-c-{number}")).await;
+        store.renew(&[claim.work], lease).await.unwrap();
+        store.begin_attempt(claim.work, 1).await.unwrap();
+        store.record(vec![completed(&claim)]).await.unwrap();
+        begun(store, &format!("{prefix}-d-{number}")).await;
+        let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+        let work = store.claim(request).await.unwrap().work;
+        store.give_back(&work.iter().map(|work| work.work).collect::<Vec<_>>()).await.unwrap();
+        store.lease_lanes(lease, 64).await.unwrap();
+    }
+}
+
+/// How often each table was read from end to end, and by an index, until now.
+async fn scans(place: &Place, store: &PostgresStore) -> Vec<(String, i64, i64)> {
+    // A session tells what it counted when it feels like it, or when it is told to.
+    store.pool().execute("SELECT pg_stat_force_next_flush()").await.unwrap();
+    store.pool().execute("SELECT 1").await.unwrap();
+    let mut conn = place.connection().await;
+    let sql = "SELECT relname::text, seq_scan, coalesce(idx_scan, 0) FROM pg_stat_user_tables \
+         WHERE schemaname = $1 AND relname IN ('work', 'records', 'progress', 'sagas') ORDER BY relname";
+    sqlx::query_as(sql).bind(&place.schema).fetch_all(&mut conn).await.unwrap()
+}

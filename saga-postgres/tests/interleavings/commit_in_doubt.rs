@@ -1,0 +1,67 @@
+//! A commit in doubt while another replica claims: absence is proved only by a write that would conflict.
+
+use saga_core::key::Tenant;
+use saga_core::store::{ClaimRequest, Records as _, Work as _};
+use sqlx::{Connection as _, Executor as _, PgConnection};
+use std::time::Duration;
+
+use super::support::{Body, Place, begun, definition, member, write_note};
+
+/// Makes every commit of a note wait until this lock is free.
+const WAITS_AT_COMMIT: &str = "CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+     PERFORM pg_advisory_xact_lock_shared(hashtext(TG_TABLE_SCHEMA)); RETURN NULL; END $$; \
+     CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED \
+     FOR EACH ROW EXECUTE FUNCTION wait_at_commit()";
+
+/// Waits until so many sessions wait for a lock of this kind.
+async fn waiting(conn: &mut PgConnection, kind: &str, place: &Place) {
+    let sql = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
+         WHERE NOT l.granted AND l.locktype = $1 AND a.query LIKE '%' || $2 || '%'";
+    let query = if kind == "advisory" { "COMMIT" } else { &place.schema };
+    while sqlx::query_scalar::<_, i64>(sql).bind(kind).bind(query).fetch_one(&mut *conn).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn giving_back_waits_for_the_commit_in_doubt_and_learns_the_truth() {
+    let place = Place::new().await;
+    let (one, other) = (place.open().await, place.open().await);
+    let mut gate = place.connection().await;
+    gate.execute(sqlx::raw_sql(WAITS_AT_COMMIT)).await.unwrap();
+    gate.execute("SELECT pg_advisory_lock(hashtext(current_schema()))").await.unwrap();
+    let claim = begun(&one, "k-1").await;
+    let committing = tokio::spawn({
+        let (one, body) = (
+            one.clone(),
+            Body::new(std::slice::from_ref(&claim)).then(|conn| {
+                Box::pin(async move {
+                    write_note(conn, "one").await.unwrap();
+                    saga_core::store::Verdict::Keep
+                })
+            }),
+        );
+        async move { body.transact(&one).await }
+    });
+    waiting(&mut gate, "advisory", &place).await;
+    // The server commits and has not answered. Reading finds nothing, and proves nothing.
+    assert_eq!(other.record_of(&Tenant::default(), &claim.key, &claim.step).await.unwrap(), None);
+    let lease = member(&other, Duration::from_mins(1)).await;
+    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+    assert!(other.claim(request).await.unwrap().work.is_empty(), "the row is nobody's until the commit has ended");
+    // Taking the row under its next epoch waits for the commit.
+    let truth = tokio::spawn({
+        let (other, work) = (other.clone(), claim.work);
+        async move { other.give_back(&[work]).await.unwrap() }
+    });
+    waiting(&mut gate, "transactionid", &place).await;
+    assert!(!truth.is_finished());
+    gate.execute("SELECT pg_advisory_unlock_all()").await.unwrap();
+    assert_eq!(truth.await.unwrap(), [false], "the commit took place, so that nothing was freed");
+    committing.await.unwrap().unwrap();
+    assert_eq!(place.notes().await, ["one"]);
+    gate.close().await.unwrap();
+    one.close().await;
+    other.close().await;
+    place.remove().await;
+}

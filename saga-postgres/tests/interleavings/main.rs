@@ -1,0 +1,13 @@
+//! Two sessions on one server, step by step, at the places where models and simulations do not see the SQL. Each rule is
+//! shown to be needed: with it taken out, the same steps end badly.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod commit_in_doubt;
+mod ended_lease;
+mod hot_rows;
+mod own_commit;
+mod rejection;
+mod relays;

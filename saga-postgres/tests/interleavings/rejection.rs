@@ -1,0 +1,49 @@
+//! A rejection inside a batch: its writes are gone, and it is recorded by the commit that carries the others (G1).
+
+use std::sync::Arc;
+
+use saga_core::key::Tenant;
+use saga_core::store::{Advance, Changes, RecordedOutcome, Records as _, Status, Verdict};
+
+use super::support::{Body, Meeting, Place, begun, completed, status, write_note};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_rejection_in_a_batch_takes_its_own_writes_back_and_nothing_else() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await, begun(&store, "k-3").await];
+    let mut rejected = completed(&claims[1]);
+    rejected.saga = Some(Advance { id: claims[1].saga, expected: 1, status: Status::Compensated, state: vec![2] });
+    rejected.records[0].outcome = RecordedOutcome::Rejected;
+    let meeting = Arc::new(Meeting::default());
+    let body = Body::new(&claims)
+        .note("one")
+        .then(|conn| {
+            Box::pin(async move {
+                write_note(conn, "two").await.unwrap();
+                // The rejecting statement fails, which is what a check constraint of the user's does.
+                sqlx::query("SELECT 1 / 0").execute(conn).await.unwrap_err();
+                Verdict::RollBack
+            })
+        })
+        .note_and_meet("three", &meeting)
+        .besides(Changes { ..rejected });
+    let running = tokio::spawn({
+        let store = store.clone();
+        async move { body.transact(&store).await }
+    });
+    meeting.entered.notified().await;
+    let tenant = Tenant::default();
+    let record = || store.record_of(&tenant, &claims[1].key, &claims[1].step);
+    // Before the commit, nobody else sees anything of it.
+    assert_eq!(place.notes().await, Vec::<String>::new());
+    assert_eq!(record().await.unwrap(), None);
+    meeting.go_on.notify_one();
+    running.await.unwrap().unwrap();
+    assert_eq!(place.notes().await, ["one", "three"]);
+    assert_eq!(record().await.unwrap().map(|record| record.outcome), Some(RecordedOutcome::Rejected));
+    assert_eq!(status(&store, "k-2").await, Some(Status::Compensated));
+    assert_eq!(status(&store, "k-3").await, Some(Status::Completed));
+    store.close().await;
+    place.remove().await;
+}

@@ -1,0 +1,136 @@
+//! Step transactions whose handlers do as they are told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::env::BoxFuture;
+use saga_core::store::{Changes, Claim, SagaRow, Store as _, TransactError, TransactionBody, Verdict};
+use saga_postgres::PostgresStore;
+use sqlx::PgConnection;
+use tokio::sync::Notify;
+
+use super::{begun, completed};
+
+type Handler = Box<dyn for<'a> FnMut(&'a mut PgConnection) -> BoxFuture<'a, Verdict> + Send>;
+
+/// Where a handler and a test meet: the handler says that it is here, and waits to be let on.
+#[derive(Debug, Default)]
+pub struct Meeting {
+    pub entered: Notify,
+    pub go_on: Notify,
+}
+
+/// A body of one handler for each claim, which then completes the sagas whose handlers were kept.
+pub struct Body {
+    claims: Vec<Claim>,
+    handlers: Vec<Handler>,
+    kept: Vec<usize>,
+    limit: Duration,
+    others: Vec<Changes>,
+}
+
+impl Body {
+    pub fn new(claims: &[Claim]) -> Self {
+        let limit = Duration::from_secs(20);
+        Self { claims: claims.to_vec(), handlers: Vec::new(), kept: Vec::new(), limit, others: Vec::new() }
+    }
+
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// What is recorded besides.
+    pub fn besides(mut self, changes: Changes) -> Self {
+        self.others.push(changes);
+        self
+    }
+
+    /// The next claim's handler.
+    pub fn then(
+        mut self,
+        handler: impl for<'a> FnMut(&'a mut PgConnection) -> BoxFuture<'a, Verdict> + Send + 'static,
+    ) -> Self {
+        self.handlers.push(Box::new(handler));
+        self
+    }
+
+    /// The next claim's handler writes a note, and keeps it.
+    pub fn note(self, text: &'static str) -> Self {
+        self.then(move |conn| Box::pin(async move { keep(&write_note(conn, text).await) }))
+    }
+
+    /// The next claim's handler writes a note, and waits for the test.
+    pub fn note_and_meet(self, text: &'static str, meeting: &Arc<Meeting>) -> Self {
+        let meeting = Arc::clone(meeting);
+        self.then(move |conn| {
+            let meeting = Arc::clone(&meeting);
+            Box::pin(async move {
+                let written = write_note(conn, text).await;
+                meeting.entered.notify_one();
+                meeting.go_on.notified().await;
+                keep(&written)
+            })
+        })
+    }
+
+    /// The next claim's handler sends this, and goes on whatever comes of it.
+    pub fn sends(self, sql: &'static str) -> Self {
+        self.then(move |conn| {
+            Box::pin(async move {
+                _ = sqlx::raw_sql(sql).execute(conn).await;
+                Verdict::Keep
+            })
+        })
+    }
+
+    pub async fn transact(self, store: &PostgresStore) -> Result<(), TransactError> {
+        let claims = self.claims.clone();
+        store.transact(claims, Box::new(self)).await
+    }
+}
+
+impl TransactionBody<PgConnection> for Body {
+    fn granted(&mut self, granted: &[bool]) {
+        assert_eq!(granted.len(), self.claims.len());
+        self.kept.clear();
+    }
+
+    fn time_limit(&self, _index: usize) -> Duration {
+        self.limit
+    }
+
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut PgConnection) -> BoxFuture<'a, Verdict> {
+        let (kept, handler) = (&mut self.kept, &mut self.handlers[index]);
+        Box::pin(async move {
+            let verdict = handler(conn).await;
+            if verdict == Verdict::Keep {
+                kept.push(index);
+            }
+            verdict
+        })
+    }
+
+    fn changes(&mut self) -> Vec<Changes> {
+        let completed = self.kept.iter().map(|index| completed(&self.claims[*index]));
+        completed.chain(self.others.iter().cloned()).collect()
+    }
+
+    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+        panic!("no saga should have moved: {moved:?}")
+    }
+}
+
+/// Completes the saga of this key in a step transaction that writes a note of the same text.
+pub async fn complete(store: &PostgresStore, key: &'static str) -> Result<(), TransactError> {
+    let claim = begun(store, key).await;
+    Body::new(&[claim]).note(key).transact(store).await
+}
+
+pub async fn write_note(conn: &mut PgConnection, text: &str) -> sqlx::Result<()> {
+    sqlx::query("INSERT INTO notes (text) VALUES ($1)").bind(text).execute(conn).await.map(drop)
+}
+
+pub fn keep<T>(written: &sqlx::Result<T>) -> Verdict {
+    if written.is_ok() { Verdict::Keep } else { Verdict::RollBack }
+}

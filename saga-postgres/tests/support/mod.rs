@@ -1,0 +1,11 @@
+//! What the tests share: places on the server, sagas of one step, and bodies that do as they are told.
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "every test binary uses its own part of this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod body;
+mod sagas;
+mod server;
+
+pub use body::{Body, Meeting, complete, keep, write_note};
+pub use sagas::{begun, completed, definition, member, new_saga, status};
+pub use server::{Place, address, server};
