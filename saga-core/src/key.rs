@@ -49,6 +49,38 @@ impl Key {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The key that a store wrote down: a user's key, or that of a step that is hosted for another service.
+    ///
+    /// # Errors
+    /// Those of [`Key::new`], of either part.
+    pub fn from_stored(text: &str) -> Result<Self, InvalidName> {
+        match text.split_once('>') {
+            None => Self::new(text),
+            Some((key, step)) => {
+                check_step_name(step)?;
+                Ok(Self::new(key)?.hosted(step))
+            }
+        }
+    }
+
+    /// The key of a row that belongs to no saga.
+    pub(crate) fn none() -> Self {
+        Self("".into())
+    }
+
+    /// The key under which this step of the saga of this key is hosted. It is nobody's own key, which has no `>`.
+    pub(crate) fn hosted(&self, step: &str) -> Self {
+        Self(format!("{}>{step}", self.0).into())
+    }
+
+    /// The saga's own key, where this is the key of a hosted step.
+    pub(crate) fn asked_for(&self) -> Self {
+        match self.0.split_once('>') {
+            None => self.clone(),
+            Some((key, _)) => Self(key.into()),
+        }
+    }
 }
 
 /// A tenant: up to 32 bytes of `[A-Za-z0-9_.-]`. The default tenant has the empty name.

@@ -33,7 +33,8 @@ CREATE TABLE {schema}.progress (
 
 CREATE INDEX progress_open ON {schema}.progress (status, id) WHERE ended_at IS NULL;
 
--- What is to be done. A row without an owner is free.
+-- What is to be done. A row without an owner is free. A received message is a row of kind `message`: saga and definition
+-- are 0, key and step are empty, and the payload is the whole message.
 CREATE TABLE {schema}.work (
     id             bigint PRIMARY KEY,
     saga           bigint NOT NULL,
@@ -100,7 +101,9 @@ CREATE TABLE {schema}.outbox (
     type          text COLLATE "C" NOT NULL,
     position      bigint NOT NULL,
     committed_at  timestamptz NOT NULL,
-    payload       bytea NOT NULL
+    payload       bytea NOT NULL,
+    kind          text COLLATE "C" NOT NULL,
+    headers       text NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
@@ -127,6 +130,37 @@ CREATE TABLE {schema}.parked (
     since         timestamptz NOT NULL,
     PRIMARY KEY (tenant, aggregatetype, aggregateid)
 );
+
+-- The ids of messages that arrived, for as long as duplicates may come.
+CREATE TABLE {schema}.received (
+    id          uuid PRIMARY KEY,
+    received_at timestamptz NOT NULL,
+    work        bigint NOT NULL
+);
+
+CREATE INDEX received_at ON {schema}.received (received_at);
+
+-- Messages that could not be handled, with what was decided about them.
+CREATE TABLE {schema}.dead_letters (
+    id          bigint PRIMARY KEY,
+    fingerprint bytea NOT NULL,
+    tenant      text COLLATE "C" NOT NULL,
+    reason      text COLLATE "C" NOT NULL,
+    detail      text NOT NULL,
+    source      text NOT NULL,
+    headers     text NOT NULL,
+    payload     bytea NOT NULL,
+    message     bytea,
+    attempts    bigint NOT NULL,
+    seen        bigint NOT NULL,
+    buried_at   timestamptz NOT NULL,
+    state       text COLLATE "C" NOT NULL,
+    decided_at  timestamptz,
+    note        text
+);
+
+CREATE UNIQUE INDEX dead_letters_open ON {schema}.dead_letters (fingerprint) WHERE state = 'open';
+CREATE INDEX dead_letters_tenant ON {schema}.dead_letters (tenant, id);
 
 -- The lives of processes that have not ended, as far as they said so.
 CREATE TABLE {schema}.members (

@@ -128,7 +128,7 @@ $$;
 -- Starts sagas, sorted by tenant and key and each key once; answers the ids of those that are new.
 CREATE FUNCTION {schema}.start_sagas(
     s_id bigint[], s_tenant text[], s_key text[], s_definition integer[], s_digest bytea[], s_input bytea[],
-    s_input_hash bytea[], s_state bytea[],
+    s_input_hash bytea[], s_state bytea[], s_status text[], s_ends boolean[],
     c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[], c_definition integer[],
     c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[]
 ) RETURNS bigint[]
@@ -143,8 +143,9 @@ BEGIN
         SELECT s.*, v_now FROM unnest(s_id, s_tenant, s_key, s_definition, s_digest, s_input, s_input_hash) s
         ON CONFLICT (tenant, key) DO NOTHING RETURNING i.id)
     SELECT coalesce(array_agg(n.id), '{}') INTO v_new FROM new n;
-    INSERT INTO {schema}.progress (id, status, version, state, advanced_at)
-    SELECT s.id, 'running', 1, s.state, v_now FROM unnest(s_id, s_state) s (id, state) WHERE s.id = ANY (v_new);
+    INSERT INTO {schema}.progress (id, status, version, state, advanced_at, ended_at)
+    SELECT s.id, s.status, 1, s.state, v_now, CASE WHEN s.ends THEN v_now END
+    FROM unnest(s_id, s_state, s_status, s_ends) s (id, state, status, ends) WHERE s.id = ANY (v_new);
     INSERT INTO {schema}.work
         (id, saga, tenant, key, kind, step, definition, epoch, due_at, payload, owner, leased_until)
     SELECT c.id, c.saga, c.tenant, c.key, c.kind, c.step, c.definition, 1,
@@ -157,9 +158,62 @@ BEGIN
 END
 $$;
 
+-- Keeps messages that arrived, sorted by id; answers the work rows of those whose ids are new.
+CREATE FUNCTION {schema}.receive_messages(
+    p_id uuid[], p_work bigint[], p_tenant text[], p_message bytea[], p_owner bigint[], p_ttl bigint[]
+) RETURNS TABLE (received_at timestamptz, new bigint[])
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_new bigint[];
+BEGIN
+    WITH new AS (
+        INSERT INTO {schema}.received AS i (id, received_at, work)
+        SELECT m.id, v_now, m.work FROM unnest(p_id, p_work) m (id, work)
+        ON CONFLICT (id) DO NOTHING RETURNING i.work)
+    SELECT coalesce(array_agg(n.work), '{}') INTO v_new FROM new n;
+    INSERT INTO {schema}.work
+        (id, saga, tenant, key, kind, step, definition, epoch, due_at, payload, owner, leased_until)
+    SELECT m.work, 0, m.tenant, '', 'message', '', 0, 1, v_now, m.message, m.owner,
+        clock_timestamp() + m.ttl * interval '1 microsecond'
+    FROM unnest(p_work, p_tenant, p_message, p_owner, p_ttl) m (work, tenant, message, owner, ttl)
+    WHERE m.work = ANY (v_new);
+    RETURN QUERY SELECT v_now, v_new;
+END
+$$;
+
+-- Buries letters, sorted by fingerprint, but those of the changes to skip; answers of each one that it buried whether it
+-- is new. One by one, so that the second of two with one fingerprint counts the first.
+CREATE FUNCTION {schema}.bury_letters(
+    p_skip integer[],
+    l_change integer[], l_id bigint[], l_fingerprint bytea[], l_tenant text[], l_reason text[], l_detail text[],
+    l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[]
+) RETURNS boolean[]
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    v_is_new boolean;
+    v_new boolean[] := '{}';
+BEGIN
+    FOR v_place IN 1 .. cardinality(l_change) LOOP
+        CONTINUE WHEN l_change[v_place] = ANY (p_skip);
+        INSERT INTO {schema}.dead_letters AS d (id, fingerprint, tenant, reason, detail, source, headers, payload, message,
+            attempts, seen, buried_at, state)
+        VALUES (l_id[v_place], l_fingerprint[v_place], l_tenant[v_place], l_reason[v_place], l_detail[v_place],
+            l_source[v_place], l_headers[v_place], l_payload[v_place], l_message[v_place], l_attempts[v_place], 1,
+            clock_timestamp(), 'open')
+        ON CONFLICT (fingerprint) WHERE state = 'open' DO UPDATE SET seen = d.seen + 1
+        RETURNING d.seen = 1 INTO v_is_new;
+        v_new := v_new || v_is_new;
+    END LOOP;
+    RETURN v_new;
+END
+$$;
+
 -- Writes a whole batch of changes, numbered from 0. With `p_xact`, the transaction that the claims were made in, it writes
 -- all of them or none; without it each for itself. What was in the way comes back, and nothing of what it was in the way
--- of is written. Arrays are sorted by what they lock: `h` and `s` by id, `r` and `v` by tenant, key and step.
+-- of is written. Arrays are sorted by what they lock: `h` and `s` by id, `r` and `v` by tenant, key and step, `t` by
+-- tenant and key, `l` by fingerprint. A row of `h` without an epoch is one that is withdrawn: held if it is still there.
 CREATE FUNCTION {schema}.record_changes(
     p_xact text,
     h_change integer[], h_id bigint[], h_epoch bigint[], h_not_late boolean[],
@@ -170,10 +224,14 @@ CREATE FUNCTION {schema}.record_changes(
     v_change integer[], v_tenant text[], v_key text[], v_step text[], v_expected text[], v_outcome text[],
     v_output bytea[],
     s_change integer[], s_id bigint[], s_expected bigint[], s_status text[], s_ends boolean[], s_state bytea[],
+    t_change integer[], t_id bigint[], t_tenant text[], t_key text[], t_definition integer[], t_digest bytea[],
+    t_input bytea[], t_input_hash bytea[], t_state bytea[], t_status text[], t_ends boolean[],
     c_change integer[], c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[],
     c_definition integer[], c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[],
     m_change integer[], m_id uuid[], m_lane smallint[], m_tenant text[], m_type text[], m_aggregate text[],
-    m_event text[], m_position bigint[], m_payload bytea[],
+    m_event text[], m_position bigint[], m_payload bytea[], m_kind text[], m_headers text[],
+    l_change integer[], l_id bigint[], l_fingerprint bytea[], l_tenant text[], l_reason text[], l_detail text[],
+    l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[],
     e_change integer[], e_saga bigint[], e_step text[], e_kind text[], e_attempt bigint[], e_detail text[]
 ) RETURNS TABLE (miss text, change integer, number bigint, step text, output bytea)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
@@ -182,6 +240,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_bad integer[] := '{}';
     v_inserted text[] := '{}';
+    v_started bigint[] := '{}';
     v_met record;
 BEGIN
     IF p_xact IS NOT NULL THEN
@@ -193,11 +252,11 @@ BEGIN
     END IF;
 
     FOR v_met IN
-        SELECT h.change, h.id, w.id IS NULL AS is_lost, w.late FROM
+        SELECT h.change, h.id, w.id IS NULL AND h.epoch IS NOT NULL AS is_lost, w.late FROM
             unnest(h_change, h_id, h_epoch, h_not_late) h (change, id, epoch, not_late)
         LEFT JOIN LATERAL (
             SELECT w.id, CASE WHEN h.not_late THEN w.late END AS late FROM {schema}.work w
-            WHERE w.id = h.id AND w.epoch = h.epoch FOR UPDATE) w ON true
+            WHERE w.id = h.id AND (w.epoch = h.epoch OR h.epoch IS NULL) FOR UPDATE) w ON true
     LOOP
         IF v_met.is_lost THEN
             v_bad := v_bad || v_met.change;
@@ -257,6 +316,28 @@ BEGIN
             NULL::bytea;
     END LOOP;
 
+    -- Last, so that what is started here is never in the way of anything.
+    IF cardinality(t_change) > 0 AND (p_xact IS NULL OR cardinality(v_bad) = 0) THEN
+        WITH new AS (
+            INSERT INTO {schema}.sagas AS i (id, tenant, key, definition, digest, input, input_hash, started_at)
+            SELECT t.id, t.tenant, t.key, t.definition, t.digest, t.input, t.input_hash, v_now
+            FROM unnest(t_change, t_id, t_tenant, t_key, t_definition, t_digest, t_input, t_input_hash)
+                t (change, id, tenant, key, definition, digest, input, input_hash)
+            WHERE t.change <> ALL (v_bad)
+            ON CONFLICT (tenant, key) DO NOTHING RETURNING i.id)
+        SELECT coalesce(array_agg(n.id), '{}') INTO v_started FROM new n;
+        FOR v_met IN
+            SELECT t.change, t.id FROM unnest(t_change, t_id) t (change, id)
+            WHERE t.change <> ALL (v_bad) AND t.id <> ALL (v_started)
+        LOOP
+            v_bad := v_bad || v_met.change;
+            RETURN QUERY SELECT 'taken', v_met.change, v_met.id, NULL, NULL::bytea;
+        END LOOP;
+        INSERT INTO {schema}.progress (id, status, version, state, advanced_at, ended_at)
+        SELECT t.id, t.status, 1, t.state, v_now, CASE WHEN t.ends THEN v_now END
+        FROM unnest(t_id, t_state, t_status, t_ends) t (id, state, status, ends) WHERE t.id = ANY (v_started);
+    END IF;
+
     IF cardinality(v_bad) > 0 THEN
         -- What was inserted for the changes that missed is taken back.
         DELETE FROM {schema}.records d USING unnest(r_change, r_tenant, r_key, r_step) r (change, tenant, key, step)
@@ -303,11 +384,16 @@ BEGIN
     END IF;
     IF cardinality(m_change) > 0 THEN
         INSERT INTO {schema}.outbox
-            (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload)
-        SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload
-        FROM unnest(m_change, m_id, m_lane, m_tenant, m_type, m_aggregate, m_event, m_position, m_payload)
-            m (change, id, lane, tenant, type, aggregate, event, position, payload)
-        WHERE m.change <> ALL (v_bad);
+            (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, kind, headers)
+        SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload, m.kind, m.headers
+        FROM unnest(m_change, m_id, m_lane, m_tenant, m_type, m_aggregate, m_event, m_position, m_payload, m_kind,
+            m_headers) m (change, id, lane, tenant, type, aggregate, event, position, payload, kind, headers)
+        WHERE m.change <> ALL (v_bad)
+        ON CONFLICT (id) DO NOTHING;
+    END IF;
+    IF cardinality(l_change) > 0 THEN
+        PERFORM {schema}.bury_letters(v_bad, l_change, l_id, l_fingerprint, l_tenant, l_reason, l_detail, l_source,
+            l_headers, l_payload, l_message, l_attempts);
     END IF;
     IF cardinality(e_change) > 0 THEN
         INSERT INTO {schema}.history (saga, at, step, kind, attempt, detail)

@@ -70,7 +70,7 @@ impl<'a> StartArrays<'a> {
 
     pub(crate) fn query(&self, store: &PostgresStore) -> Statement<'static> {
         let sagas = &self.sagas;
-        let sql = store.sql(&format!("SELECT {{schema}}.start_sagas({})", placeholders(19)));
+        let sql = store.sql(&format!("SELECT {{schema}}.start_sagas({})", placeholders(21)));
         let query = sqlx::query(sql)
             .bind(column(sagas, |(saga, _)| saga.id.0))
             .bind(column(sagas, |(saga, _)| saga.tenant.as_str()))
@@ -79,7 +79,9 @@ impl<'a> StartArrays<'a> {
             .bind(column(sagas, |(saga, _)| &saga.digest[..]))
             .bind(column(sagas, |(saga, _)| &*saga.input))
             .bind(column(sagas, |(saga, _)| &*saga.input_hash))
-            .bind(column(sagas, |(saga, _)| &*saga.state));
+            .bind(column(sagas, |(saga, _)| &*saga.state))
+            .bind(column(sagas, |(saga, _)| saga.status.as_str()))
+            .bind(column(sagas, |(saga, _)| saga.status.is_ended()));
         bind_commands(query, &self.commands)
     }
 }

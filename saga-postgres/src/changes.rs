@@ -3,21 +3,23 @@
 use std::collections::HashSet;
 
 use saga_core::store::{
-    Advance, Changes, Condition, DefinitionId, HistoryEntry, NewMessage, NewRecord, Postponed, RevisedRecord,
-    StoreError, WorkId, WorkRef,
+    Advance, Changes, Condition, DefinitionId, HistoryEntry, NewLetter, NewMessage, NewRecord, NewSaga, NewWork,
+    Postponed, RevisedRecord, StoreError, WorkId,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::arrays::{Command, bind_commands, column, placeholders};
 use crate::clock::micros;
+use crate::dead_letters::bind_letters;
 use crate::definitions::Numbers;
 use crate::error::misuse;
 use crate::rows::{self, clean, signed};
+use crate::sagas::wanted;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 65;
+const ARGUMENTS: usize = 89;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub(crate) enum Obstacle {
     Late(WorkId, Vec<u8>),
     Record(String),
     Saga(i64),
+    Taken,
     Absent(i64),
 }
 
@@ -54,27 +57,37 @@ pub(crate) fn refuse_twins(operation: &'static str, changes: &[Changes]) -> Resu
 
 /// Where to cut the changes so that no two of one part touch the same row: such are written one after the other.
 pub(crate) fn parts(changes: &[Changes]) -> Vec<std::ops::Range<usize>> {
-    let (mut rows, mut records) = (HashSet::new(), HashSet::new());
+    let (mut rows, mut records, mut sagas, mut starts) =
+        (HashSet::new(), HashSet::new(), HashSet::new(), HashSet::new());
     let (mut parts, mut start) = (Vec::new(), 0);
     for (index, change) in changes.iter().enumerate() {
-        let work: HashSet<WorkId> = held(change).map(|(work, _)| work.id).collect();
+        let work: HashSet<WorkId> = touched(change).collect();
         let keys: HashSet<_> = keys(change).collect();
-        if !rows.is_disjoint(&work) || !records.is_disjoint(&keys) {
+        let saga = change.saga.as_ref().map(|advance| advance.id);
+        let key = change.start.as_ref().map(|saga| (&saga.tenant, &saga.key));
+        let is_of_started = saga.is_some_and(|saga| sagas.contains(&saga));
+        let is_taken = key.is_some_and(|key| starts.contains(&key));
+        if !rows.is_disjoint(&work) || !records.is_disjoint(&keys) || is_of_started || is_taken {
             parts.push(start..index);
             start = index;
             rows.clear();
             records.clear();
+            sagas.clear();
+            starts.clear();
         }
         rows.extend(work);
         records.extend(keys);
+        sagas.extend(change.start.as_ref().map(|saga| saga.id));
+        starts.extend(key);
     }
     parts.push(start..changes.len());
     parts
 }
 
-/// The definitions of the commands.
+/// The definitions of the commands, and of the sagas that are started.
 pub(crate) fn definitions(changes: &[Changes]) -> impl Iterator<Item = DefinitionId> {
-    changes.iter().flat_map(|change| &change.commands).map(|command| command.definition.clone())
+    let started = changes.iter().filter_map(|change| change.start.as_deref()).flat_map(wanted);
+    changes.iter().flat_map(|change| &change.commands).map(|command| command.definition.clone()).chain(started)
 }
 
 impl PostgresStore {
@@ -109,15 +122,28 @@ fn obstacle(row: &PgRow) -> Result<Option<Met>, sqlx::Error> {
         "late" => Obstacle::Late(WorkId(row.try_get(2)?), row.try_get(4)?),
         "record" => Obstacle::Record(row.try_get(3)?),
         "saga" => Obstacle::Saga(row.try_get(2)?),
+        "taken" => Obstacle::Taken,
         _ => Obstacle::Absent(row.try_get(2)?),
     };
     let change = usize::try_from(row.try_get::<i32, _>(1)?).unwrap_or(usize::MAX);
     Ok(Some(Met { change, what }))
 }
 
-fn held(change: &Changes) -> impl Iterator<Item = (WorkRef, Condition)> {
-    let finished = change.finished.iter().copied();
-    finished.chain(change.postponed.iter().map(|postponed| (postponed.work, Condition::Held)))
+/// The work rows that a change holds or inserts.
+fn touched(change: &Changes) -> impl Iterator<Item = WorkId> {
+    held(change).map(|(work, ..)| work).chain(commands(change).map(|command| command.id))
+}
+
+/// The work rows that a change holds: with the epoch that each must have, but those that are withdrawn.
+fn held(change: &Changes) -> impl Iterator<Item = (WorkId, Option<u64>, Condition)> {
+    let finished = change.finished.iter().map(|(work, condition)| (work.id, Some(work.epoch), *condition));
+    let postponed = change.postponed.iter().map(|row| (row.work.id, Some(row.work.epoch), Condition::Held));
+    finished.chain(postponed).chain(change.withdrawn.iter().map(|work| (*work, None, Condition::Held)))
+}
+
+/// The commands of a change, with those of the saga that it starts.
+fn commands(change: &Changes) -> impl Iterator<Item = &NewWork> {
+    change.commands.iter().chain(change.start.iter().flat_map(|saga| &saga.commands))
 }
 
 fn keys(change: &Changes) -> impl Iterator<Item = (&str, &str, &str)> {
@@ -127,14 +153,16 @@ fn keys(change: &Changes) -> impl Iterator<Item = (&str, &str, &str)> {
 
 /// Rows of all changes, each with the number of its change.
 struct Flat<'a> {
-    held: Vec<(i32, WorkRef, Condition)>,
+    held: Vec<(i32, WorkId, Option<u64>, Condition)>,
     finished: Vec<(i32, WorkId)>,
     postponed: Vec<(i32, &'a Postponed)>,
     records: Vec<(i32, &'a NewRecord)>,
     revised: Vec<(i32, &'a RevisedRecord)>,
     sagas: Vec<(i32, &'a Advance)>,
+    starts: Vec<(i32, i32, &'a NewSaga)>,
     commands: Vec<Command<'a>>,
     messages: Vec<(i32, &'a NewMessage)>,
+    letters: Vec<(i32, &'a NewLetter)>,
     history: Vec<(i32, &'a HistoryEntry)>,
 }
 
@@ -147,29 +175,38 @@ impl<'a> Flat<'a> {
             records: Vec::with_capacity(changes.len()),
             revised: Vec::new(),
             sagas: Vec::with_capacity(changes.len()),
+            starts: Vec::new(),
             commands: Vec::with_capacity(changes.len()),
             messages: Vec::new(),
+            letters: Vec::new(),
             history: Vec::new(),
         };
         for (number, change) in (0_i32..).zip(changes) {
-            flat.held.extend(held(change).map(|(work, condition)| (number, work, condition)));
+            flat.held.extend(held(change).map(|(work, epoch, condition)| (number, work, epoch, condition)));
             flat.finished.extend(change.finished.iter().map(|(work, _)| (number, work.id)));
+            flat.finished.extend(change.withdrawn.iter().map(|work| (number, *work)));
             flat.postponed.extend(change.postponed.iter().map(|postponed| (number, postponed)));
             flat.records.extend(change.records.iter().map(|record| (number, record)));
             flat.revised.extend(change.revised.iter().map(|record| (number, record)));
             flat.sagas.extend(change.saga.iter().map(|advance| (number, advance)));
-            for new in &change.commands {
+            if let Some(saga) = &change.start {
+                flat.starts.push((number, numbers.of(operation, &saga.definition)?, saga));
+            }
+            for new in commands(change) {
                 let definition = numbers.of(operation, &new.definition)?;
                 flat.commands.push(Command { change: number, definition, new });
             }
             flat.messages.extend(change.messages.iter().map(|message| (number, message)));
+            flat.letters.extend(change.letters.iter().map(|letter| (number, letter)));
             flat.history.extend(change.history.iter().map(|entry| (number, entry)));
         }
         // Everybody takes locks in one order, so that nobody waits in a circle.
-        flat.held.sort_unstable_by_key(|(_, work, _)| work.id);
+        flat.held.sort_unstable_by_key(|(_, work, ..)| *work);
         flat.records.sort_by_key(|(_, new)| (new.tenant.as_str(), new.key.as_str(), new.step.as_str()));
         flat.revised.sort_by_key(|(_, old)| (old.tenant.as_str(), old.key.as_str(), old.step.as_str()));
         flat.sagas.sort_unstable_by_key(|(_, advance)| advance.id);
+        flat.starts.sort_by_key(|(.., saga)| (&saga.tenant, &saga.key));
+        flat.letters.sort_by_key(|(_, letter)| letter.fingerprint);
         Ok(flat)
     }
 
@@ -178,8 +215,8 @@ impl<'a> Flat<'a> {
         let query = sqlx::query(sql)
             .bind(xact.map(str::to_owned))
             .bind(column(&self.held, |(change, ..)| *change))
-            .bind(column(&self.held, |(_, work, _)| work.id.0))
-            .bind(column(&self.held, |(_, work, _)| signed(work.epoch)))
+            .bind(column(&self.held, |(_, work, ..)| work.0))
+            .bind(column(&self.held, |(_, _, epoch, _)| epoch.map(signed)))
             .bind(column(&self.held, |(.., condition)| *condition == Condition::NotLate))
             .bind(column(&self.finished, |(change, _)| *change))
             .bind(column(&self.finished, |(_, id)| id.0));
@@ -190,9 +227,27 @@ impl<'a> Flat<'a> {
             .bind(column(&self.sagas, |(_, advance)| signed(advance.expected)))
             .bind(column(&self.sagas, |(_, advance)| advance.status.as_str()))
             .bind(column(&self.sagas, |(_, advance)| advance.status.is_ended()))
-            .bind(column(&self.sagas, |(_, advance)| &*advance.state))
-            .bind(column(&self.commands, |command| command.change));
-        self.bind_rest(bind_commands(query, &self.commands))
+            .bind(column(&self.sagas, |(_, advance)| &*advance.state));
+        let query = self.bind_starts(query).bind(column(&self.commands, |command| command.change));
+        let query = self.bind_messages(bind_commands(query, &self.commands));
+        let query = query.bind(column(&self.letters, |(change, _)| *change));
+        self.bind_history(bind_letters(query, self.letters.iter().map(|(_, letter)| *letter)))
+    }
+
+    fn bind_starts<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
+        let starts = &self.starts;
+        query
+            .bind(column(starts, |(change, ..)| *change))
+            .bind(column(starts, |(.., saga)| saga.id.0))
+            .bind(column(starts, |(.., saga)| saga.tenant.as_str()))
+            .bind(column(starts, |(.., saga)| saga.key.as_str()))
+            .bind(column(starts, |(_, definition, _)| *definition))
+            .bind(column(starts, |(.., saga)| &saga.digest[..]))
+            .bind(column(starts, |(.., saga)| &*saga.input))
+            .bind(column(starts, |(.., saga)| &*saga.input_hash))
+            .bind(column(starts, |(.., saga)| &*saga.state))
+            .bind(column(starts, |(.., saga)| saga.status.as_str()))
+            .bind(column(starts, |(.., saga)| saga.status.is_ended()))
     }
 
     fn bind_postponed<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
@@ -230,8 +285,8 @@ impl<'a> Flat<'a> {
             .bind(column(old, |(_, row)| row.output.as_deref()))
     }
 
-    fn bind_rest<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
-        let (messages, history) = (&self.messages, &self.history);
+    fn bind_messages<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
+        let messages = &self.messages;
         query
             .bind(column(messages, |(change, _)| *change))
             .bind(column(messages, |(_, row)| row.id.0))
@@ -242,6 +297,13 @@ impl<'a> Flat<'a> {
             .bind(column(messages, |(_, row)| clean(&row.event_type)))
             .bind(column(messages, |(_, row)| signed(row.position)))
             .bind(column(messages, |(_, row)| &*row.payload))
+            .bind(column(messages, |(_, row)| row.kind.as_str()))
+            .bind(column(messages, |(_, row)| row.headers.encode()))
+    }
+
+    fn bind_history<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
+        let history = &self.history;
+        query
             .bind(column(history, |(change, _)| *change))
             .bind(column(history, |(_, entry)| entry.saga.0))
             .bind(column(history, |(_, entry)| entry.step.as_ref().map(saga_core::key::StepId::as_str)))

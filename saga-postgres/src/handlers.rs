@@ -281,6 +281,7 @@ fn in_words(met: &Met) -> String {
         Obstacle::Late(id, _) => format!("a late success was noted on work row {}", id.0),
         Obstacle::Record(step) => format!("there is a record of {step} already"),
         Obstacle::Saga(saga) => format!("saga {saga} has moved"),
+        Obstacle::Taken => "the key of a saga to start is taken".to_owned(),
         Obstacle::Absent(saga) => format!("there is no saga {saga}"),
     }
 }

@@ -1,7 +1,9 @@
 //! What leaves this service.
 
 use async_trait::async_trait;
-use saga_core::store::{Lease, LeasedLane, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError};
+use saga_core::store::{
+    Lease, LeasedLane, MessageId, MessageKind, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
@@ -64,7 +66,8 @@ impl Outbox for PostgresStore {
              places AS (SELECT p.seq AS place, n.seq FROM waiting p JOIN waiting n ON n.by_position = p.by_seq \
                  AND n.tenant = p.tenant AND n.aggregatetype = p.aggregatetype AND n.aggregateid = p.aggregateid \
                  ORDER BY p.seq LIMIT $3) \
-             SELECT o.id, o.tenant, o.aggregatetype, o.aggregateid, o.type, o.payload, o.position, o.committed_at \
+             SELECT o.id, o.tenant, o.aggregatetype, o.aggregateid, o.type, o.payload, o.position, o.committed_at, \
+             o.kind, o.headers \
              FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq ORDER BY p.place"
         );
         let query =
@@ -142,6 +145,8 @@ fn outbox_row(row: &PgRow) -> Result<OutboxRow, sqlx::Error> {
         payload: row.try_get(5)?,
         position: rows::unsigned(row, 6)?,
         committed_at: rows::moment(row, 7)?,
+        kind: rows::parsed(row, 8, MessageKind::parse)?,
+        headers: rows::headers(row, 9)?,
     })
 }
 

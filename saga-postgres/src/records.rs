@@ -1,8 +1,10 @@
 //! Step records, and writing what was decided outside a step transaction.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use saga_core::key::{Key, StepId, Tenant};
-use saga_core::store::{Applied, Changes, Miss, Records, SagaId, StepRecord, StoreError};
+use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepRecord, StoreError};
 use sqlx::PgConnection;
 
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
@@ -76,6 +78,7 @@ impl PostgresStore {
         };
         let moved: Vec<SagaId> = met.iter().filter_map(Met::moved).collect();
         let mut rows = if moved.is_empty() { Vec::new() } else { self.sagas_on(conn, OPERATION, &moved).await? };
+        let mut taken = self.takers(conn, changes, &met).await?;
         let mut applied: Vec<Applied> = changes.iter().map(|_| Ok(())).collect();
         for Met { change, what } in met {
             let miss = match what {
@@ -83,6 +86,10 @@ impl PostgresStore {
                 Obstacle::Late(work, output) => Miss::Late { work, output },
                 Obstacle::Record(step) => Miss::Record(StepId::from_stored(&step)),
                 Obstacle::Absent(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
+                Obstacle::Taken => match taken.remove(&change) {
+                    Some(known) => Miss::Saga(Box::new(known)),
+                    None => return Err(misuse(OPERATION, "a saga is gone whose key was taken")),
+                },
                 Obstacle::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
                     Some(place) => Miss::Saga(Box::new(rows.swap_remove(place))),
                     None => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
@@ -96,6 +103,21 @@ impl PostgresStore {
             }
         }
         Ok(applied)
+    }
+
+    /// The sagas that hold the keys under which changes were to start one.
+    async fn takers(
+        &self,
+        conn: &mut PgConnection,
+        changes: &[Changes],
+        met: &[Met],
+    ) -> Result<HashMap<usize, SagaRow>, StoreError> {
+        let taken = met.iter().filter(|met| matches!(met.what, Obstacle::Taken));
+        let starts: Vec<(usize, &NewSaga)> =
+            taken.filter_map(|met| Some((met.change, changes.get(met.change)?.start.as_deref()?))).collect();
+        let known = self.known_sagas(conn, OPERATION, starts.iter().map(|(_, saga)| *saga)).await?;
+        let holder = |saga: &NewSaga| known.iter().find(|row| row.tenant == saga.tenant && row.key == saga.key);
+        Ok(starts.iter().filter_map(|(change, saga)| Some((*change, holder(saga)?.clone()))).collect())
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    DefinitionId, MemberId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId, WorkKind,
-    WorkStatus,
+    DefinitionId, Headers, MemberId, Message, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId,
+    WorkKind, WorkStatus,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Error, Row as _};
@@ -76,7 +76,22 @@ pub(crate) fn tenant(row: &PgRow, index: usize) -> Result<Tenant, Error> {
 }
 
 pub(crate) fn key(row: &PgRow, index: usize) -> Result<Key, Error> {
-    Key::new(text(row, index)?).map_err(|error| unreadable(index, error))
+    Key::from_stored(text(row, index)?).map_err(|error| unreadable(index, error))
+}
+
+/// A whole message.
+pub(crate) fn message(row: &PgRow, index: usize) -> Result<Message, Error> {
+    Message::decode(row.try_get(index)?).map_err(|error| unreadable(index, error))
+}
+
+pub(crate) fn message_or_none(row: &PgRow, index: usize) -> Result<Option<Message>, Error> {
+    let bytes: Option<&[u8]> = row.try_get(index)?;
+    bytes.map(Message::decode).transpose().map_err(|error| unreadable(index, error))
+}
+
+/// What travels beside a message's content.
+pub(crate) fn headers(row: &PgRow, index: usize) -> Result<Headers, Error> {
+    Headers::decode(text(row, index)?).map_err(|error| unreadable(index, error))
 }
 
 /// Reads a word that the contract knows.
@@ -124,6 +139,6 @@ pub(crate) fn clean(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::ColumnDecode { index: index.to_string(), source: error.into() }
 }

@@ -157,7 +157,7 @@ impl PostgresStore {
     }
 
     /// Sagas that hold their keys already.
-    async fn known_sagas(
+    pub(crate) async fn known_sagas(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,

@@ -20,7 +20,7 @@ const MIGRATIONS: [Migration; 2] = [
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// What a schema of this version holds, beside its journal.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 13] = [
     "definitions",
     "sagas",
     "progress",
@@ -30,6 +30,8 @@ const TABLES: [&str; 11] = [
     "outbox",
     "lanes",
     "parked",
+    "received",
+    "dead_letters",
     "members",
     "guards",
 ];

@@ -42,17 +42,31 @@ impl PostgresStore {
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
+        self.rows_of(operation, query.persistent(false)).await
+    }
+
+    /// Calls a function of the schema that runs often, and whose plans are its own.
+    pub(crate) async fn call_rows(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        self.rows_of(operation, query.persistent(self.prepares())).await
+    }
+
+    async fn rows_of(
+        &self,
+        operation: &'static str,
+        query: Query<'static, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         if self.commits_alone() {
             let mut conn = self.lend(operation).await?;
-            let rows =
-                query.persistent(false).fetch_all(&mut *conn).await.map_err(|error| commit_error(operation, error));
+            let rows = query.fetch_all(&mut *conn).await.map_err(|error| commit_error(operation, error));
             conn.done_if_sound(&rows);
             return rows;
         }
         self.in_transaction(operation, move |conn| {
-            Box::pin(async move {
-                query.persistent(false).fetch_all(conn).await.map_err(|error| store_error(operation, error))
-            })
+            Box::pin(async move { query.fetch_all(conn).await.map_err(|error| store_error(operation, error)) })
         })
         .await
     }

@@ -84,6 +84,7 @@ async fn work(store: SqliteStore, lease: Lease, next: Arc<AtomicU32>, sagas: u32
             digest: [7; 32],
             input: vec![b'x'; 200],
             input_hash: vec![1; 33],
+            status: Status::Running,
             state: vec![0; 60],
             commands: vec![command(saga, &key, ids.start + 1, 0, lease)],
         };

@@ -31,7 +31,8 @@ CREATE TABLE saga_progress (
 
 CREATE INDEX saga_progress_open ON saga_progress (status) WHERE ended_at IS NULL;
 
--- What is to be done. A row without an owner is free.
+-- What is to be done. A row without an owner is free. A received message is a row of kind `message`: saga and
+-- definition are 0, key and step are empty, and the payload is the whole message.
 CREATE TABLE saga_work (
     id             INTEGER PRIMARY KEY,
     saga           INTEGER NOT NULL,
@@ -97,7 +98,9 @@ CREATE TABLE saga_outbox (
     type          TEXT NOT NULL,
     position      INTEGER NOT NULL,
     committed_at  INTEGER NOT NULL,
-    payload       BLOB NOT NULL
+    payload       BLOB NOT NULL,
+    kind          TEXT NOT NULL,
+    headers       TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX saga_outbox_lane ON saga_outbox (lane);
@@ -121,6 +124,36 @@ CREATE TABLE saga_parked (
     since         INTEGER NOT NULL,
     PRIMARY KEY (tenant, aggregatetype, aggregateid)
 ) STRICT, WITHOUT ROWID;
+
+-- The ids of messages that arrived, for as long as duplicates may come.
+CREATE TABLE saga_received (
+    id          BLOB PRIMARY KEY,
+    received_at INTEGER NOT NULL,
+    work        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX saga_received_at ON saga_received (received_at);
+
+-- Messages that could not be handled, with what was decided about them.
+CREATE TABLE saga_dead_letters (
+    id          INTEGER PRIMARY KEY,
+    fingerprint BLOB NOT NULL,
+    tenant      TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    detail      TEXT NOT NULL,
+    source      TEXT NOT NULL,
+    headers     TEXT NOT NULL,
+    payload     BLOB NOT NULL,
+    message     BLOB,
+    attempts    INTEGER NOT NULL,
+    seen        INTEGER NOT NULL,
+    buried_at   INTEGER NOT NULL,
+    state       TEXT NOT NULL,
+    decided_at  INTEGER,
+    note        TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX saga_dead_letters_open ON saga_dead_letters (fingerprint) WHERE state = 'open';
 
 -- The ids above this one were never handed out.
 CREATE TABLE saga_ids (

@@ -7,12 +7,14 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
     Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, NewWork, Postponed, RevisedRecord, SagaId,
-    SagaRow, Status, StoreError, Timestamp, WorkRef,
+    SagaRow, Started, Status, StoreError, Timestamp, WorkRef,
 };
 
 use crate::clock::{after, micros};
+use crate::dead_letters::bury;
 use crate::error::{Failure, misuse};
 use crate::rows::{self, id_bytes, select_sagas, signed};
+use crate::sagas::{by_key, start};
 use crate::session::Session;
 
 /// What stands where a saga is advanced from.
@@ -63,6 +65,11 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
     if let Some(miss) = record_in_the_way(conn, change)? {
         return Ok(Check::Missed(miss));
     }
+    if let Some(saga) = &change.start
+        && let Some(known) = by_key(conn, &saga.tenant, &saga.key)?
+    {
+        return Ok(Check::Missed(Miss::Saga(Box::new(known))));
+    }
     let Some(advance) = &change.saga else { return Ok(Check::Clear(None)) };
     let standing = standing(conn, operation, advance.id)?;
     if standing.version == advance.expected {
@@ -94,10 +101,18 @@ pub(crate) fn write(
     standing: Option<Standing>,
     now: Timestamp,
 ) -> Result<Result<(), String>, Failure> {
+    if let Some(saga) = &change.start
+        && let Started::Known(known) = start(session, saga)?
+    {
+        return Ok(Err(format!("the key `{}` is taken", known.key)));
+    }
     for (work, condition) in &change.finished {
         if !finish(&session.conn, *work, *condition)? {
             return Ok(Err(format!("work row {} is gone", work.id.0)));
         }
+    }
+    for work in &change.withdrawn {
+        session.conn.prepare_cached("DELETE FROM saga_work WHERE id = ?1")?.execute([work.0])?;
     }
     for postponed in &change.postponed {
         if !postpone(&session.conn, postponed, now)? {
@@ -124,6 +139,9 @@ pub(crate) fn write(
     }
     if !change.messages.is_empty() {
         insert_messages(&session.conn, &change.messages, now)?;
+    }
+    for letter in &change.letters {
+        bury(&session.conn, letter, now)?;
     }
     for entry in &change.history {
         insert_history(&session.conn, entry, now)?;
@@ -283,8 +301,8 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Times
 
 fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -> rusqlite::Result<()> {
     let mut statement = conn.prepare_cached(
-        "INSERT INTO saga_outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO saga_outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, \
+         kind, headers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING",
     )?;
     for new in messages {
         statement.execute((
@@ -297,6 +315,8 @@ fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -
             signed(new.position),
             now.0,
             &*new.payload,
+            new.kind.as_str(),
+            new.headers.encode(),
         ))?;
     }
     Ok(())

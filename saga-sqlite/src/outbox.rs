@@ -5,7 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{
-    LANES, Lease, LeasedLane, MemberId, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError, Timestamp,
+    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+    Timestamp,
 };
 
 use crate::clock::{after, between};
@@ -180,8 +181,8 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize) -> rusqlite::Res
     }
     let order = places(conn, lane.lane, limit)?;
     let mut statement = conn.prepare_cached(
-        "SELECT id, tenant, aggregatetype, aggregateid, type, payload, position, committed_at FROM saga_outbox \
-         WHERE seq = ?1",
+        "SELECT id, tenant, aggregatetype, aggregateid, type, payload, position, committed_at, kind, headers \
+         FROM saga_outbox WHERE seq = ?1",
     )?;
     order.into_iter().map(|seq| statement.query_row([seq], outbox_row)).collect()
 }
@@ -227,6 +228,8 @@ fn outbox_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
         payload: row.get(5)?,
         position: rows::unsigned(row, 6)?,
         committed_at: Timestamp(row.get(7)?),
+        kind: rows::parsed(row, 8, MessageKind::parse)?,
+        headers: rows::headers(row, 9)?,
     })
 }
 

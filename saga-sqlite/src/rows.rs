@@ -6,8 +6,8 @@ use rusqlite::types::{FromSqlError, Type, ValueRef};
 use rusqlite::{Connection, Row};
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    DefinitionId, MemberId, MessageId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId,
-    WorkKind, WorkStatus,
+    DefinitionId, Headers, MemberId, Message, MessageId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord,
+    Timestamp, WorkId, WorkKind, WorkStatus,
 };
 use uuid::Uuid;
 
@@ -101,11 +101,45 @@ pub(crate) fn tenant(row: &Row<'_>, index: usize) -> rusqlite::Result<Tenant> {
 }
 
 pub(crate) fn key(row: &Row<'_>, index: usize) -> rusqlite::Result<Key> {
-    Key::new(text(row, index)?).map_err(|error| unreadable(index, error))
+    Key::from_stored(text(row, index)?).map_err(|error| unreadable(index, error))
 }
 
 pub(crate) fn message_id(row: &Row<'_>, index: usize) -> rusqlite::Result<MessageId> {
     row.get(index).map(|bytes: [u8; 16]| MessageId(Uuid::from_bytes(bytes)))
+}
+
+/// A whole message.
+pub(crate) fn message(row: &Row<'_>, index: usize) -> rusqlite::Result<Message> {
+    let bytes = row.get_ref(index)?.as_blob().map_err(|error| from_sql(index, error))?;
+    Message::decode(bytes).map_err(|error| unreadable(index, error))
+}
+
+/// What travels beside a message's content.
+pub(crate) fn headers(row: &Row<'_>, index: usize) -> rusqlite::Result<Headers> {
+    Headers::decode(text(row, index)?).map_err(|error| unreadable(index, error))
+}
+
+/// Pairs of texts as one text: name and value by turns, each behind its length.
+pub(crate) fn pairs_text(pairs: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for part in pairs.iter().flat_map(|(name, value)| [name, value]) {
+        text.push_str(&part.len().to_string());
+        text.push(':');
+        text.push_str(part);
+    }
+    text
+}
+
+/// What [`pairs_text`] wrote.
+pub(crate) fn pairs(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut rest = text(row, index)?;
+    let mut next = || {
+        let (length, behind) = rest.split_once(':')?;
+        let (part, left) = behind.split_at_checked(length.parse().ok()?)?;
+        rest = left;
+        Some(part.to_owned())
+    };
+    Ok(std::iter::from_fn(|| Some((next()?, next()?))).collect())
 }
 
 /// A message's id as it is stored.

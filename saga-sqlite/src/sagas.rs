@@ -110,15 +110,20 @@ pub(crate) fn insert_saga(
 }
 
 /// Inserts where a new saga stands.
-pub(crate) fn insert_progress(conn: &Connection, id: SagaId, state: &[u8], now: Timestamp) -> rusqlite::Result<()> {
+pub(crate) fn insert_progress(
+    conn: &Connection,
+    id: SagaId,
+    (status, state): (Status, &[u8]),
+    now: Timestamp,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
-        "INSERT INTO saga_progress (id, status, version, state, advanced_at) VALUES (?1, ?2, 1, ?3, ?4)",
+        "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) VALUES (?1, ?2, 1, ?3, ?4, ?5)",
     )?
-    .execute((id.0, Status::Running.as_str(), state, now.0))?;
+    .execute((id.0, status.as_str(), state, now.0, status.is_ended().then_some(now.0)))?;
     Ok(())
 }
 
-fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
+pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
     let now = session.now();
     let definition = session.definitions.number(&session.conn, &saga.definition)?;
     if !insert_saga(&session.conn, saga, saga.id, definition, now)? {
@@ -127,7 +132,7 @@ fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
             .map(|known| Started::Known(Box::new(known)))
             .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
     }
-    insert_progress(&session.conn, saga.id, &saga.state, now)?;
+    insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
     for command in &saga.commands {
         insert_work(session, command, command.saga, now)?;
     }

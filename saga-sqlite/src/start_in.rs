@@ -62,7 +62,7 @@ fn start(
 fn write(conn: &Connection, saga: &NewSaga, now: Timestamp) -> rusqlite::Result<()> {
     let definition = definitions::number_or_new(conn, &saga.definition)?;
     sagas::insert_saga(conn, saga, saga.id, definition, now)?;
-    sagas::insert_progress(conn, saga.id, &saga.state, now)?;
+    sagas::insert_progress(conn, saga.id, (saga.status, &saga.state), now)?;
     for command in &saga.commands {
         let definition = definitions::number_or_new(conn, &command.definition)?;
         insert_work_row(conn, command, saga.id, definition, now)?;

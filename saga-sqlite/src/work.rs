@@ -117,9 +117,9 @@ impl Work for SqliteStore {
 
 /// A row that a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
+pub(crate) struct Candidate {
     due_at: i64,
-    id: i64,
+    pub(crate) id: i64,
 }
 
 fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Claimed> {
@@ -153,7 +153,7 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
 }
 
 /// Rows that are due, free and of a known definition: the oldest due first.
-fn candidates(
+pub(crate) fn candidates(
     session: &mut Session,
     definitions: &[i64],
     now: Timestamp,
@@ -270,7 +270,11 @@ fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> 
 }
 
 /// How long until the next free row of a known definition is due.
-fn next_due_in(session: &mut Session, definitions: &[i64], now: Timestamp) -> rusqlite::Result<Option<Duration>> {
+pub(crate) fn next_due_in(
+    session: &mut Session,
+    definitions: &[i64],
+    now: Timestamp,
+) -> rusqlite::Result<Option<Duration>> {
     let mut next = None::<i64>;
     let mut sooner = |due_at: i64| next = Some(next.map_or(due_at, |next| next.min(due_at)));
     for definition in definitions {

@@ -4,8 +4,8 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    claims, concurrency, histories, lanes, leases, limits, listing, members, misses, outbox, records, recovery,
-    running_on, sagas, start_in, starting, transaction, unknown,
+    claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
+    recovery, running_on, sagas, start_in, starting, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
 
@@ -25,6 +25,7 @@ macro_rules! checks {
 /// Every check of a store.
 pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     let mut checks = duties::<H>();
+    checks.extend(messages::<H>());
     checks.extend(decisions::<H>());
     checks.extend(transactions::<H>());
     checks
@@ -72,6 +73,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,
+        ["S-SAGA-8"] => limits::keys_of_hosted_steps_are_kept::<H>,
         ["S-WORK-1"] => claims::a_claim_gives_the_next_epoch_and_the_owner::<H>,
         ["S-WORK-1"] => claims::a_claim_brings_all_that_is_needed::<H>,
         ["S-WORK-1", "S-WORK-9"] => claims::work_that_is_not_due_is_left::<H>,
@@ -107,6 +109,11 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-9"] => leases::an_attempt_without_an_error_is_no_retry::<H>,
         ["S-WORK-9"] => claims::the_backlog_counts_what_waits::<H>,
         ["S-WORK-9"] => claims::work_that_is_not_due_is_not_overdue::<H>,
+    ]
+}
+
+fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
         ["S-OUT-1"] => lanes::only_lanes_with_rows_are_leased::<H>,
         ["S-OUT-1"] => lanes::a_lane_has_one_owner::<H>,
         ["S-OUT-1"] => lanes::a_released_lane_is_leased_under_the_next_epoch::<H>,
@@ -125,6 +132,20 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-4"] => outbox::a_released_key_is_read_again::<H>,
         ["S-OUT-4"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
         ["S-OUT-4"] => outbox::one_key_of_two_tenants_is_parked_apart::<H>,
+        ["S-OUT-5"] => outbox::a_message_that_waits_is_not_inserted_again::<H>,
+        ["S-INBOX-1"] => inbox::what_was_received_outlives_its_process::<H>,
+        ["S-INBOX-1"] => inbox::a_leased_message_belongs_to_its_receiver::<H>,
+        ["S-INBOX-2"] => inbox::a_message_id_is_new_once::<H>,
+        ["S-INBOX-3"] => inbox::messages_are_claimed_like_commands::<H>,
+        ["S-INBOX-3"] => inbox::a_message_of_a_vanished_owner_is_suspect::<H>,
+        ["S-INBOX-4"] => inbox::old_ids_are_forgotten::<H>,
+        ["S-DEAD-1"] => letters::a_letter_is_kept_as_it_was_buried::<H>,
+        ["S-DEAD-2"] => letters::one_letter_of_a_message_is_open::<H>,
+        ["S-DEAD-3"] => letters::a_list_of_letters_obeys_its_filter::<H>,
+        ["S-DEAD-4"] => letters::a_replayed_letter_is_work_again::<H>,
+        ["S-DEAD-4"] => letters::what_cannot_be_read_cannot_be_replayed::<H>,
+        ["S-DEAD-5"] => letters::a_discarded_letter_is_closed::<H>,
+        ["S-DEAD-6"] => letters::a_decision_stays_as_it_was::<H>,
         ["S-MEM-1"] => members::each_member_gets_a_higher_id::<H>,
         ["S-MEM-2"] => members::a_dead_member_never_lives_again::<H>,
         ["S-MEM-2"] => recovery::the_work_of_a_silent_member_is_free::<H>,
@@ -165,6 +186,9 @@ fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-REC-7"] => misses::a_late_success_comes_before_record_and_saga::<H>,
         ["S-REC-7"] => misses::a_record_comes_before_the_saga::<H>,
         ["S-REC-8"] => records::a_message_appears_with_its_commit::<H>,
+        ["S-REC-10"] => records::changes_start_a_saga::<H>,
+        ["S-REC-11"] => records::a_withdrawn_row_is_gone_whatever_its_epoch::<H>,
+        ["S-REC-12"] => letters::a_letter_comes_with_its_commit::<H>,
         ["S-REC-9"] => unknown::a_repeated_record_finds_out::<H> needs UnknownCommit,
     ]
 }

@@ -150,13 +150,15 @@ impl<S: Store> Shared<S> {
 
     fn context(&self, command: &Command<S>) -> StepContext {
         let saga = &command.saga;
-        let outside = |step: &StepId| outside_key(self.settings.namespace.as_ref(), &saga.tenant, &saga.key, step);
+        // A step that is hosted for another service has the key that it has there.
+        let key = saga.key.asked_for();
+        let outside = |step: &StepId| outside_key(self.settings.namespace.as_ref(), &saga.tenant, &key, step);
         let until = self.env.now() + command.options().timeout;
         let env = Arc::clone(&self.env);
         StepContext::new(ContextParts {
             key: outside(&command.step_id()),
             do_key: command.is_undo().then(|| outside(&StepId::doing(command.step().name))),
-            saga_key: saga.key.to_string(),
+            saga_key: key.to_string(),
             attempt: command.attempt_number(),
             fence: command.fence(),
             time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),

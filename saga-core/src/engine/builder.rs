@@ -7,9 +7,11 @@ use super::runtime::Runtime;
 use super::settings::Settings;
 use super::shared::{Parts, Shared};
 use crate::env::{Environment, TokioEnvironment};
+use crate::key::check_step_name;
 use crate::machine::Effect;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
+use crate::service::Service;
 use crate::step::States;
 use crate::store::{DefinitionId, Durability, Store};
 use crate::transport::Transport;
@@ -21,6 +23,8 @@ pub struct RuntimeBuilder<S: Store> {
     env: Option<Arc<dyn Environment>>,
     settings: Settings,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    services: Vec<String>,
     states: States,
     problems: Vec<String>,
 }
@@ -33,6 +37,8 @@ impl<S: Store> RuntimeBuilder<S> {
             env: None,
             settings: Settings::default(),
             definitions: BTreeMap::new(),
+            hosted: BTreeMap::new(),
+            services: Vec::new(),
             states: States::new(),
             problems: Vec::new(),
         }
@@ -49,6 +55,20 @@ impl<S: Store> RuntimeBuilder<S> {
                 "{} is registered twice with different steps; give one of them another version",
                 definition.id
             ));
+        }
+        self
+    }
+
+    /// Hosts the steps of a service for the sagas of others: what is addressed to it is received, done and answered.
+    #[must_use]
+    pub fn service(mut self, service: &Service<S>) -> Self {
+        if self.services.iter().any(|known| known == service.name()) {
+            self.problems.push(format!("the service `{}` is given twice", service.name()));
+        }
+        self.services.push(service.name().to_owned());
+        for (step, definition) in service.hosted() {
+            self.hosted.insert((service.name().to_owned(), step.to_owned()), Arc::clone(definition));
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
         self
     }
@@ -113,28 +133,49 @@ impl<S: Store> RuntimeBuilder<S> {
         };
         let incarnation = self.store.join(self.settings.member_ttl).await?;
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
+        let mut services = self.services;
+        services.extend(self.settings.service.clone().filter(|name| !services.contains(name)));
         let shared = Arc::new(Shared::new(Parts {
             store: self.store,
             transport,
             env,
             settings: self.settings,
             definitions: self.definitions,
+            hosted: self.hosted,
+            services,
             states: self.states,
             member: incarnation.member,
         }));
-        Ok(Runtime::run(shared))
+        // What is sent from the moment that this returns is received.
+        let mut incoming = Vec::new();
+        for service in &shared.services {
+            incoming.push(shared.subscribe_first(service).await);
+        }
+        Ok(Runtime::run(shared, incoming))
     }
 
+    /// Who has steps done by others is told what became of them under its name.
     fn check_remote_steps(&mut self) {
+        if let Some(problem) = self.settings.service.as_deref().and_then(|name| check_step_name(name).err()) {
+            let problem = problem.to_string().replacen("the step name", "the service's name", 1);
+            self.problems.push(format!("in `settings.service` {problem}"));
+        }
+        self.settings.service = self.settings.service.take().or_else(|| self.services.first().cloned());
+        if self.settings.service.is_some() {
+            return;
+        }
         for definition in self.definitions.values() {
-            for step in &definition.shape.steps {
-                if let Effect::Remote { service } = step.effect {
-                    self.problems.push(format!(
-                        "the step `{}` of {} is hosted by the service `{service}`, which this runtime cannot reach",
-                        step.name, definition.id
-                    ));
-                }
-            }
+            let remote = definition.shape.steps.iter().find_map(|step| match step.effect {
+                Effect::Remote { service } => Some((step.name, service)),
+                _ => None,
+            });
+            self.problems.extend(remote.map(|(step, service)| {
+                format!(
+                    "the step `{step}` of {} is hosted by the service `{service}`, which needs a name to reply to; \
+                     give this runtime one with `.settings(|settings| settings.service = Some(\"..\".into()))`",
+                    definition.id
+                )
+            }));
         }
     }
 

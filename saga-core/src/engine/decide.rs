@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use super::callers::{answer_of, is_to_be_taken_back};
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Event, Next, Refused, SagaState};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, SagaState};
 use crate::step::{Emitted, Rejection};
 use crate::store::{
-    Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MessageId, NewMessage, NewRecord, NewWork,
-    Postponed, RecordedOutcome, RevisedRecord, SagaId, Store, WorkId, WorkKind, WorkRef, lane_of,
+    Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
+    NewRecord, NewWork, Postponed, RecordedOutcome, RevisedRecord, SagaId, Store, WorkId, WorkKind, WorkRef, lane_of,
 };
 
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
@@ -91,7 +92,13 @@ impl<S: Store> Shared<S> {
         let expected = saga.version;
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
+        let told = answer_of(&saga.state);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
+        if is_to_be_taken_back(&saga.state) {
+            let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
+            decision.commands.extend(back.commands);
+            decision.became_stuck |= back.became_stuck;
+        }
         let mut changes = Changes::default();
         note_record(saga, &decision, findings, error, &mut changes);
         note_revision(saga, &decision, findings, &mut changes);
@@ -106,6 +113,7 @@ impl<S: Store> Shared<S> {
             keep_input(saga);
             prepared.changes.history.extend(stuck_entry(saga));
         }
+        prepared.changes.messages.extend(self.reply_to_move(saga, told));
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
@@ -159,7 +167,7 @@ impl<S: Store> Shared<S> {
 
     fn give_out(
         &self,
-        saga: &InFlight<S>,
+        saga: &mut InFlight<S>,
         order: machine::Command,
         findings: &Findings,
         hand_on: HandOn,
@@ -171,6 +179,9 @@ impl<S: Store> Shared<S> {
             machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
         };
         let due_in = settle_time_left(saga, order, findings);
+        if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
+            return self.send_out(saga, order, due_in, hand_on, prepared);
+        }
         let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none())
             .then(|| self.member())
             .flatten()
@@ -221,6 +232,7 @@ impl<S: Store> Shared<S> {
             saga.state.messages += 1;
             changes.messages.push(NewMessage {
                 id: MessageId(self.random_uuid()),
+                kind: MessageKind::Event,
                 tenant: saga.tenant.clone(),
                 aggregate_type: saga.definition.id.name.to_string(),
                 aggregate_id: saga.key.to_string(),
@@ -228,6 +240,7 @@ impl<S: Store> Shared<S> {
                 payload: event.payload.clone(),
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
+                headers: Headers { saga_key: Some(saga.key.asked_for().to_string()), ..Headers::default() },
             });
         }
     }
@@ -295,7 +308,7 @@ fn postpone<S: Store>(
 fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
-            if effect_of(&saga.definition, machine::Command::Do { step }).is_outside() =>
+            if effect_of(&saga.definition, machine::Command::Do { step }) == Effect::External =>
         {
             (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
         }

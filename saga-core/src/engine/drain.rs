@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::shared::Shared;
 use crate::env::BoxFuture;
 use crate::store::Store;
+use crate::transport::Incoming;
 
 impl<S: Store> Shared<S> {
     /// Runs the tasks of the runtime until it stops.
-    pub(super) fn spawn_all(self: &Arc<Self>) {
+    pub(super) fn spawn_all(self: &Arc<Self>, incoming: Vec<Option<Box<dyn Incoming>>>) {
         let spawn = |task| self.spawn(task);
         for _ in 0..self.settings.transactions {
             spawn(Box::pin(Arc::clone(self).serve_transactions()));
@@ -27,6 +28,12 @@ impl<S: Store> Shared<S> {
             let shared = Arc::clone(self);
             async move { shared.watch().await }
         }));
+        for (service, first) in self.services.iter().zip(incoming) {
+            spawn(Box::pin(Arc::clone(self).receive(service.clone(), first)));
+        }
+        if !self.services.is_empty() {
+            spawn(Box::pin(Arc::clone(self).poll_inbox()));
+        }
     }
 
     /// Runs a task on its own, until the runtime stops.

@@ -1,5 +1,5 @@
 use crate::key::InvalidName;
-use crate::store::StoreError;
+use crate::store::{MessageId, StoreError};
 
 /// Why a runtime did not start.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +113,22 @@ pub enum RuntimeError {
     /// It was called inside a transactional step, where it would wait for the connection that the step holds.
     #[error("a transactional step must not ask the runtime: it would wait for the connection that the step holds")]
     InsideStep,
+    /// The action does not fit the dead letter.
+    #[error("the dead letter {letter}: {problem}")]
+    Letter {
+        /// The letter's id.
+        letter: i64,
+        /// Why not.
+        problem: String,
+    },
+    /// The action does not fit the message that waits to be sent.
+    #[error("the message {message}: {problem}")]
+    Parked {
+        /// The message.
+        message: MessageId,
+        /// Why not.
+        problem: String,
+    },
     /// The runtime ended before the saga did.
     #[error("the runtime ended before the saga did; the saga goes on when a runtime runs again")]
     Ended,

@@ -34,7 +34,8 @@ impl<S: Store> Shared<S> {
     pub(super) fn queue_up(self: &Arc<Self>, command: Command<S>) {
         let refused = match command.effect() {
             Effect::Transactional => self.transactions.hand_on(command),
-            Effect::External | Effect::Remote { .. } => self.calls.hand_on(command),
+            Effect::External => self.calls.hand_on(command),
+            Effect::Remote { .. } => return self.send_again(command),
         };
         self.return_refused(refused);
     }
@@ -42,9 +43,10 @@ impl<S: Store> Shared<S> {
     /// Gives a claimed command to the workers of this process.
     pub(super) fn queue_up_claimed(self: &Arc<Self>, command: Command<S>) {
         let refused = match command.effect() {
+            Effect::Remote { .. } => return self.send_again(command),
             _ if command.suspect => self.suspects.push_claimed(command),
             Effect::Transactional => self.transactions.push_claimed(command),
-            Effect::External | Effect::Remote { .. } => self.calls.push_claimed(command),
+            Effect::External => self.calls.push_claimed(command),
         };
         self.return_refused(refused);
     }

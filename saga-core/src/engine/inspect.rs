@@ -55,7 +55,7 @@ impl<S: Store> Inspector<S> {
     /// It only reads.
     pub async fn status(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
         outside_step()?;
-        let key = Key::new(key)?;
+        let key = Key::from_stored(key.as_ref())?;
         let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
         let Some(definition) = self.definitions.get(&stored.saga.definition) else {
             let definition = stored.saga.definition.to_string();

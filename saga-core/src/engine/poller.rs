@@ -11,7 +11,7 @@ use super::decide::{Findings, HandOn};
 use super::late;
 use super::outcome::Outcome;
 use super::shared::Shared;
-use crate::machine::{self, Event, Failure, FailureKind, Phase, StepPhase};
+use crate::machine::{self, Effect, Event, Failure, FailureKind, Phase, StepPhase};
 use crate::step::Rejection;
 use crate::store::{
     Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, SagaRow,
@@ -115,7 +115,8 @@ impl<S: Store> Shared<S> {
                 findings = Findings { attempts: command.attempts, ..late::findings(noted) };
                 Event::Done { step }
             }
-            machine::Command::Do { .. } if command.maybe => {
+            // What was sent to another service may have been done there.
+            machine::Command::Do { .. } if command.maybe || matches!(command.effect(), Effect::Remote { .. }) => {
                 let reason = Rejection::new("its owner vanished, and the saga turned round");
                 Event::Unknown { step, failure: Failure { step, kind: FailureKind::Unknown, reason } }
             }

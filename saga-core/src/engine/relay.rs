@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Lease, LeasedLane, MessageId, OutboxRow, Store, StoreError};
-use crate::transport::{Message, TransportError, TransportErrorKind};
+use crate::store::{Lease, LeasedLane, Message, MessageId, OutboxRow, Store, StoreError};
+use crate::transport::{TransportError, TransportErrorKind};
 
 /// How many lanes are leased at a time.
 const LANES_AT_A_TIME: usize = 16;

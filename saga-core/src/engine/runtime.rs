@@ -3,10 +3,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::builder::RuntimeBuilder;
+use super::dead_letters::DeadLetterDesk;
 use super::error::{RuntimeError, StartError};
 use super::guard::outside_step;
 use super::inspect::Inspector;
 use super::operator::Operator;
+use super::outgoing::OutboxDesk;
 use super::running::Running;
 use super::shared::Shared;
 use super::start::check_same;
@@ -16,6 +18,7 @@ use crate::key::{Key, Tenant};
 use crate::saga::Saga;
 use crate::step::{Payload, codec};
 use crate::store::{SagaFilter, StartIn, Started, Status, Store};
+use crate::transport::Incoming;
 
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
 /// and what it had not finished goes on when a runtime runs again.
@@ -40,8 +43,8 @@ impl<S: Store> Runtime<S> {
         RuntimeBuilder::new(store.into())
     }
 
-    pub(super) fn run(shared: Arc<Shared<S>>) -> Self {
-        shared.spawn_all();
+    pub(super) fn run(shared: Arc<Shared<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
+        shared.spawn_all(incoming);
         let running = Arc::new(StopWhenDropped(Arc::clone(&shared)));
         Self { shared, tenant: Tenant::default(), running }
     }
@@ -116,7 +119,7 @@ impl<S: Store> Runtime<S> {
     /// It only reads.
     pub async fn attach(&self, key: impl AsRef<str>) -> Result<Running<S>, RuntimeError> {
         outside_step()?;
-        let key = Key::new(key)?;
+        let key = Key::from_stored(key.as_ref())?;
         let row = self.shared.store.saga(&self.tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
         let slot = self.shared.waiters.slot(row.id);
@@ -158,12 +161,22 @@ impl<S: Store> Runtime<S> {
     }
 
     /// What an operator can do with the stuck saga of that key, who saw it at this revision
-    /// ([`SagaStatus::revision`]).
+    /// ([`SagaStatus::revision`]). A step that is hosted for another service has the key `key>step`.
     ///
     /// # Errors
     /// When the key is not a legal one.
     pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
-        Ok(Operator::new(&self.shared, &self.tenant, Key::new(key)?, revision))
+        Ok(Operator::new(&self.shared, &self.tenant, Key::from_stored(key.as_ref())?, revision))
+    }
+
+    /// The messages that could not be handled, and what can be done with them.
+    pub fn dead_letters(&self) -> DeadLetterDesk<S> {
+        DeadLetterDesk::new(&self.shared, &self.tenant)
+    }
+
+    /// What waits to be sent, and what can be done with what cannot be.
+    pub fn outbox(&self) -> OutboxDesk<S> {
+        OutboxDesk::new(&self.shared, &self.tenant)
     }
 
     /// Answers what happened to sagas.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::key::Namespace;
+use crate::key::{Namespace, Tenant};
 use crate::store::Capabilities;
 
 /// The limits and times of a runtime. Every one has a default that fits a service of ordinary size.
@@ -9,6 +9,10 @@ use crate::store::Capabilities;
 pub struct Settings {
     /// What sets this service's keys apart outside, where several services or environments share an account.
     pub namespace: Option<Namespace>,
+    /// The name under which other services reach this one, where it hosts no step itself but has steps done by others.
+    pub service: Option<String>,
+    /// The tenants whose messages are taken; those of every tenant where it is not set.
+    pub tenants: Option<Vec<Tenant>>,
     /// How long a command belongs to the process that took it: 60 s. It covers the longest time limit of a step.
     pub lease_ttl: Duration,
     /// After which silence a process counts as dead: 10 s.
@@ -35,12 +39,23 @@ pub struct Settings {
     pub publish_attempts: u32,
     /// How many messages the relay reads at a time: 500.
     pub relay_batch: usize,
+    /// How many messages are received and not yet stored at a time: 256.
+    pub prefetch: usize,
+    /// How often a stored message is tried before it is a dead letter: 20.
+    pub message_attempts: u32,
+    /// After how long without a reply a command to another service is sent again: 30 s at first, and up to 32 times that.
+    pub answer_within: Duration,
+    /// For how long message ids are kept, so that a duplicate is known as one: 30 days. A command that is older, less a
+    /// margin of a quarter or a day, is a dead letter.
+    pub retention: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             namespace: None,
+            service: None,
+            tenants: None,
             lease_ttl: Duration::from_mins(1),
             member_ttl: Duration::from_secs(10),
             poll_interval: Duration::from_millis(100),
@@ -54,6 +69,10 @@ impl Default for Settings {
             drain_limit: Duration::from_secs(30),
             publish_attempts: 5,
             relay_batch: 500,
+            prefetch: 256,
+            message_attempts: 20,
+            answer_within: Duration::from_secs(30),
+            retention: Duration::from_hours(30 * 24),
         }
     }
 }
@@ -76,6 +95,10 @@ impl Settings {
         demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
         demand(self.run_on_max > 0, "run_on_max is 0; 1 gives each step a commit of its own");
         demand(self.relay_batch > 0, "relay_batch is 0; at least 1 is needed");
+        demand(self.prefetch > 0, "prefetch is 0; at least 1 is needed");
+        demand(self.message_attempts > 0, "message_attempts is 0; at least 1 is needed");
+        demand(self.answer_within >= self.poll_interval, "answer_within is shorter than poll_interval");
+        demand(self.retention > 4 * self.answer_within, "retention is shorter than four times answer_within");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
         demand(capabilities.batch_max > 0, "the store takes no batch at all");
         problems

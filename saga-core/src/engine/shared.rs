@@ -22,6 +22,9 @@ use crate::step::{CancelSignal, States};
 use crate::store::{DefinitionId, MemberId, Store};
 use crate::transport::Transport;
 
+/// How many received messages are handled at a time.
+const INBOX_LINES: usize = 64;
+
 /// What all tasks of a runtime share.
 pub(super) struct Shared<S: Store> {
     pub(super) store: Arc<S>,
@@ -30,6 +33,10 @@ pub(super) struct Shared<S: Store> {
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
     pub(super) known: Arc<[DefinitionId]>,
+    /// The steps that are hosted for others, by service and name.
+    pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    /// The services whose messages are received here.
+    pub(super) services: Vec<String>,
     pub(super) states: States,
     pub(super) ids: IdBlocks,
     /// Commands whose handler runs in a transaction.
@@ -52,6 +59,10 @@ pub(super) struct Shared<S: Store> {
     pub(super) statistics: Counters,
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
+    /// There may be messages in the inbox that nobody has.
+    pub(super) inbox_filled: Notify,
+    /// How many messages are handled at a time.
+    pub(super) inbox_lines: Arc<Semaphore>,
     member: AtomicI64,
     /// Nothing new is taken.
     pub(super) stopping: CancelSignal,
@@ -66,6 +77,8 @@ pub(super) struct Parts<S: Store> {
     pub(super) env: Arc<dyn Environment>,
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    pub(super) services: Vec<String>,
     pub(super) states: States,
     pub(super) member: MemberId,
 }
@@ -90,6 +103,8 @@ impl<S: Store> Shared<S> {
             starts: Starts::new(),
             statistics: Counters::default(),
             outbox_filled: Notify::new(),
+            inbox_filled: Notify::new(),
+            inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),
             member: AtomicI64::new(parts.member.0),
             stopping: CancelSignal::new(),
             stopped: CancelSignal::new(),
@@ -98,6 +113,8 @@ impl<S: Store> Shared<S> {
             env: parts.env,
             settings: parts.settings,
             definitions: parts.definitions,
+            hosted: parts.hosted,
+            services: parts.services,
             states: parts.states,
         }
     }

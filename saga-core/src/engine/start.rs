@@ -11,6 +11,7 @@ use super::error::StartError;
 use super::grouped::{Grouped, Request};
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
+use super::remote::{note_row, note_sent};
 use super::shared::Shared;
 use super::starting::Left;
 use super::tasks::UnderWay;
@@ -79,6 +80,7 @@ impl<S: Store> Shared<S> {
             command.saga = saga.id;
             command.lease = place.is_some().then_some(Lease { owner, ttl: self.settings.lease_ttl });
         }
+        note_row(definition, &mut saga);
         let id = saga.id;
         // The saga may end before this call returns, so whoever waits for it is there first.
         let slot = self.waiters.slot(id);
@@ -128,10 +130,11 @@ impl<S: Store> Shared<S> {
         if bytes > max {
             return Err(StartError::TooLarge { bytes, max });
         }
-        let (state, orders) = machine::start(&definition.shape);
+        let (mut state, orders) = machine::start(&definition.shape);
         let mut commands = Vec::new();
         for order in orders {
             let machine::Command::Do { step } = order else { continue };
+            note_sent(definition, &mut state, step, self.random_uuid());
             let payload = match &definition.steps[step].input {
                 None => None,
                 Some(mapping) => {
@@ -160,6 +163,7 @@ impl<S: Store> Shared<S> {
             digest: definition.digest,
             input_hash: request_hash(&input),
             input,
+            status: state.status(),
             state: state.encode(),
             commands,
         })

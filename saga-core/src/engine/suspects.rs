@@ -22,7 +22,7 @@ impl<S: Store> Shared<S> {
         while let Some(commands) = self.suspects.next(take_one).await {
             let _under_way = self.tasks.enter();
             for command in commands {
-                self.run_suspect(command).await;
+                Box::pin(self.run_suspect(command)).await;
             }
         }
     }

@@ -6,11 +6,13 @@
 mod attempt;
 mod compensate;
 mod operator;
+mod remote;
 mod shape;
 mod state;
 mod transition;
 
 pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, after_attempt};
+pub use self::remote::{Caller, Sent};
 pub use self::shape::{Effect, Shape, Side, StepShape, UndoShape};
 pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};
 pub use self::transition::{Action, Command, Decision, Event, Record, Refused, Revision, apply, start};

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::remote::{Caller, Sent};
 use crate::step::Rejection;
 use crate::store::Status;
 
@@ -24,6 +25,9 @@ pub struct SagaState {
     /// Why the saga needs a person. While it is set, the saga is stuck, and `phase` says what it goes back to.
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
+    /// Who asked for it, where it is a step that is hosted for another service.
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Box<Caller>>,
     /// The reason that an operator gave for ending the saga.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
@@ -69,6 +73,12 @@ pub struct StepState {
     /// row begins with epoch 1.
     #[serde(rename = "e", default, skip_serializing_if = "is_zero_long")]
     pub fence: u64,
+    /// Its command to the service that hosts it.
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Sent>,
+    /// The undo that was sent there last.
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub undo_sent: Option<Sent>,
 }
 
 /// What became of a step so far.
@@ -174,8 +184,16 @@ pub struct Stuck {
 impl SagaState {
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
-        let step =
-            StepState { phase: StepPhase::Ready, position: 0, undo_round: 0, maybe: false, late: false, fence: 0 };
+        let step = StepState {
+            phase: StepPhase::Ready,
+            position: 0,
+            undo_round: 0,
+            maybe: false,
+            late: false,
+            fence: 0,
+            sent: None,
+            undo_sent: None,
+        };
         Self {
             phase: Phase::Running,
             steps: vec![step; steps],
@@ -183,6 +201,7 @@ impl SagaState {
             messages: 0,
             failure: None,
             stuck: None,
+            caller: None,
             forced: None,
         }
     }

@@ -1,5 +1,6 @@
 use super::compensate::{begin_compensation, go_on_undoing, late, undo_blocked, undone};
 use super::operator;
+use super::remote::taken_back;
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
 use crate::store::RecordedOutcome;
@@ -64,6 +65,8 @@ pub enum Event {
         /// The step.
         step: usize,
     },
+    /// Whoever asked for the saga, which is a hosted step, takes it back.
+    TakenBack,
     /// An operator acts on a stuck saga.
     Operator(Action),
 }
@@ -185,6 +188,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         }
         Event::Undone { step } => undone(shape, state, step, RecordedOutcome::Done, &mut decision),
         Event::UndoBlocked { step, reason } => undo_blocked(state, step, reason, &mut decision),
+        Event::TakenBack => taken_back(shape, state, &mut decision),
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
     }

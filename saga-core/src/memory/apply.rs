@@ -44,11 +44,13 @@ pub(super) fn blocked(data: &Data, changes: &[Changes], me: Option<TxId>) -> Opt
 
 /// Everything that a change writes and that others may want to write.
 pub(super) fn locks_of(change: &Changes) -> impl Iterator<Item = Lock> {
-    let work = work_of(change).map(|work| Lock::Work(work.id));
+    let withdrawn = change.withdrawn.iter().map(|work| Lock::Work(*work));
+    let work = work_of(change).map(|work| Lock::Work(work.id)).chain(withdrawn);
     let new = change.records.iter().map(|new| Lock::Record(new.tenant.clone(), new.key.clone(), new.step.clone()));
     let revised = change.revised.iter();
     let revised = revised.map(|old| Lock::Record(old.tenant.clone(), old.key.clone(), old.step.clone()));
-    let saga = change.saga.iter().map(|advance| Lock::Saga(advance.id));
+    let started = change.start.iter().map(|saga| Lock::Key(saga.tenant.clone(), saga.key.clone()));
+    let saga = change.saga.iter().map(|advance| Lock::Saga(advance.id)).chain(started);
     work.chain(new).chain(revised).chain(saga)
 }
 
@@ -62,8 +64,14 @@ pub(super) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
 
 /// Writes a change that nothing is in the way of.
 pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
+    if let Some(saga) = change.start {
+        data.insert_saga(*saga, now);
+    }
     for (work, _) in change.finished {
         data.delete_work(work.id);
+    }
+    for work in change.withdrawn {
+        data.delete_work(work);
     }
     for postponed in change.postponed {
         postpone(data, postponed, now);
@@ -90,6 +98,9 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
     for message in change.messages {
         data.outbox.insert(message, now);
     }
+    for letter in change.letters {
+        data.letters.bury(letter, now);
+    }
     for entry in change.history {
         if let Some(saga) = data.sagas.get_mut(&entry.saga) {
             saga.history.push((now, entry));
@@ -99,10 +110,9 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
 
 /// An id among those to insert that is there already, in words.
 fn double_of(data: &Data, change: &Changes) -> Option<String> {
-    let command = change.commands.iter().find(|command| data.work.contains_key(&command.id));
-    let command = command.map(|command| format!("there is a work row {} already", command.id.0));
-    let message = change.messages.iter().find(|message| data.outbox.contains(message.id));
-    command.or_else(|| message.map(|message| format!("there is a message {} already", message.id)))
+    let started = change.start.iter().flat_map(|saga| &saga.commands);
+    let command = change.commands.iter().chain(started).find(|command| data.work.contains_key(&command.id));
+    command.map(|command| format!("there is a work row {} already", command.id.0))
 }
 
 fn work_of(change: &Changes) -> impl Iterator<Item = WorkRef> {
@@ -137,6 +147,9 @@ fn record_in_the_way(data: &Data, change: &Changes) -> Option<Miss> {
 }
 
 fn moved_saga(data: &Data, change: &Changes) -> Option<Miss> {
+    if let Some(known) = change.start.as_ref().and_then(|saga| data.saga_of(&saga.tenant, &saga.key)) {
+        return Some(Miss::Saga(Box::new(known.row.clone())));
+    }
     let advance = change.saga.as_ref()?;
     let row = &data.sagas.get(&advance.id)?.row;
     (row.version != advance.expected).then(|| Miss::Saga(Box::new(row.clone())))

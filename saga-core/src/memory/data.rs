@@ -2,11 +2,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clock::Moment;
 use super::conn::MemoryTable;
+use super::inbox::Received;
+use super::letters::Letters;
 use super::locks::Locks;
 use super::outbox::OutboxData;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, Lease, MemberId, NewSaga, NewWork, SagaId, SagaRow, Status, StepRecord,
+    ClaimedWork, DefinitionId, HistoryEntry, Lease, MemberId, Message, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
     Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
@@ -22,6 +24,8 @@ pub(super) struct Data {
     pub(super) due: BTreeSet<(Timestamp, WorkId)>,
     pub(super) members: Living,
     pub(super) outbox: OutboxData,
+    pub(super) received: Received,
+    pub(super) letters: Letters,
     pub(super) table: MemoryTable,
     pub(super) locks: Locks,
 }
@@ -66,6 +70,8 @@ pub(super) struct WorkRow {
     pub(super) retrying_since: Option<Timestamp>,
     pub(super) error: Option<String>,
     pub(super) late: Option<Vec<u8>>,
+    /// Set in a row that keeps a received message; it has no saga, no step and no definition.
+    pub(super) message: Option<Message>,
 }
 
 /// The members and until when they live.
@@ -144,6 +150,7 @@ impl Data {
             retrying_since: None,
             error: None,
             late: None,
+            message: None,
         };
         self.work.insert(new.id, row);
     }
@@ -195,13 +202,13 @@ pub(super) fn saga_row(saga: &NewSaga, now: Timestamp) -> SagaRow {
         key: saga.key.clone(),
         definition: saga.definition.clone(),
         digest: saga.digest,
-        status: Status::Running,
+        status: saga.status,
         version: 1,
         state: saga.state.clone(),
         input: saga.input.clone(),
         input_hash: saga.input_hash.clone(),
         started_at: now,
         advanced_at: now,
-        ended_at: None,
+        ended_at: saga.status.is_ended().then_some(now),
     }
 }

@@ -10,6 +10,8 @@ mod clock;
 mod conn;
 mod data;
 mod hook;
+mod inbox;
+mod letters;
 mod locks;
 mod members;
 mod outbox;

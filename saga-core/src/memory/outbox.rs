@@ -131,17 +131,18 @@ impl Outbox for MemoryStore {
 }
 
 impl OutboxData {
-    pub(super) fn contains(&self, message: MessageId) -> bool {
-        self.numbers.contains_key(&message)
-    }
-
+    /// Inserts a message, unless its id waits already.
     pub(super) fn insert(&mut self, new: NewMessage, now: Timestamp) {
+        if self.numbers.contains_key(&new.id) {
+            return;
+        }
         self.inserted += 1;
         let number = self.inserted;
         self.numbers.insert(new.id, number);
         self.lanes.entry(new.lane).or_default().rows.insert(number);
         let row = OutboxRow {
             id: new.id,
+            kind: new.kind,
             tenant: new.tenant,
             aggregate_type: new.aggregate_type,
             aggregate_id: new.aggregate_id,
@@ -149,6 +150,7 @@ impl OutboxData {
             payload: new.payload,
             position: new.position,
             committed_at: now,
+            headers: new.headers,
         };
         self.rows.insert(number, Entry { row, lane: new.lane });
     }

@@ -67,7 +67,7 @@ impl Queue {
         while deliveries.len() < limit.min(prefetch.saturating_sub(held)) {
             let Some((tag, item)) = self.waiting.pop_first() else { break };
             let message = Message::clone(&item.message);
-            deliveries.push(Delivery { tag, redelivered: item.redelivered, message });
+            deliveries.push(Delivery { tag, redelivered: item.redelivered, message: Ok(message) });
             self.unsettled.insert(tag, (receiver, item));
         }
         deliveries

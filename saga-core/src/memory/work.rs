@@ -69,8 +69,8 @@ impl Work for MemoryStore {
 
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         self.reading("unknown_work", |data, _| {
-            let unknown =
-                data.work.values().map(|row| &row.definition).filter(|definition| !known.contains(definition));
+            let unknown = data.work.values().filter(|row| row.message.is_none()).map(|row| &row.definition);
+            let unknown = unknown.filter(|definition| !known.contains(definition));
             let mut counts = std::collections::BTreeMap::<DefinitionId, u64>::new();
             for definition in unknown {
                 *counts.entry(definition.clone()).or_default() += 1;
@@ -106,7 +106,7 @@ fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
     let mut sagas = BTreeSet::new();
     for (due_at, id) in &data.due {
         let Some(row) = data.work.get(id) else { continue };
-        if !is_free(data, *id, now) || !request.definitions.contains(&row.definition) {
+        if row.message.is_some() || !is_free(data, *id, now) || !request.definitions.contains(&row.definition) {
             continue;
         }
         if *due_at > now || is_full(&claimed, request) {
@@ -142,7 +142,7 @@ fn is_full(claimed: &Claimed, request: &ClaimRequest) -> bool {
     claimed.work.len() >= request.limit
 }
 
-fn is_free(data: &Data, id: WorkId, now: Timestamp) -> bool {
+pub(super) fn is_free(data: &Data, id: WorkId, now: Timestamp) -> bool {
     let lease = data.work.get(&id).and_then(|row| row.lease);
     lease.is_none_or(|lease| !data.members.holds(lease, now)) && !is_locked(data, id)
 }

@@ -29,6 +29,8 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) needs: Needs,
     /// Whether bytes are an output of the step.
     pub(crate) check_output: fn(&[u8]) -> Result<(), String>,
+    /// Whether bytes are an input of the step.
+    pub(crate) check_input: fn(&[u8]) -> Result<(), String>,
 }
 
 impl<S: Store> StepDefinition<S> {
@@ -52,6 +54,7 @@ impl<S: Store> StepDefinition<S> {
             mapped,
             needs,
             check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+            check_input: |bytes| T::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
         }
     }
 
@@ -78,6 +81,17 @@ impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>) -> Self {
         let digest = digest(&shape);
         Self { id: DefinitionId { name: Arc::from(name), version }, digest, shape, steps }
+    }
+
+    /// The saga of one step that a service hosts for others. The slash keeps its name apart from every saga's.
+    ///
+    /// How the step is done and undone may change while it is under way, since there is only one.
+    pub(crate) fn hosted(service: &str, shape: StepShape, step: StepDefinition<S>) -> Self {
+        let name = format!("{service}/{}", step.name);
+        let digest = Sha256::digest(format!("hosted-step-1 {name}")).into();
+        let pivot = (shape.undo == UndoShape::Missing).then_some(0);
+        let shape = Shape { steps: vec![shape], pivot };
+        Self { id: DefinitionId { name: name.into(), version: 1 }, digest, shape, steps: vec![step] }
     }
 }
 

@@ -51,6 +51,7 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
         input: step.input.clone(),
         mapped: step.mapped.clone(),
         needs: step.needs.clone(),
+        check_input: step.check_input,
         check_output: step.check_output,
     }
 }

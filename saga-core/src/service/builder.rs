@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::{ServiceError, ServiceProblem};
 use crate::key::{InvalidName, check_step_name};
-use crate::machine::StepShape;
-use crate::saga::StepDefinition;
+use crate::saga::{Definition, StepDefinition};
 use crate::step::{Contract, Handler, Hosted};
 use crate::store::Store;
 
@@ -36,23 +35,14 @@ use crate::store::Store;
 /// ```
 pub struct Service<S: Store> {
     name: Arc<str>,
-    steps: Arc<BTreeMap<&'static str, HostedStep<S>>>,
+    steps: Arc<BTreeMap<&'static str, Arc<Definition<S>>>>,
 }
 
 /// A service that gets its steps.
 pub struct ServiceBuilder<S: Store> {
     name: String,
-    steps: BTreeMap<&'static str, HostedStep<S>>,
+    steps: BTreeMap<&'static str, Arc<Definition<S>>>,
     problems: Vec<ServiceProblem>,
-}
-
-/// A step that is done for others.
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine runs it for a command"))]
-pub(crate) struct HostedStep<S: Store> {
-    /// What runs, with its codecs. It has no mapping: a command brings the input.
-    pub(crate) definition: StepDefinition<S>,
-    /// What the machine knows of it.
-    pub(crate) shape: StepShape,
 }
 
 impl<S: Store> Service<S> {
@@ -73,10 +63,9 @@ impl<S: Store> Service<S> {
         self.steps.keys().copied()
     }
 
-    /// What is run for a command of this step.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine looks a command's step up by it"))]
-    pub(crate) fn hosted(&self, step: &str) -> Option<&HostedStep<S>> {
-        self.steps.get(step)
+    /// What is run for a command, by the name of its step.
+    pub(crate) fn hosted(&self) -> impl Iterator<Item = (&'static str, &Arc<Definition<S>>)> + '_ {
+        self.steps.iter().map(|(step, definition)| (*step, definition))
     }
 }
 
@@ -93,7 +82,8 @@ impl<S: Store> ServiceBuilder<S> {
             self.problems.push(ServiceProblem::NeedsOutput { step, needed: needed.step });
         }
         let shape = definition.shape::<T>();
-        if self.steps.insert(step, HostedStep { definition, shape }).is_some() {
+        let definition = Arc::new(Definition::hosted(&self.name, shape, definition));
+        if self.steps.insert(step, definition).is_some() {
             self.problems.push(ServiceProblem::DuplicateStep { step });
         }
         self
@@ -169,15 +159,15 @@ mod tests {
     fn a_step_is_found_under_the_name_of_its_contract() {
         let payments: Service<MemoryStore> =
             Service::named("payments").host::<charge>().build().expect("a service with its own step");
-        assert!(payments.hosted("charge").is_none());
-        let hosted = payments.hosted("charge-card").expect("the name of the contract");
-        assert_eq!((hosted.shape.name, hosted.shape.effect), ("charge-card", Effect::External));
-        assert_eq!(hosted.shape.undo, UndoShape::TakesUnknown);
-        assert!(matches!(hosted.definition.run, StepRun::External(_)));
-        let (undo, options) = hosted.definition.undo.as_ref().expect("it is compensated");
+        let [(name, hosted)] = payments.hosted().collect::<Vec<_>>()[..] else { panic!("it hosts one step") };
+        let (step, shape) = (&hosted.steps[0], &hosted.shape.steps[0]);
+        assert_eq!((name, shape.name, shape.effect), ("charge-card", "charge-card", Effect::External));
+        assert_eq!((&*hosted.id.name, shape.undo), ("payments/charge-card", UndoShape::TakesUnknown));
+        assert!(matches!(step.run, StepRun::External(_)));
+        let (undo, options) = step.undo.as_ref().expect("it is compensated");
         assert!(matches!(undo, StepUndo::Transaction(_)));
         assert_eq!(options.timeout.as_secs(), 7);
-        assert!((hosted.definition.check_output)(b"\"paid\"").is_ok());
-        assert!((hosted.definition.check_output)(b"4").is_err());
+        assert!((step.check_output)(b"\"paid\"").is_ok());
+        assert!((step.check_output)(b"4").is_err());
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{DefinitionId, Lease, MessageId, RecordedOutcome, SagaId, SagaRow, Status, WorkId, WorkKind, WorkRef};
+use super::{
+    DefinitionId, Headers, Lease, MessageId, MessageKind, NewLetter, NewSaga, RecordedOutcome, SagaId, SagaRow, Status,
+    WorkId, WorkKind, WorkRef,
+};
 use crate::key::{Key, StepId, Tenant};
 
 /// Everything that one decision about one saga writes. It is applied whole or not at all.
@@ -10,8 +13,13 @@ use crate::key::{Key, StepId, Tenant};
 pub struct Changes {
     /// The saga moves on. Nothing else is written when its version has moved.
     pub saga: Option<Advance>,
+    /// A saga is started, with its commands. Nothing else is written when its key is taken. Only
+    /// [`record`](super::Records::record) is given one, and its changes never advance a saga.
+    pub start: Option<Box<NewSaga>>,
     /// Work rows that are deleted.
     pub finished: Vec<(WorkRef, Condition)>,
+    /// Work rows that are deleted whatever their epoch, where they still exist: a waiting command that was answered.
+    pub withdrawn: Vec<WorkId>,
     /// Work rows that are tried again later.
     pub postponed: Vec<Postponed>,
     /// Step records that are inserted.
@@ -22,6 +30,8 @@ pub struct Changes {
     pub commands: Vec<NewWork>,
     /// Messages that leave this service.
     pub messages: Vec<NewMessage>,
+    /// Messages that could not be handled.
+    pub letters: Vec<NewLetter>,
     /// What else is kept for who asks what happened.
     pub history: Vec<HistoryEntry>,
 }
@@ -137,6 +147,8 @@ pub struct NewWork {
 pub struct NewMessage {
     /// The same however often it is sent.
     pub id: MessageId,
+    /// What it is.
+    pub kind: MessageKind,
     /// Whose it is.
     pub tenant: Tenant,
     /// What it is about; the topic is made of it.
@@ -151,6 +163,8 @@ pub struct NewMessage {
     pub position: u64,
     /// The lane it lies in: [`lane_of`](super::lane_of) of its ordering key.
     pub lane: u8,
+    /// What else travels with it.
+    pub headers: Headers,
 }
 
 /// Something that happened to a saga and is in no step record.
@@ -208,7 +222,7 @@ pub type Applied = Result<(), Miss>;
 /// Why changes were not applied. Nothing of them was.
 #[derive(Debug, Clone)]
 pub enum Miss {
-    /// The saga's version had moved: this is the saga now.
+    /// The saga's version had moved, or the key of the saga to start is taken: this is the saga now.
     Saga(Box<SagaRow>),
     /// A work row is gone, or somebody else took it.
     Work(WorkId),

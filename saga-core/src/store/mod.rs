@@ -1,6 +1,6 @@
 //! The contract of a store: what a backend author implements.
 //!
-//! A store keeps sagas, the work that is to be done, the step records, the outbox and the members. It is several small
+//! A store keeps sagas, the work that is to be done, the step records, the outbox, what arrived, the dead letters and the members. It is several small
 //! traits by duty, all of them **batch-first**: every hot call takes many rows, because one commit must be able to carry
 //! many steps. The [`memory`](crate::memory) store is the reference; the suite in `saga-testkit` holds a store to
 //! the clauses that the traits list under `# Contract`.
@@ -14,9 +14,12 @@
 //! not known.
 
 mod changes;
+mod dead_letters;
 mod error;
+mod inbox;
 mod interface;
 mod members;
+mod message;
 mod outbox;
 mod records;
 mod sagas;
@@ -28,9 +31,12 @@ pub use self::changes::{
     Advance, Applied, Changes, Condition, HistoryEntry, HistoryKind, Miss, NewMessage, NewRecord, NewWork, Postponed,
     RevisedRecord,
 };
+pub use self::dead_letters::{DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, NewLetter};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
+pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, Receipt};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::members::Members;
+pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LANES, LeasedLane, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
 pub use self::records::{RecordedOutcome, Records, StepRecord};
 pub use self::sagas::{NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Started};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Lease, MessageId, StoreError, Timestamp};
+use super::{Headers, Lease, MessageId, MessageKind, StoreError, Timestamp};
 use crate::key::Tenant;
 
 /// How many lanes the outbox has.
@@ -38,6 +38,8 @@ pub struct LeasedLane {
 pub struct OutboxRow {
     /// The same however often it is sent.
     pub id: MessageId,
+    /// What it is.
+    pub kind: MessageKind,
     /// Whose it is.
     pub tenant: Tenant,
     /// What it is about.
@@ -52,6 +54,8 @@ pub struct OutboxRow {
     pub position: u64,
     /// When it was committed.
     pub committed_at: Timestamp,
+    /// What else travels with it.
+    pub headers: Headers,
 }
 
 /// An ordering key whose next message cannot be sent. It holds up itself only.
@@ -91,6 +95,7 @@ pub struct OutboxDepth {
 /// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, none of a parked key, and none of a lane whose epoch has moved.
 /// - `S-OUT-3` [`sent`](Outbox::sent) deletes; a row is never updated.
 /// - `S-OUT-4` [`park`](Outbox::park) takes an ordering key out of the reads, [`release`](Outbox::release) puts it back, [`discard`](Outbox::discard) deletes the message that could not be sent and puts the key back.
+/// - `S-OUT-5` A message whose id waits in the outbox already is not inserted again: that is no miss and no error, the row that waits stays as it is, and the rest of its changes is written.
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Leases lanes that have something to send.

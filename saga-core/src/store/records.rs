@@ -80,6 +80,9 @@ pub struct StepRecord {
 /// - `S-REC-7` When several things miss at once, the answer is the first of: work row, late success, record, saga.
 /// - `S-REC-8` Messages are visible to the relay only when the changes they came with are committed (G4).
 /// - `S-REC-9` When the call fails with class `Unknown`, each of the changes was applied whole or not at all; a repeated call finds out which.
+/// - `S-REC-10` A saga that changes start is inserted with them as [`start`](super::Sagas::start) inserts one; where its key is taken, nothing of the changes is written, and [`Miss::Saga`](super::Miss::Saga) carries the saga that has it. The records and the commands of the same changes may belong to it.
+/// - `S-REC-11` A withdrawn work row is deleted whatever its epoch and its lease; one that is gone is no miss. A row that a transaction holds is waited for.
+/// - `S-REC-12` Letters are buried as [`bury`](super::DeadLetters::bury) does, in the same commit (G8).
 #[async_trait]
 pub trait Records: Send + Sync {
     /// Applies changes; answers in the order of the request.

@@ -22,6 +22,8 @@ pub struct NewSaga {
     pub input: Vec<u8>,
     /// The hash of the input in canonical order, with the version of the rule in front.
     pub input_hash: Vec<u8>,
+    /// Where it stands: running, compensating, or ended for a saga that only bars its key.
+    pub status: Status,
     /// The machine's state, opaque to the store.
     pub state: Vec<u8>,
     /// The first commands.
@@ -92,13 +94,14 @@ impl Default for SagaFilter {
 /// Keeping sagas.
 ///
 /// # Contract
-/// - `S-SAGA-1` [`start`](Sagas::start) inserts the saga with version 1 and status `running` and its commands together or not at all, and when it returned, both are as durable as the store is.
+/// - `S-SAGA-1` [`start`](Sagas::start) inserts the saga with version 1, the given status (one that has ended, ended then) and its commands together or not at all, and when it returned, both are as durable as the store is.
 /// - `S-SAGA-2` Of several starts of one (tenant, key), whether in one call, in two at once or years apart, exactly one is [`Started::New`]; the others get the stored row, and nothing is changed by them.
 /// - `S-SAGA-3` The answers come in the order of the request. One taken key does not hinder the others of the call.
 /// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id`, whose ids the engine got from the store.
 /// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
 /// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
 /// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck and has no work row (G11).
+/// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are kept like all others: read a stored key with [`Key::from_stored`].
 #[async_trait]
 pub trait Sagas: Send + Sync {
     /// Starts sagas.

@@ -37,7 +37,7 @@ impl fmt::Display for MessageId {
 }
 
 /// A moment of the store's clock: microseconds since 1970-01-01 00:00 UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub i64);
 
 /// Which definition a saga was started with.

@@ -2,7 +2,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::Message;
+use super::{Message, Unreadable};
 
 /// A transport.
 ///
@@ -15,7 +15,7 @@ use super::Message;
 /// - `T-SUB-2` What was delivered and neither accepted nor rejected when its receiver is dropped is delivered again.
 /// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit, and then given up aloud.
 /// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time.
-/// - `T-SUB-5` A tenant, a key, a topic, an event type and a payload arrive as they were sent, byte for byte.
+/// - `T-SUB-5` The id, the kind, a tenant, a key, a topic, an event type, a payload, the time of the commit and every header arrive as they were sent, byte for byte. What others sent and what is no message of this protocol is delivered as [`Unreadable`](super::Unreadable), and says what is wrong with it.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
     /// The transport's name, for messages.
@@ -56,8 +56,8 @@ pub struct Delivery {
     pub tag: u64,
     /// Whether it may have been delivered before.
     pub redelivered: bool,
-    /// The message.
-    pub message: Message,
+    /// The message; or what came instead of one, which is settled like one.
+    pub message: Result<Message, Unreadable>,
 }
 
 /// What became of a delivered message.

@@ -1,35 +1,25 @@
-use crate::key::Tenant;
-use crate::store::{MessageId, OutboxRow, Timestamp};
+use std::fmt;
 
-/// A message on its way.
+use crate::store::MessageId;
+
+/// A delivery that is no message of this protocol: something of it is missing or of the wrong kind. Whoever receives it
+/// keeps it as a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// The same however often it is sent: receivers tell duplicates by it.
-    pub id: MessageId,
-    /// Whose it is.
-    pub tenant: Tenant,
-    /// What it is about.
-    pub topic: String,
-    /// The ordering key: messages with one key arrive first in the order in which they were committed.
-    pub key: String,
-    /// The event's name.
-    pub event_type: String,
-    /// The encoded event.
+pub struct Unreadable {
+    /// What is wrong with it, in one sentence.
+    pub problem: String,
+    /// Its id, if it has one.
+    pub id: Option<MessageId>,
+    /// What stands beside its content, as far as it is text.
+    pub headers: Vec<(String, String)>,
+    /// Its content.
     pub payload: Vec<u8>,
-    /// When it was committed, by the sender's database.
-    pub committed_at: Timestamp,
 }
 
-impl From<OutboxRow> for Message {
-    fn from(row: OutboxRow) -> Self {
-        Self {
-            id: row.id,
-            tenant: row.tenant,
-            topic: row.aggregate_type,
-            key: row.aggregate_id,
-            event_type: row.event_type,
-            payload: row.payload,
-            committed_at: row.committed_at,
-        }
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
     }
 }
+
+impl std::error::Error for Unreadable {}

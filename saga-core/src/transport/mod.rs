@@ -10,4 +10,5 @@ mod message;
 pub use self::interface::{
     Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
-pub use self::message::Message;
+pub use self::message::Unreadable;
+pub use crate::store::{Answer, Headers, Message, MessageKind, service_topic};

@@ -109,3 +109,31 @@ fn behind_the_pivot_a_failure_needs_a_person() {
         assert!(apply(&shape, &mut state, event).became_stuck, "{kind:?}");
     }
 }
+
+/// What another service asked for and takes back is undone if it took effect, and is barred if it did not begin. What is
+/// in flight ends first (G5).
+#[test]
+fn g5_what_is_taken_back_is_undone_or_barred() {
+    let shape = calls(1, UndoShape::TakesUnknown, None);
+    let undo = [Command::Undo { step: 0, round: 1, known: true }];
+    let begin = || machine::start(&shape).0;
+
+    let mut done = begin();
+    apply(&shape, &mut done, Event::Done { step: 0 });
+    assert_eq!(done.status(), Status::Completed);
+    assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, undo);
+    assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, []);
+    apply(&shape, &mut done, Event::Undone { step: 0 });
+    assert_eq!(done.status(), Status::Compensated);
+    assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, []);
+
+    let mut under_way = begin();
+    assert_eq!(apply(&shape, &mut under_way, Event::TakenBack).commands, []);
+    assert_eq!(under_way.status(), Status::Running);
+    apply(&shape, &mut under_way, Event::Done { step: 0 });
+    assert_eq!(apply(&shape, &mut under_way, Event::TakenBack).commands, undo);
+
+    let mut not_begun = SagaState::new(1);
+    assert_eq!(apply(&shape, &mut not_begun, Event::TakenBack).commands, []);
+    assert_eq!((not_begun.status(), not_begun.steps[0].phase), (Status::Compensated, StepPhase::Ready));
+}

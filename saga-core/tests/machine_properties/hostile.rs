@@ -22,7 +22,8 @@ fn event(kind: u8, step: usize) -> Event {
         11 => Event::Late { step },
         12 => Event::Operator(Action::Retry),
         13 => Event::Operator(Action::Skip),
-        14 => Event::Operator(Action::Force { completed: true, reason: reason() }),
+        14 => Event::TakenBack,
+        15 => Event::Operator(Action::Force { completed: true, reason: reason() }),
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
 }
@@ -35,7 +36,7 @@ proptest! {
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
         shape in shape(),
-        events in prop::collection::vec((0..16_u8, 0..6_usize), 0..60),
+        events in prop::collection::vec((0..17_u8, 0..6_usize), 0..60),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();

@@ -67,6 +67,7 @@ impl Model {
             Event::Cancelled { .. } => Vec::new(),
             Event::Blocked { .. } | Event::UndoBlocked { .. } => self.needs_a_person(),
             Event::Undone { step } => self.undone(step),
+            Event::TakenBack => self.taken_back(),
             Event::Operator(ref action) => self.operator(action),
         }
     }
@@ -135,6 +136,14 @@ impl Model {
             self.standing.push(step);
         }
         (self.open, self.is_stuck) = (None, false);
+        self.next()
+    }
+
+    fn taken_back(&mut self) -> Vec<Command> {
+        if self.open.is_some() || self.goes_back || self.ended == Some(Status::Compensated) {
+            return Vec::new();
+        }
+        (self.goes_back, self.ended) = (true, None);
         self.next()
     }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use saga_core::key::Tenant;
-use saga_core::store::{Changes, Lease, Members as _, MessageId, NewMessage, Outbox as _, Records as _, lane_of};
+use saga_core::store::{
+    Changes, Headers, Lease, Members as _, MessageId, MessageKind, NewMessage, Outbox as _, Records as _, lane_of,
+};
 
 use super::support::{Place, member};
 
@@ -16,8 +18,10 @@ fn message(position: u64) -> NewMessage {
         aggregate_type: "order".into(),
         aggregate_id: "7".into(),
         event_type: "OrderPlaced".into(),
+        kind: MessageKind::Event,
         payload: b"{}".to_vec(),
         position,
+        headers: Headers::default(),
     }
 }
 

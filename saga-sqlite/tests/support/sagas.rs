@@ -39,6 +39,7 @@ pub async fn new_saga(store: &SqliteStore, key: &str) -> NewSaga {
         digest: [7; 32],
         input: b"{}".to_vec(),
         input_hash: vec![1],
+        status: Status::Running,
         state: vec![0],
         commands: vec![command],
     }

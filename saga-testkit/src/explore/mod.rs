@@ -87,6 +87,7 @@
 //! # });
 //! ```
 
+mod arrivals;
 mod drive;
 mod environment;
 mod hook;

@@ -36,6 +36,8 @@ flaws! {
         CountsNoStuck breaks "S-SAGA-6",
         /// The audit finds nothing.
         FindsNoForgotten breaks "S-SAGA-7",
+        /// The key of a hosted step is refused.
+        RefusesHostedKeys breaks "S-SAGA-8",
         /// Work is due at once.
         ClaimsEarly breaks "S-WORK-1",
         /// Work of definitions that the claimer does not know is given to it.
@@ -80,6 +82,12 @@ flaws! {
         SendsUncommitted breaks "S-REC-8",
         /// Of a commit in doubt, the records are there and the rest is not.
         AppliesHalfInDoubt breaks "S-REC-9",
+        /// The rest of changes is written though the key of the saga to start is taken.
+        StartsOverTaken breaks "S-REC-10",
+        /// A withdrawn row stays.
+        KeepsWithdrawn breaks "S-REC-11",
+        /// The letters of changes are not written.
+        LosesLetters breaks "S-REC-12",
         /// A step runs under any epoch.
         GrantsAnyEpoch breaks "S-TX-1",
         /// Rows are given to others while their steps run.
@@ -114,6 +122,28 @@ flaws! {
         ParksTheLane breaks "S-OUT-4",
         /// A message that was discarded is there again.
         DiscardsNothing breaks "S-OUT-4",
+        /// A message whose id was inserted before fails its changes.
+        RefusesWaiting breaks "S-OUT-5",
+        /// Of the messages of a call only the first is stored.
+        KeepsTheFirstOnly breaks "S-INBOX-1",
+        /// Every message is answered as new.
+        ReceivesTwice breaks "S-INBOX-2",
+        /// A claim of messages takes all there are.
+        ClaimsEveryMessage breaks "S-INBOX-3",
+        /// Ids are forgotten whatever their age.
+        ForgetsYoungIds breaks "S-INBOX-4",
+        /// A letter loses its headers.
+        LosesLetterHeaders breaks "S-DEAD-1",
+        /// Every letter is one of its own.
+        BuriesTwice breaks "S-DEAD-2",
+        /// A list has the letters that were decided on as well.
+        ListsDecidedLetters breaks "S-DEAD-3",
+        /// A replayed letter is not handed in.
+        ReplaysNothing breaks "S-DEAD-4",
+        /// A discarded letter stays open.
+        KeepsDiscardedOpen breaks "S-DEAD-5",
+        /// A later note takes the place of an earlier one.
+        RevisesDecisions breaks "S-DEAD-6",
         /// Every member has the same id.
         RepeatsMembers breaks "S-MEM-1",
         /// A dead member lives again.

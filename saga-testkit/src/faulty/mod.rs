@@ -2,6 +2,7 @@
 //!
 //! Each wraps the memory backend and keeps every other clause as far as the broken one allows.
 
+mod arrivals;
 mod body;
 mod clock;
 mod flaw;

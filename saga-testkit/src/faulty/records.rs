@@ -1,6 +1,8 @@
 use async_trait::async_trait;
 use saga_core::key::{Key, StepId, Tenant};
-use saga_core::store::{Applied, Changes, Condition, Miss, Records, RetryClass, Sagas, StepRecord, StoreError};
+use saga_core::store::{
+    Applied, Changes, Condition, Miss, Records, RetryClass, Sagas, StepRecord, StoreError, StoreErrorKind,
+};
 
 use super::{FaultyStore, StoreFlaw};
 
@@ -8,6 +10,11 @@ use super::{FaultyStore, StoreFlaw};
 impl Records for FaultyStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let changes = self.twist(changes);
+        let sent = changes.iter().flat_map(|change| &change.messages).map(|message| message.id);
+        let is_again = sent.fold(false, |again, id| again | !self.noted().sent.insert(id));
+        if is_again && self.has(StoreFlaw::RefusesWaiting) {
+            return Err(StoreError::new(StoreErrorKind::Misuse, "record", "there is such a message already"));
+        }
         if self.has(StoreFlaw::AcceptsTwoChanges) || self.has(StoreFlaw::EndsAtTheFirstMiss) {
             return self.one_by_one(changes).await;
         }
@@ -59,6 +66,12 @@ impl FaultyStore {
                 }
                 self.note_command(command);
             }
+            if self.has(StoreFlaw::KeepsWithdrawn) {
+                change.withdrawn.clear();
+            }
+            if self.has(StoreFlaw::LosesLetters) {
+                change.letters.clear();
+            }
             if self.has(StoreFlaw::ForgetsMessages) {
                 change.messages.clear();
             }
@@ -99,6 +112,9 @@ impl FaultyStore {
         let again = match (self.flaw, &miss) {
             (Some(StoreFlaw::AppliesHalf), _) => {
                 Changes { commands: change.commands, history: change.history, ..Changes::default() }
+            }
+            (Some(StoreFlaw::StartsOverTaken), Miss::Saga(_)) if change.start.is_some() => {
+                Changes { start: None, ..change }
             }
             (Some(StoreFlaw::SendsUncommitted), _) => Changes { messages: change.messages, ..Changes::default() },
             (Some(StoreFlaw::AcceptsAnyVersion), Miss::Saga(now)) => {

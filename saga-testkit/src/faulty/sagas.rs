@@ -22,6 +22,9 @@ impl Sagas for FaultyStore {
                 self.note_command(command);
             }
         }
+        if self.has(StoreFlaw::RefusesHostedKeys) && sagas.iter().any(|saga| saga.key.as_str().contains('>')) {
+            return Err(StoreError::new(StoreErrorKind::Misuse, "start", "the key has a `>`"));
+        }
         let mut answers = self.inner.start(sagas).await?;
         if self.has(StoreFlaw::StartsTwice) {
             answers.fill(Started::New);

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    Capabilities, Changes, Claim, ClaimedWork, DefinitionId, LeasedLane, MemberId, NewWork, Records, Sagas, Store,
-    TransactError, TransactionBody, WorkId, WorkRef,
+    Capabilities, Changes, Claim, ClaimedWork, DefinitionId, LeasedLane, LetterId, MemberId, MessageId, NewWork,
+    Records, Sagas, Store, TransactError, TransactionBody, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;
@@ -39,6 +39,10 @@ pub(super) struct Noted {
     pub(super) lanes: BTreeMap<u8, LeasedLane>,
     /// Who a member that was revived is now.
     pub(super) revived: BTreeMap<MemberId, MemberId>,
+    /// The newest note on each dead letter.
+    pub(super) notes: BTreeMap<LetterId, String>,
+    /// The ids of the messages that were given to the outbox.
+    pub(super) sent: BTreeSet<MessageId>,
     /// What is to be written behind the transaction.
     pub(super) stashed: Vec<Changes>,
 }

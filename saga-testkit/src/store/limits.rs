@@ -1,6 +1,6 @@
 //! Large, odd and many values.
 
-use saga_core::key::{KEY_BYTES_MAX, StepId, TENANT_BYTES_MAX};
+use saga_core::key::{KEY_BYTES_MAX, Key, STEP_NAME_BYTES_MAX, StepId, TENANT_BYTES_MAX};
 use saga_core::store::{Changes, RecordedOutcome, Records, Sagas, Started, Status, Store};
 
 use crate::check::{Outcome, ensure, ensure_eq};
@@ -119,5 +119,23 @@ pub(crate) async fn a_step_transaction_carries_a_full_batch<H: StoreHarness>(ben
     ensure_eq!(seen().granted, vec![true; count], "the claims");
     ensure_eq!(bench.business(&format!("row-{last}")).await, Some(last), "what the last handler wrote");
     ensure_eq!(bench.saga(&begun[count - 1]).await?.status, Status::Completed, "the last saga");
+    Ok(())
+}
+
+pub(crate) async fn keys_of_hosted_steps_are_kept<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let longest = format!("{}>{}", "k".repeat(KEY_BYTES_MAX), "s".repeat(STEP_NAME_BYTES_MAX));
+    let own = bench.start_of(&tenant("acme"), &"k".repeat(KEY_BYTES_MAX)).await?;
+    let mut saga = bench.new_saga(&tenant("acme"), "k-1").await?;
+    saga.key = Key::from_stored(&longest)?;
+    for command in &mut saga.commands {
+        command.key = saga.key.clone();
+    }
+    let hosted = Begun::of(&saga, saga.commands[0].id);
+    bench.start_new(saga).await?;
+    bench.apply(hosted.done(1)).await?;
+    let bench = bench.reopen().await?;
+    ensure_eq!(bench.saga(&hosted).await?.key, hosted.key, "the key of a hosted step");
+    ensure_eq!(bench.store.records_of(&hosted.tenant, &hosted.key).await?.len(), 1, "its records");
+    ensure_eq!(bench.saga(&own).await?.version, 1, "the saga of the key in front");
     Ok(())
 }

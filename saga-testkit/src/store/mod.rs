@@ -3,8 +3,10 @@
 pub(crate) mod claims;
 pub(crate) mod concurrency;
 pub(crate) mod histories;
+pub(crate) mod inbox;
 pub(crate) mod lanes;
 pub(crate) mod leases;
+pub(crate) mod letters;
 pub(crate) mod limits;
 pub(crate) mod listing;
 pub(crate) mod members;

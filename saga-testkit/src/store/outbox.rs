@@ -165,3 +165,20 @@ pub(crate) async fn the_depth_tells_the_age_of_the_oldest<H: StoreHarness>(bench
     ensure!(depth.oldest_age >= Some(pause), "the oldest has waited {pause:?}, not {:?}", depth.oldest_age);
     Ok(())
 }
+
+pub(crate) async fn a_message_that_waits_is_not_inserted_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let message = begun.message("o-1", 1);
+    let again = saga_core::store::NewMessage { payload: b"other".to_vec(), ..message.clone() };
+    bench.apply(saga_core::store::Changes { messages: vec![message.clone()], ..Default::default() }).await?;
+    bench.apply(saga_core::store::Changes { messages: vec![again], ..begun.done(1) }).await?;
+    let rows = bench.outbox().await?;
+    ensure_eq!(rows.len(), 1, "the rows of one id");
+    ensure_eq!(rows[0].payload, message.payload, "the row that waited");
+    let record = bench.outcome_of(&begun, crate::fixture::STEP).await?;
+    ensure!(record.is_some(), "the rest of the changes was not written");
+    bench.store.sent(&[message.id]).await?;
+    bench.apply(saga_core::store::Changes { messages: vec![message], ..Default::default() }).await?;
+    ensure_eq!(bench.outbox().await?.len(), 1, "the rows of an id that was sent before");
+    Ok(())
+}

@@ -7,7 +7,7 @@ use saga_core::store::{
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
-use crate::fixture::{Begun, Bench, OTHER, STEP};
+use crate::fixture::{Begun, Bench, OTHER, STEP, tenant};
 use crate::harness::StoreHarness;
 
 fn entry(begun: &Begun, detail: &str) -> HistoryEntry {
@@ -288,5 +288,59 @@ pub(crate) async fn a_message_appears_with_its_commit<H: StoreHarness>(bench: Be
     ensure_eq!(bench.outbox().await?, [], "the messages of changes that missed");
     bench.apply(with(1)).await?;
     ensure_eq!(bench.outbox().await?.len(), 1, "the messages of changes that were applied");
+    Ok(())
+}
+
+pub(crate) async fn changes_start_a_saga<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let mut saga = bench.new_saga(&tenant("acme"), "k-1").await?;
+    let begun = Begun::of(&saga, saga.commands[0].id);
+    saga.status = Status::Compensating;
+    let started = Changes {
+        start: Some(Box::new(saga.clone())),
+        records: vec![begun.record(OTHER, RecordedOutcome::Done)],
+        ..Changes::default()
+    };
+    bench.apply(started.clone()).await?;
+    let row = bench.saga(&begun).await?;
+    ensure_eq!((row.id, row.version, row.status), (begun.id, 1, Status::Compensating), "the saga");
+    ensure_eq!(bench.outcome_of(&begun, OTHER).await?, Some(RecordedOutcome::Done), "its record");
+    ensure_eq!(bench.claim_one(bench.lease().await?).await?.work.id, begun.work.id, "its command");
+    let other = bench.new_saga(&tenant("acme"), "k-1").await?;
+    let history = vec![HistoryEntry {
+        saga: begun.id,
+        step: None,
+        kind: HistoryKind::Operator,
+        attempt: 0,
+        detail: "of changes that missed".into(),
+    }];
+    let second = Changes { start: Some(Box::new(other)), history, ..Changes::default() };
+    let missed = bench.store.record(vec![second]).await?;
+    ensure!(
+        matches!(&missed[..], [Err(Miss::Saga(known))] if **known == row),
+        "a second start of one key answered {missed:?}"
+    );
+    ensure!(bench.whole(&begun).await?.history.is_empty(), "changes that missed left a history");
+    let mut ended = bench.new_saga(&tenant("acme"), "k-2").await?;
+    (ended.status, ended.commands) = (Status::Compensated, Vec::new());
+    let bar = Begun::of(&ended, begun.work.id);
+    bench.apply(Changes { start: Some(Box::new(ended)), ..Changes::default() }).await?;
+    let row = bench.saga(&bar).await?;
+    ensure_eq!(
+        (row.status, row.ended_at),
+        (Status::Compensated, Some(row.started_at)),
+        "a saga that only bars its key"
+    );
+    Ok(())
+}
+
+pub(crate) async fn a_withdrawn_row_is_gone_whatever_its_epoch<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let claimed = bench.claim_one(bench.lease().await?).await?;
+    let withdrawn = Changes { withdrawn: vec![begun.work.id], ..Changes::default() };
+    bench.apply(withdrawn.clone()).await?;
+    ensure!(bench.whole(&begun).await?.work.is_empty(), "the row is still there");
+    bench.apply(withdrawn).await?;
+    let missed = bench.store.record(vec![begun.with_work(claimed.work).done(1)]).await?;
+    ensure!(matches!(missed[..], [Err(Miss::Work(_))]), "its owner's decision was answered {missed:?}");
     Ok(())
 }

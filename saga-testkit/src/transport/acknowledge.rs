@@ -51,7 +51,7 @@ pub(crate) async fn a_rejected_message_comes_again<H: TransportHarness>(bench: B
     let came = receiver.gather(1).await?;
     receiver.settle(&came, Settlement::Reject).await?;
     let again = receiver.accept(1).await?;
-    ensure_eq!(again[0].message, message("k", 1), "what came again");
+    ensure_eq!(again[0].message, Ok(message("k", 1)), "what came again");
     ensure!(again[0].redelivered, "a redelivery is not marked as one");
     publishing.confirmed().await?;
     receiver.expect_nothing().await

@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use saga_core::key::Tenant;
 use saga_core::store::{MessageId, Timestamp};
-use saga_core::transport::{Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError};
+use saga_core::transport::{
+    Delivery, Headers, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
+};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -91,18 +93,20 @@ impl Publishing {
 pub(crate) fn message(key: &str, number: u32) -> Message {
     Message {
         id: MessageId(uuid::Uuid::from_u128(u128::from(number) + (0x5a6a_u128 << 100))),
+        kind: MessageKind::Event,
         tenant: Tenant::default(),
         topic: TOPIC.into(),
         key: key.into(),
         event_type: "OrderPlaced".into(),
         payload: number.to_string().into_bytes(),
         committed_at: Timestamp(1_735_689_600_000_000 + i64::from(number)),
+        headers: Headers::default(),
     }
 }
 
 /// The numbers of messages, by their payloads.
 pub(crate) fn numbers(deliveries: &[Delivery]) -> Vec<u32> {
-    let number = |delivery: &Delivery| std::str::from_utf8(&delivery.message.payload).ok()?.parse().ok();
+    let number = |delivery: &Delivery| std::str::from_utf8(&delivery.message.as_ref().ok()?.payload).ok()?.parse().ok();
     deliveries.iter().filter_map(number).collect()
 }
 

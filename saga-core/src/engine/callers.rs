@@ -1,0 +1,94 @@
+//! What a step that is hosted for another service tells that service.
+
+use uuid::Uuid;
+
+use super::command::InFlight;
+use super::remote::addressed;
+use super::shared::Shared;
+use crate::machine::{Caller, Phase, SagaState, StepPhase};
+use crate::step::Rejection;
+use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
+
+impl<S: Store> Shared<S> {
+    /// What is told when a hosted step has moved: nothing as long as there is nothing new to tell.
+    pub(super) fn reply_to_move(&self, saga: &InFlight<S>, before: Option<Answer>) -> Option<NewMessage> {
+        let caller = saga.state.caller.as_ref()?;
+        let answer = answer_of(&saga.state).filter(|answer| Some(*answer) != before)?;
+        self.reply(saga, caller, answer)
+    }
+
+    /// What is told when the same is asked again, if there is anything to tell yet.
+    pub(super) fn reply_again(&self, saga: &InFlight<S>, asked: MessageId, is_undo: bool) -> Option<NewMessage> {
+        let caller = saga.state.caller.as_ref()?;
+        let answer = answer_of(&saga.state)?;
+        let asked = Some(asked.0.as_u128());
+        match answer {
+            // Whoever took it back is told that; a command that comes behind its undo is barred.
+            Answer::Undone | Answer::Cancelled if !is_undo => {
+                let caller = Caller { command: asked, undo: None, ..(**caller).clone() };
+                self.reply(saga, &caller, Answer::Cancelled)
+            }
+            _ if is_undo => self.reply(saga, &Caller { undo: asked, ..(**caller).clone() }, answer),
+            _ => self.reply(saga, &Caller { command: asked, undo: None, ..(**caller).clone() }, answer),
+        }
+    }
+
+    fn reply(&self, saga: &InFlight<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
+        let step = saga.step(0).name;
+        let payload = match answer {
+            Answer::Done => saga.outputs.get(step).map_or_else(|| b"null".to_vec(), |output| output.to_vec()),
+            Answer::Stuck => {
+                let reason = saga.state.stuck.as_ref().map_or("", |stuck| &stuck.reason);
+                reason_bytes(&Rejection::new(reason))
+            }
+            _ => saga.state.failure.as_ref().map(|failure| reason_bytes(&failure.reason)).unwrap_or_default(),
+        };
+        let asked = caller.undo.or(caller.command)?;
+        let service = saga.definition.id.name.split('/').next().unwrap_or_default();
+        Some(NewMessage {
+            event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step.to_owned() },
+            payload,
+            headers: Headers {
+                saga_key: Some(saga.key.asked_for().to_string()),
+                step: Some(step.to_owned()),
+                service: Some(caller.reply_to.clone()),
+                reply_to: Some(service.to_owned()),
+                correlation: Some(MessageId(Uuid::from_u128(asked))),
+                answer: Some(answer),
+                traceparent: caller.traceparent.clone(),
+            },
+            kind: MessageKind::Reply,
+            ..addressed(MessageId(self.random_uuid()), &saga.tenant, &caller.reply_to)
+        })
+    }
+}
+
+/// Whether a hosted step came to its end although it had been taken back: a person, who was asked first, let it.
+pub(super) fn is_to_be_taken_back(state: &SagaState) -> bool {
+    state.phase == Phase::Completed && state.caller.as_ref().is_some_and(|caller| caller.undo.is_some())
+}
+
+/// What there is to tell of a hosted step in this state.
+pub(super) fn answer_of(state: &SagaState) -> Option<Answer> {
+    let caller = state.caller.as_ref()?;
+    if state.stuck.is_some() {
+        return Some(Answer::Stuck);
+    }
+    match state.phase {
+        Phase::Running | Phase::Compensating => None,
+        Phase::Completed => Some(Answer::Done),
+        Phase::Compensated if caller.undo.is_some() => Some(Answer::Undone),
+        Phase::Compensated => Some(match state.steps.first().map(|step| step.phase) {
+            Some(StepPhase::Rejected) => Answer::Rejected,
+            Some(StepPhase::Cancelled) => Answer::Cancelled,
+            // What it may have done was undone here: it stands for a failure without effect.
+            _ => Answer::Failed,
+        }),
+    }
+}
+
+/// A reason as it travels: JSON of its message and, where there are any, its details.
+pub(super) fn reason_bytes(reason: &Rejection) -> Vec<u8> {
+    // A message and JSON text always encode.
+    serde_json::to_vec(reason).unwrap_or_default()
+}

@@ -1,0 +1,105 @@
+//! What a person can do with messages that could not be handled.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::RuntimeError;
+use super::guard::outside_step;
+use super::shared::Shared;
+use crate::key::Tenant;
+use crate::store::{DeadLetter, LetterFilter, LetterId, LetterState, Store, WorkId};
+
+/// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
+/// once.
+pub struct DeadLetterDesk<S: Store> {
+    shared: Arc<Shared<S>>,
+    tenant: Tenant,
+}
+
+impl<S: Store> DeadLetterDesk<S> {
+    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        Self { shared: Arc::clone(shared), tenant: tenant.clone() }
+    }
+
+    /// The letters that pass the filter, oldest first. The filter's tenant is the runtime's.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn list(&self, filter: LetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
+        outside_step()?;
+        let filter = LetterFilter { tenant: self.tenant.clone(), ..filter };
+        Ok(self.shared.store.dead_letters(&filter).await?)
+    }
+
+    /// The letter of that id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn show(&self, id: LetterId) -> Result<Option<DeadLetter>, RuntimeError> {
+        outside_step()?;
+        Ok(self.shared.store.dead_letter(&self.tenant, id).await?)
+    }
+
+    /// Hands the message in again, with the same id and the same keys: what it had caused before is not caused again.
+    /// One that still cannot be handled becomes another letter.
+    ///
+    /// # Errors
+    /// When there is no such letter, it was discarded, it could not even be read, or the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, it was handed in or not; the same call again acts once.
+    pub async fn replay(&self, id: LetterId, reason: &str) -> Result<(), RuntimeError> {
+        outside_step()?;
+        let refused = |problem: &str| Err(RuntimeError::Letter { letter: id.0, problem: problem.to_owned() });
+        if reason.trim().is_empty() {
+            return refused("give a reason; it is kept with the letter");
+        }
+        let letter = self.shared.store.dead_letter(&self.tenant, id).await?;
+        let Some(letter) = letter else { return refused("there is none with this id") };
+        if letter.letter.message.is_none() {
+            return refused("it is no whole message, so that it cannot be handed in again; discard it");
+        }
+        let ids = self.shared.take_ids(1).await;
+        let work = WorkId(ids.and_then(|mut ids| ids.next()).ok_or(RuntimeError::Ended)?);
+        match self.shared.store.replay_letter(&self.tenant, id, work, reason).await? {
+            Some(LetterState::Open | LetterState::Replayed) => {
+                self.shared.inbox_filled.notify_one();
+                Ok(())
+            }
+            Some(LetterState::Discarded) => refused("it was discarded"),
+            None => refused("there is none with this id"),
+        }
+    }
+
+    /// Decides that the message is not needed.
+    ///
+    /// # Errors
+    /// When there is no such letter, it was replayed, or the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, it was discarded or not; the same call again acts once.
+    pub async fn discard(&self, id: LetterId, reason: &str) -> Result<(), RuntimeError> {
+        outside_step()?;
+        let refused = |problem: &str| Err(RuntimeError::Letter { letter: id.0, problem: problem.to_owned() });
+        if reason.trim().is_empty() {
+            return refused("give a reason; it is kept with the letter");
+        }
+        match self.shared.store.discard_letter(&self.tenant, id, reason).await? {
+            Some(LetterState::Open | LetterState::Discarded) => Ok(()),
+            Some(LetterState::Replayed) => refused("it was replayed"),
+            None => refused("there is none with this id"),
+        }
+    }
+}
+
+impl<S: Store> fmt::Debug for DeadLetterDesk<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadLetterDesk").field("tenant", &self.tenant).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,312 @@
+//! Steps that are hosted here for other services: each is a saga of one step, under the key of the saga that asks for it
+//! and the step's name. So it is claimed, retried, recorded and undone like any other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::arrivals::Arrived;
+use super::callers::answer_of;
+use super::canonical::request_hash;
+use super::command::{Command, InFlight};
+use super::decide::{Findings, HandOn, Prepared};
+use super::letters::Problem;
+use super::remote::UndoContent;
+use super::shared::Shared;
+use crate::key::Key;
+use crate::machine::{self, Caller, Event, Phase, SagaState, StepPhase};
+use crate::saga::{Definition, panic_message};
+use crate::step::Outputs;
+use crate::store::{
+    Answer, Changes, DeadReason, Lease, Message, Miss, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Status, Store,
+    WorkId, WorkKind, WorkRef,
+};
+
+/// By how much a message must be younger than what is kept: the clocks of two databases may differ.
+const MARGIN_MAX: Duration = Duration::from_hours(24);
+/// How often a decision about a saga that moves all the time is made again at once.
+const DECISIONS_MAX: usize = 8;
+
+/// What a message asks for.
+struct Asked<S: Store> {
+    definition: Arc<Definition<S>>,
+    /// The key of the hosted step.
+    key: Key,
+    reply_to: String,
+}
+
+impl<S: Store> Shared<S> {
+    /// The definition of a step that a service hosts here.
+    pub(super) fn hosted(&self, service: &str, step: &str) -> Option<&Arc<Definition<S>>> {
+        self.hosted.get(&(service.to_owned(), step.to_owned()))
+    }
+
+    /// Begins a hosted step, or answers again from its record.
+    pub(super) async fn handle_command(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+        let message = &arrived.message;
+        let asked = self.asked(arrived)?;
+        let step = &asked.definition.steps[0];
+        check_value(step.check_input, &message.payload)
+            .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?;
+        let (mut state, _) = machine::start(&asked.definition.shape);
+        state.caller = Some(Box::new(Caller {
+            reply_to: asked.reply_to.clone(),
+            command: Some(message.id.0.as_u128()),
+            undo: None,
+            traceparent: message.headers.traceparent.clone(),
+        }));
+        let mut saga = self.fresh(&asked, message, &message.payload, state).await?;
+        let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        let lease = place.as_ref().and_then(|_| self.member());
+        let lease = lease.map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
+        let lease_until = self.env.now() + self.settings.lease_ttl;
+        saga.commands.push(NewWork {
+            id: work.id,
+            saga: saga.id,
+            tenant: saga.tenant.clone(),
+            key: saga.key.clone(),
+            kind: WorkKind::Do,
+            step: crate::key::StepId::doing(step.name),
+            definition: saga.definition.clone(),
+            payload: None,
+            due_in: Duration::ZERO,
+            lease,
+        });
+        let changes = arrived.handled(Changes { start: Some(Box::new(saga.clone())), ..Changes::default() });
+        match self.recorder.record(changes).await {
+            Ok(Ok(())) if lease.is_some() => {
+                let saga = in_flight(&asked.definition, &saga)?;
+                let order = machine::Command::Do { step: 0 };
+                self.queue_up(Command {
+                    saga,
+                    work,
+                    order,
+                    attempts: 0,
+                    maybe: false,
+                    suspect: false,
+                    runs_on: true,
+                    starting: None,
+                    retrying_for: Duration::ZERO,
+                    late: None,
+                    lease_until,
+                    place,
+                });
+            }
+            Ok(Ok(())) => self.announce_work(Duration::ZERO),
+            Ok(Err(Miss::Saga(row))) => return self.answer_again(&asked, &row, arrived).await,
+            // Somebody else has the message.
+            Ok(Err(_)) => {}
+            Err(error) => {
+                if error.class == RetryClass::Unknown {
+                    // What was committed after all is leased to this process, which does not know it.
+                    self.give_back(&[work]).await;
+                }
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes a hosted step that was done, and bars one that was not.
+    pub(super) async fn handle_undo(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+        let asked = self.asked(arrived)?;
+        for _ in 0..DECISIONS_MAX {
+            let row = self.store.saga(&arrived.message.tenant, &asked.key).await?;
+            let applied = match row {
+                Some(row) => self.take_back(&asked, &row, arrived).await?,
+                None => self.take_back_unseen(&asked, arrived).await?,
+            };
+            // It moved, or began, meanwhile: it is looked at again.
+            if applied {
+                return Ok(());
+            }
+        }
+        Err(Problem::Later { why: "the step moves all the time".to_owned(), is_counted: false })
+    }
+
+    /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
+    async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
+        let message = &arrived.message;
+        if row.definition != asked.definition.id || row.input_hash != request_hash(&message.payload) {
+            let detail = format!("the step key of `{}` was used with another content", asked.key);
+            return Err(Problem::Dead(DeadReason::OtherPayload, detail));
+        }
+        let saga = self.known(asked, row).await?;
+        let messages: Vec<_> = self.reply_again(&saga, message.id, false).into_iter().collect();
+        if messages.is_empty() && arrived.work.is_none() {
+            return Ok(());
+        }
+        // Who lost the row to another need not answer: the other does.
+        let _ = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+        self.outbox_filled.notify_one();
+        Ok(())
+    }
+
+    async fn take_back(self: &Arc<Self>, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<bool, Problem> {
+        let mut saga = self.known(asked, row).await?;
+        let message = &arrived.message;
+        let was_taken_back = saga.state.caller.as_ref().is_some_and(|caller| caller.undo.is_some());
+        let caller = saga.state.caller.get_or_insert_with(|| {
+            let traceparent = message.headers.traceparent.clone();
+            Box::new(Caller { reply_to: asked.reply_to.clone(), command: None, undo: None, traceparent })
+        });
+        caller.undo = Some(message.id.0.as_u128());
+        if was_taken_back && answer_of(&saga.state).is_some() {
+            let messages = self.reply_again(&saga, message.id, true).into_iter().collect();
+            let applied = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+            self.outbox_filled.notify_one();
+            return Ok(!matches!(applied, Err(Miss::Saga(_))));
+        }
+        let hand_on = self.hand_on_one().await?;
+        let prepared = self.advance(&mut saga, Event::TakenBack, &Findings::default(), hand_on);
+        // Only an operator's action is refused.
+        let Ok(mut prepared) = prepared else { return Ok(true) };
+        if prepared.changes.messages.is_empty() {
+            // Nothing of it took effect before: there is nothing to undo.
+            prepared.changes.messages.extend(self.reply_again(&saga, message.id, true));
+            prepared.has_messages = !prepared.changes.messages.is_empty();
+        }
+        self.apply_arrived(prepared, arrived).await
+    }
+
+    /// An undo of a step that is not known here: one that is known to be done is undone from the message, and another
+    /// one is barred, so that a late command finds that.
+    async fn take_back_unseen(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<bool, Problem> {
+        let message = &arrived.message;
+        let undecodable = |problem: String| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}"));
+        let content: UndoContent<'_> =
+            serde_json::from_slice(&message.payload).map_err(|error| undecodable(error.to_string()))?;
+        let step = &asked.definition.steps[0];
+        let input = content.input.get().as_bytes();
+        check_value(step.check_input, input).map_err(undecodable)?;
+        let done = message.headers.answer == Some(Answer::Done);
+        // An output that is `null` cannot be told from none there; the header says whether there is one.
+        let output = done.then(|| content.output.map_or_else(|| b"null".to_vec(), |output| output.get().into()));
+        if let Some(output) = &output {
+            check_value(step.check_output, output).map_err(undecodable)?;
+        }
+        let (mut state, _) = machine::start(&asked.definition.shape);
+        state.caller = Some(Box::new(Caller {
+            reply_to: asked.reply_to.clone(),
+            command: None,
+            undo: Some(message.id.0.as_u128()),
+            traceparent: message.headers.traceparent.clone(),
+        }));
+        if output.is_none() {
+            state.steps[0].phase = StepPhase::Ready;
+        }
+        let mut new = self.fresh(asked, message, input, state).await?;
+        let mut saga = in_flight(&asked.definition, &new)?;
+        let hand_on = HandOn { id: new.id.0 + 1, has_place: false };
+        let findings = Findings { output, ..Findings::default() };
+        // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
+        let event = if findings.output.is_some() { Event::Done { step: 0 } } else { Event::TakenBack };
+        let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
+        // It is one start.
+        if let Some(advance) = prepared.changes.saga.take() {
+            (new.status, new.state) = (advance.status, saga.state.encode());
+        }
+        prepared.changes.start = Some(Box::new(new));
+        self.apply_arrived(prepared, arrived).await
+    }
+
+    /// Applies what was decided for a message; answers whether it need not be decided again.
+    pub(super) async fn apply_arrived(
+        self: &Arc<Self>,
+        mut prepared: Prepared<S>,
+        arrived: &Arrived,
+    ) -> Result<bool, Problem> {
+        prepared.changes = arrived.handled(std::mem::take(&mut prepared.changes));
+        match self.apply_prepared(prepared).await? {
+            Ok(()) => Ok(true),
+            // Somebody else has the message.
+            Err(Miss::Work(work)) if arrived.work.is_some_and(|own| own.id == work) => Ok(true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// An id for the command that may follow from a decision.
+    pub(super) async fn hand_on_one(&self) -> Result<HandOn, Problem> {
+        let ids = self.take_ids(1).await;
+        let id = ids.and_then(|mut ids| ids.next());
+        let id = id.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
+        Ok(HandOn { id, has_place: false })
+    }
+
+    fn asked(&self, arrived: &Arrived) -> Result<Asked<S>, Problem> {
+        // What was stored was checked, but by the process that stored it: this one may host less.
+        self.check(&arrived.message, &arrived.source)?;
+        let headers = &arrived.message.headers;
+        let step = headers.step.as_deref().unwrap_or_default();
+        let unknown = || Problem::Dead(DeadReason::UnknownStep, format!("the step `{step}` is not hosted here"));
+        let definition = self.hosted(&arrived.source, step).ok_or_else(unknown)?;
+        let key = Key::new(headers.saga_key.as_deref().unwrap_or_default());
+        let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        let horizon = self.settings.retention.saturating_sub(MARGIN_MAX.min(self.settings.retention / 4));
+        if arrived.age > horizon {
+            let (age, limit) = (arrived.age.as_secs(), horizon.as_secs());
+            let detail = format!("it was committed {age} s ago, and records are kept for {limit} s at least");
+            return Err(Problem::Dead(DeadReason::TooOld, detail));
+        }
+        Ok(Asked {
+            definition: Arc::clone(definition),
+            key: key.hosted(step),
+            reply_to: headers.reply_to.clone().unwrap_or_default(),
+        })
+    }
+
+    /// A hosted step that is not written yet; the id behind its own is for a command.
+    async fn fresh(
+        &self,
+        asked: &Asked<S>,
+        message: &Message,
+        input: &[u8],
+        state: SagaState,
+    ) -> Result<NewSaga, Problem> {
+        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+        let ids = self.take_ids(2).await.ok_or_else(later)?;
+        Ok(NewSaga {
+            id: SagaId(ids.start),
+            tenant: message.tenant.clone(),
+            key: asked.key.clone(),
+            definition: asked.definition.id.clone(),
+            digest: asked.definition.digest,
+            input: input.to_vec(),
+            input_hash: request_hash(input),
+            status: Status::Running,
+            state: state.encode(),
+            commands: Vec::new(),
+        })
+    }
+
+    async fn known(&self, asked: &Asked<S>, row: &SagaRow) -> Result<InFlight<S>, Problem> {
+        let records = self.store.records_of(&row.tenant, &row.key).await?;
+        let unreadable = |why| Problem::Later { why, is_counted: true };
+        InFlight::of_row(row, records, &asked.definition).map_err(unreadable)
+    }
+}
+
+/// A hosted step that is about to be written.
+fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<InFlight<S>, Problem> {
+    let state = SagaState::decode(&new.state, definition.steps.len());
+    let state = state.map_err(|why| Problem::Later { why, is_counted: true })?;
+    debug_assert_eq!(state.phase, Phase::Running);
+    Ok(InFlight {
+        id: new.id,
+        tenant: new.tenant.clone(),
+        key: new.key.clone(),
+        definition: Arc::clone(definition),
+        version: 1,
+        state,
+        input: new.input.clone().into(),
+        outputs: Outputs::new(),
+        inputs: Vec::new(),
+    })
+}
+
+/// Whether bytes decode. What reads them is the user's code: a panic in it concerns this message only.
+pub(super) fn check_value(check: fn(&[u8]) -> Result<(), String>, bytes: &[u8]) -> Result<(), String> {
+    let checked = catch_unwind(AssertUnwindSafe(|| check(bytes)));
+    checked.unwrap_or_else(|panic| Err(format!("reading it panicked: {}", panic_message(&*panic))))
+}

@@ -1,0 +1,248 @@
+//! Receiving: what arrives is stored before it is acknowledged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::arrivals::Arrived;
+use super::letters::Problem;
+use super::shared::Shared;
+use super::transactions::pause_after;
+use crate::key::{Key, check_step_name};
+use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
+use crate::transport::{Delivery, Incoming, Settlement, Subscription, TransportError, service_topic};
+
+/// How long a start waits for the transport.
+const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
+/// How many messages are stored in one commit.
+const STORED_AT_A_TIME: usize = 256;
+/// By how much the content of an undo, which brings input and output, may be longer than both.
+const UNDO_FRAME_BYTES: usize = 64;
+
+impl<S: Store> Shared<S> {
+    /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
+    /// later.
+    pub(super) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
+        let problem = match crate::env::timeout(&*self.env, FIRST_SUBSCRIPTION_MAX, self.subscribe(service)).await {
+            Ok(Ok(incoming)) => return Some(incoming),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
+        };
+        tracing::warn!(problem, service, "what is addressed to the service is not received yet; trying again");
+        None
+    }
+
+    /// Receives what is addressed to a service, until the runtime stops.
+    pub(super) async fn receive(self: Arc<Self>, service: String, mut first: Option<Box<dyn Incoming>>) {
+        let mut failures = 0;
+        while !self.is_stopping() {
+            let incoming = match first.take() {
+                Some(incoming) => Ok(incoming),
+                None => self.subscribe(&service).await,
+            };
+            let received = match incoming {
+                Ok(incoming) => {
+                    failures = 0;
+                    self.receive_from(incoming, &service).await
+                }
+                Err(error) => Err(error),
+            };
+            let Err(error) = received else { return };
+            tracing::warn!(%error, service, "receiving failed; trying again");
+            self.env.sleep(pause_after(failures)).await;
+            failures += 1;
+        }
+    }
+
+    async fn subscribe(&self, service: &str) -> Result<Box<dyn Incoming>, TransportError> {
+        let topic = service_topic(service);
+        let prefetch = self.settings.prefetch;
+        self.transport.subscribe(Subscription { name: topic.clone(), topics: vec![topic], prefetch }).await
+    }
+
+    async fn receive_from(
+        self: &Arc<Self>,
+        mut incoming: Box<dyn Incoming>,
+        service: &str,
+    ) -> Result<(), TransportError> {
+        loop {
+            let deliveries = tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => return Ok(()),
+                deliveries = incoming.receive(STORED_AT_A_TIME) => deliveries?,
+            };
+            let _under_way = self.tasks.enter();
+            // All of them are settled at once, so that none below a settled one is open.
+            let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
+            let Some(arrived) = self.take_in(deliveries, service).await else { return Ok(()) };
+            incoming.settle(&settled).await?;
+            self.handle_all(arrived).await;
+        }
+    }
+
+    /// Stores what came, as often as that takes; nothing when the runtime stops first. What comes again is handled
+    /// again, without a row: only its sender waits for it.
+    async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
+        let mut readable = Vec::new();
+        for delivery in deliveries {
+            match delivery.message {
+                Ok(message) => match self.check(&message, service) {
+                    Ok(()) => readable.push(message),
+                    Err(problem) => self.bury_before_ack(&message, service, &problem).await?,
+                },
+                Err(unreadable) => self.bury_unreadable(&unreadable, service).await?,
+            }
+        }
+        if readable.is_empty() {
+            return Some(Vec::new());
+        }
+        let ids = self.take_ids(readable.len()).await?;
+        for failures in 0.. {
+            match self.store_received(&readable, ids.start).await {
+                Ok(receipt) => return Some(arrived(readable, &receipt, ids.start, service)),
+                Err(error) => {
+                    tracing::warn!(%error, count = readable.len(), "messages could not be stored; trying again");
+                    if self.is_stopping() {
+                        return None;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
+    }
+
+    async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<Receipt, StoreError> {
+        let lease = self.member().map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
+        let received = messages
+            .iter()
+            .zip(first_id..)
+            .map(|(message, id)| NewReceived { work: WorkId(id), message: message.clone(), lease })
+            .collect();
+        self.store.receive(received).await
+    }
+
+    /// Whether a message can be handled at all. What needs the store is looked at later.
+    pub(super) fn check(&self, message: &Message, service: &str) -> Result<(), Problem> {
+        let dead = |reason, detail: String| Err(Problem::Dead(reason, detail));
+        let (bytes, max) = (message.payload.len(), self.settings.payload_bytes_max);
+        let max = if message.kind == MessageKind::Undo { 2 * max + UNDO_FRAME_BYTES } else { max };
+        if bytes > max {
+            return dead(DeadReason::TooLarge, format!("it has {bytes} bytes; at most {max} are taken"));
+        }
+        if let Some(tenants) = &self.settings.tenants
+            && !tenants.contains(&message.tenant)
+        {
+            return dead(DeadReason::OtherTenant, format!("the tenant `{}` is not served here", message.tenant));
+        }
+        let headers = &message.headers;
+        let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
+        let Some(key) = &headers.saga_key else { return missing("saga-cause") };
+        let Some(step) = &headers.step else { return missing("saga-step") };
+        if let Err(problem) = Key::new(key).map(drop).and_then(|()| check_step_name(step)) {
+            return dead(DeadReason::Unreadable, problem.to_string());
+        }
+        match message.kind {
+            MessageKind::Event => {
+                dead(DeadReason::Unwanted, format!("it is an event, which the service `{service}` does not take"))
+            }
+            MessageKind::Reply if headers.correlation.is_none() => missing("saga-correlation"),
+            MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
+            MessageKind::Reply => Ok(()),
+            MessageKind::Command | MessageKind::Undo => {
+                let Some(reply_to) = &headers.reply_to else { return missing("saga-reply-to") };
+                if let Err(problem) = check_step_name(reply_to) {
+                    return dead(DeadReason::Unreadable, format!("in the header `saga-reply-to` {problem}"));
+                }
+                let addressed = headers.service.as_deref().unwrap_or(service);
+                if addressed != service || self.hosted(service, step).is_none() {
+                    let detail = format!("the step `{step}` of the service `{addressed}` is not hosted here");
+                    return dead(DeadReason::UnknownStep, detail);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Claims messages that nobody has, until the runtime stops: those that are tried again or were replayed, and what
+    /// dead processes left behind.
+    pub(super) async fn poll_inbox(self: Arc<Self>) {
+        let mut failures = 0;
+        let mut forget_at = self.env.now() + self.settings.retention / RETENTION_SHARE;
+        loop {
+            let pause = if failures > 0 { pause_after(failures) } else { self.settings.poll_interval };
+            tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => return,
+                () = self.inbox_filled.notified() => {}
+                () = self.env.sleep(pause) => {}
+            }
+            match self.claim_messages().await {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    tracing::warn!(%error, "claiming messages failed; trying again");
+                    failures += 1;
+                }
+            }
+            if self.env.now() >= forget_at {
+                forget_at = self.env.now() + self.settings.retention / RETENTION_SHARE;
+                self.forget_ids().await;
+            }
+        }
+    }
+
+    async fn claim_messages(self: &Arc<Self>) -> Result<(), StoreError> {
+        let Some(owner) = self.member() else { return Ok(()) };
+        let lease = Lease { owner, ttl: self.settings.lease_ttl };
+        let claimed = self.store.claim_received(lease, STORED_AT_A_TIME).await?;
+        let _under_way = self.tasks.enter();
+        let mut arrived = Vec::new();
+        for message in claimed.messages {
+            if message.suspect && !self.store.begin_attempt(message.work, message.attempts + 1).await? {
+                continue;
+            }
+            let attempts = message.attempts + u32::from(message.suspect);
+            arrived.push(Arrived {
+                age: age(&message.message, claimed.now),
+                source: source_of(&message.message),
+                message: message.message,
+                work: Some(message.work),
+                attempts,
+            });
+        }
+        self.handle_all(arrived).await;
+        Ok(())
+    }
+
+    async fn forget_ids(&self) {
+        let forgotten = self.store.forget_received(self.settings.retention, FORGOTTEN_AT_A_TIME).await;
+        if let Err(error) = forgotten {
+            tracing::warn!(%error, "old message ids could not be forgotten");
+        }
+    }
+}
+
+/// How often old ids are looked for while one of them is kept.
+const RETENTION_SHARE: u32 = 720;
+/// How many ids are forgotten at a time.
+const FORGOTTEN_AT_A_TIME: usize = 10_000;
+
+fn arrived(messages: Vec<Message>, receipt: &Receipt, first_id: i64, service: &str) -> Vec<Arrived> {
+    let rows = receipt.new.iter().zip(first_id..);
+    let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| Arrived {
+        age: age(&message, receipt.now),
+        message,
+        work: is_new.then_some(WorkRef { id: WorkId(id), epoch: 1 }),
+        attempts: 0,
+        source: service.to_owned(),
+    };
+    messages.into_iter().zip(rows).map(arrived).collect()
+}
+
+fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
+    Duration::from_micros(u64::try_from(now.0.saturating_sub(message.committed_at.0)).unwrap_or(0))
+}
+
+/// The service that a stored message was received for.
+fn source_of(message: &Message) -> String {
+    message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned()
+}

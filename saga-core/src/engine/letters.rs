@@ -1,0 +1,180 @@
+//! Messages that cannot be handled: each becomes a dead letter, and its sender is told.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::arrivals::Arrived;
+use super::callers::reason_bytes;
+use super::remote::addressed;
+use super::shared::Shared;
+use super::transactions::pause_after;
+use crate::key::check_step_name;
+use crate::step::Rejection;
+use crate::store::{
+    Answer, Changes, DeadReason, Headers, LetterId, Message, MessageId, MessageKind, Miss, NewLetter, NewMessage, Store,
+};
+use crate::transport::Unreadable;
+
+/// Why a message was not handled.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// It never will be: the reason, and the same in a sentence.
+    Dead(DeadReason, String),
+    /// It may be later.
+    Later {
+        /// In words.
+        why: String,
+        /// Whether that counts as an attempt.
+        is_counted: bool,
+    },
+}
+
+impl<S: Store> Shared<S> {
+    /// Buries a message that was not stored; nothing when the runtime stops first.
+    pub(super) async fn bury_before_ack(
+        self: &Arc<Self>,
+        message: &Message,
+        source: &str,
+        problem: &Problem,
+    ) -> Option<()> {
+        let Problem::Dead(reason, detail) = problem else { return Some(()) };
+        let letter = self.letter(message, source, *reason, detail, 1).await?;
+        let refusal = self.refusal(message, source, *reason, detail);
+        self.bury(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+            .await
+    }
+
+    /// Buries what is no message; nothing when the runtime stops first.
+    pub(super) async fn bury_unreadable(self: &Arc<Self>, unreadable: &Unreadable, source: &str) -> Option<()> {
+        let mut hash = Sha256::new();
+        hash.update(source.as_bytes());
+        if let Some(id) = unreadable.id {
+            hash.update(id.0.as_bytes());
+        } else {
+            for (name, text) in &unreadable.headers {
+                hash.update(name.as_bytes());
+                hash.update(text.as_bytes());
+            }
+            hash.update(&unreadable.payload);
+        }
+        let letter = NewLetter {
+            id: self.letter_id().await?,
+            fingerprint: hash.finalize().into(),
+            tenant: crate::key::Tenant::default(),
+            reason: DeadReason::Unreadable,
+            detail: unreadable.problem.clone(),
+            source: source.to_owned(),
+            headers: unreadable.headers.clone(),
+            payload: self.cut(&unreadable.payload),
+            message: None,
+            attempts: 1,
+        };
+        self.bury(Changes { letters: vec![letter], ..Changes::default() }).await
+    }
+
+    /// Buries a message that was stored, in the commit that ends its row.
+    pub(super) async fn bury_handled(self: &Arc<Self>, arrived: &Arrived, problem: &Problem) -> Result<(), Problem> {
+        let Problem::Dead(reason, detail) = problem else { return Ok(()) };
+        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+        let (message, source) = (&arrived.message, &arrived.source);
+        let letter = self.letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
+        tracing::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
+        let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
+        let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
+        match self.recorder.record(changes).await? {
+            Ok(()) | Err(Miss::Work(_)) => {
+                self.outbox_filled.notify_one();
+                Ok(())
+            }
+            Err(miss) => Err(Problem::Later { why: format!("it could not be buried: {miss:?}"), is_counted: false }),
+        }
+    }
+
+    async fn bury(self: &Arc<Self>, changes: Changes) -> Option<()> {
+        for letter in &changes.letters {
+            tracing::warn!(
+                source = letter.source,
+                reason = letter.reason.as_str(),
+                detail = letter.detail,
+                "a message is a dead letter"
+            );
+        }
+        for failures in 0.. {
+            match self.recorder.record(changes.clone()).await {
+                Ok(_) => {
+                    self.outbox_filled.notify_one();
+                    return Some(());
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a dead letter could not be stored; trying again");
+                    if self.is_stopping() {
+                        return None;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
+    }
+
+    /// What the sender of a command that became a dead letter is told, if it can be told anything.
+    fn refusal(&self, message: &Message, source: &str, reason: DeadReason, detail: &str) -> Option<NewMessage> {
+        if !matches!(message.kind, MessageKind::Command | MessageKind::Undo) {
+            return None;
+        }
+        let headers = &message.headers;
+        let reply_to = headers.reply_to.as_deref().filter(|reply_to| check_step_name(reply_to).is_ok())?;
+        // One that is too old may have been done before, and its record is gone.
+        let answer = if reason == DeadReason::TooOld { Answer::Unknown } else { Answer::Refused };
+        let reason = Rejection::new(format!("{} ({}): {detail}", "it is a dead letter there", reason.as_str()));
+        Some(NewMessage {
+            kind: MessageKind::Reply,
+            event_type: message.event_type.clone(),
+            payload: reason_bytes(&reason),
+            headers: Headers {
+                saga_key: Some(headers.saga_key.clone()?),
+                step: Some(headers.step.clone()?),
+                service: Some(reply_to.to_owned()),
+                reply_to: Some(source.to_owned()),
+                correlation: Some(message.id),
+                answer: Some(answer),
+                traceparent: headers.traceparent.clone(),
+            },
+            ..addressed(MessageId(self.random_uuid()), &message.tenant, reply_to)
+        })
+    }
+
+    async fn letter(
+        &self,
+        message: &Message,
+        source: &str,
+        reason: DeadReason,
+        detail: &str,
+        attempts: u32,
+    ) -> Option<NewLetter> {
+        let fingerprint = Sha256::new().chain_update(source.as_bytes()).chain_update(message.id.0.as_bytes());
+        let is_whole = reason != DeadReason::TooLarge;
+        Some(NewLetter {
+            id: self.letter_id().await?,
+            fingerprint: fingerprint.finalize().into(),
+            tenant: message.tenant.clone(),
+            reason,
+            detail: detail.to_owned(),
+            source: source.to_owned(),
+            headers: message.headers.pairs().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+            payload: self.cut(&message.payload),
+            message: is_whole.then(|| message.clone()),
+            attempts,
+        })
+    }
+
+    async fn letter_id(&self) -> Option<LetterId> {
+        self.take_ids(1).await.and_then(|mut ids| ids.next()).map(LetterId)
+    }
+
+    /// As much of a content as is kept of it.
+    fn cut(&self, payload: &[u8]) -> Vec<u8> {
+        payload[..payload.len().min(self.settings.payload_bytes_max)].to_vec()
+    }
+}

@@ -1,0 +1,100 @@
+//! What a person can see of, and do with, what waits to be sent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::RuntimeError;
+use super::guard::outside_step;
+use super::shared::Shared;
+use crate::key::Tenant;
+use crate::store::{MessageId, OutboxDepth, ParkedKey, Store};
+
+/// More keys than are ever parked at once: those of other tenants are among them.
+const PARKED_MAX: usize = 10_000;
+
+/// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent.
+pub struct OutboxDesk<S: Store> {
+    shared: Arc<Shared<S>>,
+    tenant: Tenant,
+}
+
+impl<S: Store> OutboxDesk<S> {
+    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        Self { shared: Arc::clone(shared), tenant: tenant.clone() }
+    }
+
+    /// How many messages of all tenants wait, since when the oldest does, and how many ordering keys are parked.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn depth(&self) -> Result<OutboxDepth, RuntimeError> {
+        outside_step()?;
+        Ok(self.shared.store.depth().await?)
+    }
+
+    /// The parked ordering keys, each with the message that could not be sent, its attempts and its error.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn parked(&self) -> Result<Vec<ParkedKey>, RuntimeError> {
+        outside_step()?;
+        let mut parked = self.shared.store.parked(PARKED_MAX).await?;
+        parked.retain(|key| key.tenant == self.tenant);
+        Ok(parked)
+    }
+
+    /// Lets the key of this message try again; answers whether it was parked.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, it was released or not; the same call again acts once.
+    pub async fn release(&self, message: MessageId) -> Result<bool, RuntimeError> {
+        if !self.is_parked(message).await? {
+            return Ok(false);
+        }
+        let was_parked = self.shared.store.release(message).await?;
+        self.shared.outbox_filled.notify_one();
+        Ok(was_parked)
+    }
+
+    /// Gives this message of a parked key up, so that the key goes on behind it; answers whether it was parked. The
+    /// reason is logged.
+    ///
+    /// # Errors
+    /// When no reason is given, or the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, it was discarded or not; the same call again acts once.
+    pub async fn discard(&self, message: MessageId, reason: &str) -> Result<bool, RuntimeError> {
+        if reason.trim().is_empty() {
+            return Err(RuntimeError::Parked { message, problem: "give a reason; it is logged".to_owned() });
+        }
+        if !self.is_parked(message).await? {
+            return Ok(false);
+        }
+        let was_parked = self.shared.store.discard(message).await?;
+        if was_parked {
+            tracing::warn!(%message, reason, "a message that could not be sent was discarded");
+        }
+        self.shared.outbox_filled.notify_one();
+        Ok(was_parked)
+    }
+
+    async fn is_parked(&self, message: MessageId) -> Result<bool, RuntimeError> {
+        Ok(self.parked().await?.iter().any(|key| key.message == message))
+    }
+}
+
+impl<S: Store> fmt::Debug for OutboxDesk<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutboxDesk").field("tenant", &self.tenant).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! Steps that another service hosts: their commands leave by the outbox, and a work row waits for the reply.
+//!
+//! The row is not leased. When it falls due there was no reply, and the same message goes again: the same id, the same
+//! bytes. It goes when the reply is recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::command::{Command, InFlight, step_id};
+use super::decide::{HandOn, Prepared};
+use super::shared::Shared;
+use crate::machine::{self, Effect, SagaState, Sent};
+use crate::saga::Definition;
+use crate::store::{
+    Answer, Changes, Headers, MessageId, MessageKind, NewMessage, NewSaga, NewWork, Postponed, Store, WorkId, WorkKind,
+    lane_of, service_topic,
+};
+
+/// By how much the wait for a reply may have grown: so many doublings.
+const DOUBLINGS_MAX: u32 = 5;
+
+/// What an undo brings: what its step took, and what it returned if that is known.
+#[derive(Serialize, Deserialize)]
+pub(super) struct UndoContent<'a> {
+    #[serde(borrow)]
+    pub(super) input: &'a RawValue,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) output: Option<&'a RawValue>,
+}
+
+impl<S: Store> Shared<S> {
+    /// Sends a command to the service that hosts its step, in the commit that gives it out.
+    pub(super) fn send_out(
+        &self,
+        saga: &mut InFlight<S>,
+        order: machine::Command,
+        due_in: Duration,
+        hand_on: HandOn,
+        prepared: &mut Prepared<S>,
+    ) {
+        let (kind, step) = match order {
+            machine::Command::Do { step } => (WorkKind::Do, step),
+            machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
+        };
+        let fresh = self.random_uuid().as_u128();
+        let state = &mut saga.state.steps[step];
+        let known = state.sent.map(|sent| sent.message);
+        match order {
+            // The same step key is asked for by the same message, also when a person has it tried again.
+            machine::Command::Do { .. } => {
+                state.sent = Some(Sent { message: known.unwrap_or(fresh), work: hand_on.id });
+            }
+            machine::Command::Undo { .. } => state.undo_sent = Some(Sent { message: fresh, work: hand_on.id }),
+        }
+        // An undo that has to wait is sent when its row falls due.
+        if due_in.is_zero() {
+            prepared.changes.messages.extend(self.command_message(saga, order));
+        }
+        let due_in = if due_in.is_zero() { self.settings.answer_within } else { due_in };
+        prepared.left_free = Some(due_in);
+        prepared.changes.commands.push(NewWork {
+            id: WorkId(hand_on.id),
+            saga: saga.id,
+            tenant: saga.tenant.clone(),
+            key: saga.key.clone(),
+            kind,
+            step: step_id(&saga.definition, order),
+            definition: saga.definition.id.clone(),
+            payload: saga.mapped_input_of(step).filter(|_| kind == WorkKind::Do).map(|input| input.to_vec()),
+            due_in,
+            lease: None,
+        });
+    }
+
+    /// Sends a command whose reply did not come, or that was never sent.
+    pub(super) fn send_again(self: &Arc<Self>, command: Command<S>) {
+        let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
+        self.spawn(Box::pin(async move {
+            let changes = shared.sent_again(&command);
+            let due_in = changes.postponed.first().map(|postponed| postponed.due_in);
+            match shared.recorder.record(changes).await {
+                Ok(Ok(())) => {
+                    shared.outbox_filled.notify_one();
+                    shared.announce_work(due_in.unwrap_or_default());
+                }
+                // It was answered meanwhile, or somebody else has it.
+                Ok(Err(_)) => {}
+                Err(_) => shared.give_back(&[command.work]).await,
+            }
+            drop((command, under_way));
+        }));
+    }
+
+    fn sent_again(&self, command: &Command<S>) -> Changes {
+        let attempts = command.attempts + 1;
+        let was_sent = command.attempts > 0 || command.work.epoch > 1;
+        let due_in = self.settings.answer_within.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
+        if command.attempts > 0 {
+            let (key, step) = (&command.saga.key, command.step_id());
+            tracing::info!(%key, %step, attempts, "no reply yet; the command is sent again");
+        }
+        let error = was_sent.then(|| format!("no reply yet; it was sent {attempts} times"));
+        let postponed = Postponed { work: command.work, due_in, attempts, maybe: true, error };
+        let messages = self.command_message(&command.saga, command.order).into_iter().collect();
+        Changes { postponed: vec![postponed], messages, ..Changes::default() }
+    }
+
+    /// The message that asks for a step: the same whenever it is made.
+    fn command_message(&self, saga: &InFlight<S>, order: machine::Command) -> Option<NewMessage> {
+        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let Effect::Remote { service } = saga.definition.shape.steps[step].effect else { return None };
+        let (state, name) = (&saga.state.steps[step], saga.step(step).name);
+        let (kind, sent, payload, answer) = match order {
+            machine::Command::Do { .. } => (MessageKind::Command, state.sent?, saga.input_of(step).to_vec(), None),
+            machine::Command::Undo { known, .. } => {
+                let output = saga.outputs.get(name).filter(|_| known);
+                let payload = undo_content(saga.input_of(step), output.map(|output| &**output))?;
+                let answer = if output.is_some() { Answer::Done } else { Answer::Unknown };
+                (MessageKind::Undo, state.undo_sent?, payload, Some(answer))
+            }
+        };
+        let headers = Headers {
+            saga_key: Some(saga.key.to_string()),
+            step: Some(name.to_owned()),
+            service: Some(service.to_owned()),
+            reply_to: self.settings.service.clone(),
+            answer,
+            ..Headers::default()
+        };
+        Some(NewMessage {
+            kind,
+            event_type: step_id(&saga.definition, order).to_string(),
+            payload,
+            headers,
+            ..addressed(MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)
+        })
+    }
+}
+
+/// An empty message to a service. It has an ordering key of its own: nothing is promised about its order.
+pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &str) -> NewMessage {
+    let (topic, key) = (service_topic(service), id.to_string());
+    NewMessage {
+        id,
+        kind: MessageKind::Event,
+        tenant: tenant.clone(),
+        lane: lane_of(tenant, &topic, &key),
+        aggregate_type: topic,
+        aggregate_id: key,
+        event_type: String::new(),
+        payload: Vec::new(),
+        position: 1,
+        headers: Headers::default(),
+    }
+}
+
+/// The first command of a saga, where another service hosts its step: what its reply will name is decided now.
+pub(super) fn note_sent<S: Store>(definition: &Definition<S>, state: &mut SagaState, step: usize, id: Uuid) {
+    if matches!(definition.shape.steps[step].effect, Effect::Remote { .. }) {
+        state.steps[step].sent = Some(Sent { message: id.as_u128(), work: 0 });
+    }
+}
+
+/// The same, once the row that waits for the reply has its id.
+pub(super) fn note_row<S: Store>(definition: &Definition<S>, saga: &mut NewSaga) {
+    let Some(first) = saga.commands.first() else { return };
+    let Some(step) = definition.shape.position(first.step.step()) else { return };
+    if !matches!(definition.shape.steps[step].effect, Effect::Remote { .. }) {
+        return;
+    }
+    let Ok(mut state) = SagaState::decode(&saga.state, definition.steps.len()) else { return };
+    if let Some(sent) = &mut state.steps[step].sent {
+        sent.work = first.id.0;
+        saga.state = state.encode();
+    }
+}
+
+fn undo_content(input: &[u8], output: Option<&[u8]>) -> Option<Vec<u8>> {
+    let input = serde_json::from_slice(input).ok()?;
+    let output = output.map(serde_json::from_slice).transpose().ok()?;
+    serde_json::to_vec(&UndoContent { input, output }).ok()
+}

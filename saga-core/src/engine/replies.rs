@@ -1,0 +1,130 @@
+//! What other services say became of the steps that they host.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::arrivals::Arrived;
+use super::command::InFlight;
+use super::decide::Findings;
+use super::hosted::check_value;
+use super::letters::Problem;
+use super::shared::Shared;
+use crate::key::Key;
+use crate::machine::{Event, Failure, FailureKind, Sent, StepPhase};
+use crate::step::Rejection;
+use crate::store::{Answer, Changes, DeadReason, Message, MessageId, Store, WorkId};
+
+/// How often a decision about a saga that moves all the time is made again at once.
+const DECISIONS_MAX: usize = 8;
+
+impl<S: Store> Shared<S> {
+    /// Brings a reply to the saga that waits for it. One that nobody waits for changes nothing.
+    pub(super) async fn handle_reply(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+        let message = &arrived.message;
+        let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
+        let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        for _ in 0..DECISIONS_MAX {
+            let Some(row) = self.store.saga(&message.tenant, &key).await? else {
+                return self.drop_reply(arrived, "there is no saga with its key").await;
+            };
+            let Some(definition) = self.definitions.get(&row.definition) else {
+                // Another replica knows it, or this one will.
+                let why = format!("{} is not registered here", row.definition);
+                return Err(Problem::Later { why, is_counted: false });
+            };
+            let records = self.store.records_of(&row.tenant, &row.key).await?;
+            let unreadable = |why| Problem::Later { why, is_counted: true };
+            let mut saga = InFlight::of_row(&row, records, definition).map_err(unreadable)?;
+            let Some(told) = told(&saga, message) else {
+                return self.drop_reply(arrived, "nobody waits for it").await;
+            };
+            let (event, findings) = self.event_of(&saga, &told, message);
+            let before = saga.state.clone();
+            let hand_on = self.hand_on_one().await?;
+            let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
+            if saga.state == before {
+                return self.drop_reply(arrived, "it was known").await;
+            }
+            prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
+            if self.apply_arrived(prepared, arrived).await? {
+                return Ok(());
+            }
+        }
+        Err(Problem::Later { why: "the saga moves all the time".to_owned(), is_counted: false })
+    }
+
+    async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {
+        tracing::debug!(message = %arrived.message.id, why, "a reply changes nothing");
+        // Who lost the row to another has nothing to do either.
+        let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+        Ok(())
+    }
+
+    fn event_of(&self, saga: &InFlight<S>, told: &Told, message: &Message) -> (Event, Findings) {
+        let step = told.step;
+        let answer = message.headers.answer.unwrap_or(Answer::Unknown);
+        let said: Rejection =
+            serde_json::from_slice(&message.payload).unwrap_or_else(|_| Rejection::new(answer.as_str()));
+        let host = message.headers.reply_to.as_deref().unwrap_or("its host");
+        let failure = |kind| Failure { step, kind, reason: said.clone() };
+        let needs_person = || format!("`{host}` says: {}", said.message());
+        let mut findings = Findings { attempts: 1, ..Findings::default() };
+        if told.undo {
+            return (
+                match answer {
+                    // What never began needs no undoing.
+                    Answer::Undone | Answer::Cancelled | Answer::Rejected | Answer::Failed => Event::Undone { step },
+                    _ => Event::UndoBlocked { step, reason: needs_person() },
+                },
+                findings,
+            );
+        }
+        let event = match answer {
+            Answer::Done => {
+                match check_value(saga.step(step).check_output, &message.payload)
+                    .and_then(|()| self.check_length(message.payload.clone()))
+                {
+                    Ok(output) => {
+                        findings.output = Some(output);
+                        Event::Done { step }
+                    }
+                    Err(problem) => {
+                        let reason = format!("`{host}` did it, but its output cannot be taken: {problem}");
+                        Event::Blocked { step, reason, maybe: true }
+                    }
+                }
+            }
+            Answer::Rejected => Event::Rejected { step, failure: failure(FailureKind::Rejected) },
+            Answer::Failed => Event::Failed { step, failure: failure(FailureKind::Failed) },
+            Answer::Cancelled | Answer::Undone => {
+                let reason = Rejection::new(format!("`{host}` has barred it"));
+                Event::Failed { step, failure: Failure { reason, ..failure(FailureKind::Failed) } }
+            }
+            Answer::Unknown => Event::Unknown { step, failure: failure(FailureKind::Unknown) },
+            Answer::Refused => Event::Blocked { step, reason: needs_person(), maybe: false },
+            Answer::Stuck => Event::Blocked { step, reason: needs_person(), maybe: true },
+        };
+        (event, findings)
+    }
+}
+
+/// Which of its commands a saga is told about.
+struct Told {
+    step: usize,
+    undo: bool,
+    sent: Sent,
+}
+
+/// A reply names the message that it answers, whose id only its receiver knows.
+fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<Told> {
+    let step = saga.definition.shape.position(message.headers.step.as_deref()?)?;
+    let correlation = message.headers.correlation?;
+    let state = &saga.state.steps[step];
+    let is_answer = |sent: &Sent| MessageId(Uuid::from_u128(sent.message)) == correlation;
+    if let Some(sent) = state.undo_sent.filter(is_answer) {
+        return (state.phase == StepPhase::Undoing).then_some(Told { step, undo: true, sent });
+    }
+    let sent = state.sent.filter(is_answer)?;
+    Some(Told { step, undo: false, sent })
+}

@@ -1,0 +1,49 @@
+//! What the machine's state keeps for steps that are done for, or by, another service.
+
+use serde::{Deserialize, Serialize};
+
+use super::compensate::begin_compensation;
+use super::shape::Shape;
+use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
+use super::transition::Decision;
+use crate::step::Rejection;
+
+/// Who asked for a saga, where it is a step that is hosted for another service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// The service that waits for a reply.
+    #[serde(rename = "r")]
+    pub reply_to: String,
+    /// The id of the command that asked for it; none where its undo came first.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<u128>,
+    /// The id of the undo that takes it back.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<u128>,
+    /// The trace context of what asked for it.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+/// A command that was sent to another service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Sent {
+    /// The id of its message: what its reply names.
+    #[serde(rename = "m")]
+    pub message: u128,
+    /// The work row that waits for the reply; 0 where it is not known.
+    #[serde(rename = "w", default)]
+    pub work: i64,
+}
+
+/// Whoever asked for the saga takes it back: what took effect is undone, and what did not begin never does. What is in
+/// flight, or needs a person, comes to its end first: only then is it known whether there is anything to undo.
+pub(super) fn taken_back(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
+    let in_flight = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
+    let is_open = state.stuck.is_some() || state.steps.iter().any(|step| in_flight(step.phase));
+    if !is_open && matches!(state.phase, Phase::Running | Phase::Completed) {
+        let reason = Rejection::new("the saga that asked for it compensates");
+        let failure = Failure { step: 0, kind: FailureKind::Rejected, reason };
+        begin_compensation(shape, state, Some(failure), decision);
+    }
+}

@@ -1,0 +1,115 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use super::clock::Moment;
+use super::data::{Data, Held, WorkRow};
+use super::work::is_free;
+use crate::key::{Key, StepId};
+use crate::store::{
+    ClaimedMessage, ClaimedMessages, DefinitionId, Inbox, Lease, Message, MessageId, NewReceived, Receipt, SagaId,
+    StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind, WorkRef,
+};
+
+/// The ids that were received, with the time and the row that kept the message.
+pub(super) type Received = BTreeMap<MessageId, (Timestamp, WorkId)>;
+
+#[async_trait]
+impl Inbox for MemoryStore {
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+        let mut messages = messages;
+        self.writing("receive", |data, now| {
+            let messages = std::mem::take(&mut messages);
+            if let Some(double) = messages.iter().find(|new| data.work.contains_key(&new.work)) {
+                let detail = format!("there is a work row {} already", double.work.0);
+                return Some(Err(StoreError::new(StoreErrorKind::Misuse, "receive", detail)));
+            }
+            let mut new = Vec::with_capacity(messages.len());
+            for received in messages {
+                let is_new = !data.received.contains_key(&received.message.id);
+                if is_new {
+                    data.insert_message(received.work, received.message, received.lease, now);
+                }
+                new.push(is_new);
+            }
+            Some(Ok(Receipt { new, now }))
+        })
+        .await
+    }
+
+    async fn claim_received(&self, lease: Lease, limit: usize) -> Result<ClaimedMessages, StoreError> {
+        self.writing("claim_received", |data, now| Some(Ok(claim(data, lease, limit, now)))).await
+    }
+
+    async fn forget_received(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
+        self.writing("forget_received", |data, now| {
+            let is_old = |(_, (at, work)): &(&MessageId, &(Timestamp, WorkId))| {
+                now.since(*at) > older_than && !data.work.contains_key(work)
+            };
+            let old: Vec<MessageId> = data.received.iter().filter(is_old).map(|(id, _)| *id).take(limit).collect();
+            for id in &old {
+                data.received.remove(id);
+            }
+            Some(Ok(old.len() as u64))
+        })
+        .await
+    }
+}
+
+impl Data {
+    /// Keeps a message in a row of its own, whether or not its id was received before.
+    pub(super) fn insert_message(&mut self, id: WorkId, message: Message, lease: Option<Lease>, now: Timestamp) {
+        self.received.insert(message.id, (now, id));
+        self.due.insert((now, id));
+        let row = WorkRow {
+            kind: WorkKind::Do,
+            saga: SagaId(0),
+            tenant: message.tenant.clone(),
+            key: Key::none(),
+            step: StepId::from_stored(""),
+            definition: DefinitionId { name: "".into(), version: 0 },
+            payload: None,
+            due_at: now,
+            epoch: 1,
+            lease: lease.map(|lease| Held::new(lease, now)),
+            attempts: 0,
+            maybe: false,
+            suspect: false,
+            retrying_since: None,
+            error: None,
+            late: None,
+            message: Some(message),
+        };
+        self.work.insert(id, row);
+    }
+}
+
+fn claim(data: &mut Data, lease: Lease, limit: usize, now: Timestamp) -> ClaimedMessages {
+    let mut claimed = ClaimedMessages { now, ..ClaimedMessages::default() };
+    for (due_at, id) in &data.due {
+        let Some(WorkRow { message: Some(message), epoch, attempts, suspect, .. }) = data.work.get(id) else {
+            continue;
+        };
+        if !is_free(data, *id, now) {
+            continue;
+        }
+        if *due_at > now || claimed.messages.len() >= limit {
+            claimed.next_due_in = Some(due_at.since(now));
+            break;
+        }
+        let work = WorkRef { id: *id, epoch: epoch + 1 };
+        let (attempts, suspect) = (*attempts, *suspect);
+        claimed.messages.push(ClaimedMessage { work, message: message.clone(), attempts, suspect });
+    }
+    for taken in &mut claimed.messages {
+        let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
+        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        row.suspect |= row.lease.is_some();
+        row.epoch = taken.work.epoch;
+        row.lease = Some(Held::new(lease, now));
+        taken.suspect = row.suspect;
+    }
+    claimed
+}

@@ -1,0 +1,333 @@
+//! A message as stores and transports see it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{MessageId, OutboxRow, Timestamp};
+use crate::key::Tenant;
+
+/// A message on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The same however often it is sent: receivers tell duplicates by it.
+    pub id: MessageId,
+    /// What it is.
+    pub kind: MessageKind,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// What it is about; of what is addressed to one service, [`service_topic`] of that service.
+    pub topic: String,
+    /// The ordering key: messages with one key arrive first in the order in which they were committed.
+    pub key: String,
+    /// The event's name; of what concerns a step, the step as it stands in its step key, such as `charge-card:undo`.
+    pub event_type: String,
+    /// The encoded content.
+    pub payload: Vec<u8>,
+    /// When it was committed, by the sender's database.
+    pub committed_at: Timestamp,
+    /// What else travels with it.
+    pub headers: Headers,
+}
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MessageKind {
+    /// Something happened; it goes to whoever listens.
+    #[default]
+    Event,
+    /// "Do this step", addressed to one service.
+    Command,
+    /// "Undo this step", addressed to one service.
+    Undo,
+    /// What became of a command or of an undo, addressed to the service that sent it.
+    Reply,
+}
+
+impl MessageKind {
+    const ALL: [Self; 4] = [Self::Event, Self::Command, Self::Undo, Self::Reply];
+
+    /// The kind as it is written down and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Command => "command",
+            Self::Undo => "undo",
+            Self::Reply => "reply",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// What a reply says became of a step, and what an undo says is known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Answer {
+    /// It took effect; a reply's payload is its output.
+    Done,
+    /// A definite business failure: no effect.
+    Rejected,
+    /// Out of attempts: no effect.
+    Failed,
+    /// It may have taken effect.
+    Unknown,
+    /// It was barred before it began: no effect.
+    Cancelled,
+    /// It was undone, or there was nothing to undo and it is barred.
+    Undone,
+    /// It needs a person at its host, who may still bring it to any end.
+    Stuck,
+    /// The message became a dead letter, and what it asked for certainly did not happen because of it.
+    Refused,
+}
+
+impl Answer {
+    const NAMES: [(Self, &'static str); 8] = [
+        (Self::Done, "done"),
+        (Self::Rejected, "rejected"),
+        (Self::Failed, "failed"),
+        (Self::Unknown, "unknown"),
+        (Self::Cancelled, "cancelled"),
+        (Self::Undone, "undone"),
+        (Self::Stuck, "stuck"),
+        (Self::Refused, "refused"),
+    ];
+
+    /// The answer as it is sent and shown.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.iter().find(|(answer, _)| *answer == self).map_or("", |(_, name)| name)
+    }
+
+    /// The answer of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, name)| *name == text).map(|(answer, _)| *answer)
+    }
+}
+
+/// What travels with a message beside its content. Each is a text under a name that is the same on every transport:
+/// see [`Headers::pairs`].
+///
+/// The texts are the sender's: whether they are a legal key or a known step is looked at by who handles the message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Headers {
+    /// The key of the saga that caused the message.
+    pub saga_key: Option<String>,
+    /// The name of the step that it concerns.
+    pub step: Option<String>,
+    /// The service that it is addressed to.
+    pub service: Option<String>,
+    /// The service that waits for a reply.
+    pub reply_to: Option<String>,
+    /// Of a reply: the id of the message that it answers.
+    pub correlation: Option<MessageId>,
+    /// Of a reply: what became of the step. Of an undo: what the sender knows of it, done or unknown.
+    pub answer: Option<Answer>,
+    /// The W3C trace context, handed on as it came.
+    pub traceparent: Option<String>,
+}
+
+const SAGA_KEY: &str = "saga-cause";
+const STEP: &str = "saga-step";
+const SERVICE: &str = "saga-service";
+const REPLY_TO: &str = "saga-reply-to";
+const CORRELATION: &str = "saga-correlation";
+const ANSWER: &str = "saga-answer";
+const TRACEPARENT: &str = "traceparent";
+
+impl Headers {
+    /// The headers that are set, by the names under which they travel: `saga-cause`, `saga-step`, `saga-service`,
+    /// `saga-reply-to`, `saga-correlation`, `saga-answer` and `traceparent`.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let texts = [
+            (SAGA_KEY, self.saga_key.clone()),
+            (STEP, self.step.clone()),
+            (SERVICE, self.service.clone()),
+            (REPLY_TO, self.reply_to.clone()),
+            (CORRELATION, self.correlation.map(|id| id.to_string())),
+            (ANSWER, self.answer.map(|answer| answer.as_str().to_owned())),
+            (TRACEPARENT, self.traceparent.clone()),
+        ];
+        texts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+    }
+
+    /// The headers that stand in these pairs. Names that are not known are left out.
+    ///
+    /// # Errors
+    /// Names the header whose text means nothing.
+    pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
+        let mut headers = Self::default();
+        for (name, text) in pairs {
+            let unreadable = || format!("the header `{name}` is {text:?}");
+            let whole = Some(text.to_owned());
+            match name {
+                SAGA_KEY => headers.saga_key = whole,
+                STEP => headers.step = whole,
+                SERVICE => headers.service = whole,
+                REPLY_TO => headers.reply_to = whole,
+                TRACEPARENT => headers.traceparent = whole,
+                CORRELATION => {
+                    let id = Uuid::parse_str(text).map_err(|_| format!("{}, which is no message id", unreadable()))?;
+                    headers.correlation = Some(MessageId(id));
+                }
+                ANSWER => {
+                    let answer = Answer::parse(text).ok_or_else(|| format!("{}, which is no answer", unreadable()))?;
+                    headers.answer = Some(answer);
+                }
+                _ => {}
+            }
+        }
+        Ok(headers)
+    }
+
+    /// The headers as one text, for a column: a JSON object of the [`pairs`](Self::pairs). Empty without any.
+    pub fn encode(&self) -> String {
+        let pairs = self.pairs();
+        if pairs.is_empty() {
+            return String::new();
+        }
+        let object: serde_json::Map<String, serde_json::Value> =
+            pairs.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
+        serde_json::Value::Object(object).to_string()
+    }
+
+    /// What [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// When it did not make this text.
+    pub fn decode(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let object: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(text).map_err(|error| format!("the headers are not readable: {error}"))?;
+        Self::read(object.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
+    }
+}
+
+/// The topic of what is addressed to one service. No event has it, since a name has no colon.
+pub fn service_topic(service: &str) -> String {
+    format!("service:{service}")
+}
+
+/// The head of a message as [`Message::encode`] writes it.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    id: String,
+    kind: MessageKind,
+    tenant: String,
+    topic: String,
+    key: String,
+    #[serde(rename = "type")]
+    event_type: String,
+    committed_at: Timestamp,
+    headers: String,
+}
+
+impl Message {
+    /// The whole message as bytes, for a store that keeps one in a single column.
+    pub fn encode(&self) -> Vec<u8> {
+        let head = Head {
+            id: self.id.to_string(),
+            kind: self.kind,
+            tenant: self.tenant.to_string(),
+            topic: self.topic.clone(),
+            key: self.key.clone(),
+            event_type: self.event_type.clone(),
+            committed_at: self.committed_at,
+            headers: self.headers.encode(),
+        };
+        // Texts and numbers always encode, and JSON on one line has no line feed in it.
+        let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
+        bytes.push(b'\n');
+        bytes.extend(&self.payload);
+        bytes
+    }
+
+    /// The message that [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// When it did not write these bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let unreadable = |problem: &dyn fmt::Display| format!("the stored message is not readable: {problem}");
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| unreadable(&"it has no head"))?;
+        let head: Head = serde_json::from_slice(&bytes[..end]).map_err(|error| unreadable(&error))?;
+        Ok(Self {
+            id: MessageId(Uuid::parse_str(&head.id).map_err(|error| unreadable(&error))?),
+            kind: head.kind,
+            tenant: Tenant::from_stored(&head.tenant).map_err(|error| unreadable(&error))?,
+            topic: head.topic,
+            key: head.key,
+            event_type: head.event_type,
+            payload: bytes[end + 1..].to_vec(),
+            committed_at: head.committed_at,
+            headers: Headers::decode(&head.headers).map_err(|error| unreadable(&error))?,
+        })
+    }
+}
+
+impl From<OutboxRow> for Message {
+    fn from(row: OutboxRow) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind,
+            tenant: row.tenant,
+            topic: row.aggregate_type,
+            key: row.aggregate_id,
+            event_type: row.event_type,
+            payload: row.payload,
+            committed_at: row.committed_at,
+            headers: row.headers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message() -> Message {
+        Message {
+            id: MessageId(Uuid::from_u128(7)),
+            kind: MessageKind::Reply,
+            tenant: Tenant::default(),
+            topic: service_topic("orders"),
+            key: "k\n\"1\"".into(),
+            event_type: "charge-card".into(),
+            payload: vec![0, 255, b'\n', 1],
+            committed_at: Timestamp(12),
+            headers: Headers {
+                saga_key: Some("8f14e45f".into()),
+                step: Some("charge-card".into()),
+                service: Some("orders".into()),
+                reply_to: Some("payments".into()),
+                correlation: Some(MessageId(Uuid::from_u128(6))),
+                answer: Some(Answer::Done),
+                traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+            },
+        }
+    }
+
+    #[test]
+    fn a_message_is_decoded_as_it_was_encoded() {
+        assert_eq!(Message::decode(&message().encode()).unwrap(), message());
+        let bare = Message { headers: Headers::default(), payload: Vec::new(), ..message() };
+        assert_eq!(Message::decode(&bare.encode()).unwrap(), bare);
+        assert!(Message::decode(b"{}").is_err() && Message::decode(b"{}\n").is_err());
+    }
+
+    #[test]
+    fn headers_travel_under_their_names() {
+        let headers = message().headers;
+        let pairs = headers.pairs();
+        let read = Headers::read(pairs.iter().map(|(name, text)| (*name, text.as_str())));
+        assert_eq!(read.as_ref(), Ok(&headers));
+        let wrong = Headers::read([("saga-answer", "perhaps")]).unwrap_err();
+        assert_eq!(wrong, "the header `saga-answer` is \"perhaps\", which is no answer");
+    }
+}

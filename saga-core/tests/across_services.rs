@@ -1,0 +1,257 @@
+//! A saga whose steps are hosted by other services: each has its own store, and they share a transport.
+
+#![cfg(feature = "macros")]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod support {
+    pub(crate) mod meddler;
+    pub(crate) mod shop;
+}
+
+use std::time::Duration;
+
+use saga_core::store::{
+    Answer, DeadReason, Headers, LetterFilter, LetterState, MessageId, MessageKind, RecordedOutcome, Records, Timestamp,
+};
+use saga_core::transport::{Message, service_topic};
+use saga_core::{Key, Outcome, Tenant};
+use support::meddler::Meddling;
+use support::shop::{Order, Shop};
+use uuid::Uuid;
+
+fn id(number: u128) -> MessageId {
+    MessageId(Uuid::from_u128(number))
+}
+
+/// A message from somewhere else, which follows the conventions.
+fn message(kind: MessageKind, number: u128, key: &str, payload: &str) -> Message {
+    Message {
+        id: id(number),
+        kind,
+        tenant: Tenant::default(),
+        topic: service_topic("payments"),
+        key: number.to_string(),
+        event_type: "charge-card".into(),
+        payload: payload.into(),
+        // However far the clocks of two services are apart, what comes from the future is young.
+        committed_at: Timestamp(i64::MAX),
+        headers: Headers {
+            saga_key: Some(key.into()),
+            step: Some("charge-card".into()),
+            service: Some("payments".into()),
+            reply_to: Some("elsewhere".into()),
+            ..Headers::default()
+        },
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_of_other_services_are_done_in_their_databases() {
+    let shop = Shop::open(Meddling::default()).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    assert_eq!(running.outcome().await.unwrap().to_string(), "completed");
+    assert_eq!(shop.charged(), 12);
+    assert_eq!(shop.shipped(), 1);
+    assert_eq!(shop.orders.read(|table| table.get("o-1").map(<[u8]>::to_vec)), Some(b"paid and shipped".to_vec()));
+    let record = shop.payments.records_of(&Tenant::default(), &Key::from_stored("o-1>charge-card").unwrap()).await;
+    assert_eq!(record.unwrap()[0].outcome, RecordedOutcome::Done);
+    // The key that an outside call gets is that of the saga that asks, not of the row here.
+    assert!(shop.payments.read(|table| table.get("key/o-1:charge-card").is_some()));
+    shop.is_quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g5_a_rejection_elsewhere_undoes_what_others_did() {
+    let shop = Shop::open(Meddling::default()).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: true }).await;
+    let Outcome::Compensated { failed_step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
+    assert_eq!((failed_step.as_str(), reason.message()), ("ship-order", "too heavy"));
+    assert_eq!((shop.charged(), shop.shipped()), (0, 0));
+    assert_eq!(shop.payments.read(|table| table.counter("refunds")), 1);
+    shop.is_quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g2_duplicates_of_every_message_change_nothing() {
+    let shop = Shop::open(Meddling { copies: 3, ..Meddling::default() }).await;
+    let done = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    let undone = shop.order("o-2", Order { cents: 30, heavy: true }).await;
+    assert_eq!(done.outcome().await.unwrap().to_string(), "completed");
+    assert!(matches!(undone.outcome().await.unwrap(), Outcome::Compensated { .. }));
+    assert_eq!((shop.charged(), shop.shipped()), (12, 1));
+    assert_eq!(shop.payments.read(|table| table.counter("refunds")), 1);
+    shop.is_quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_messages_are_sent_again_and_answered_from_the_record() {
+    let lost = vec![MessageKind::Command, MessageKind::Reply, MessageKind::Undo, MessageKind::Reply];
+    let shop = Shop::open(Meddling { lost, ..Meddling::default() }).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: true }).await;
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
+    assert_eq!(shop.transport.lost_so_far(), 4, "the losses were met");
+    assert_eq!((shop.charged(), shop.shipped()), (0, 0));
+    assert_eq!(shop.payments.read(|table| (table.counter("charges"), table.counter("refunds"))), (1, 1));
+    shop.is_quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g5_an_undo_before_its_do_bars_it() {
+    let shop = Shop::open(Meddling::default()).await;
+    let mut replies = shop.listen("elsewhere").await;
+    let mut undo = message(MessageKind::Undo, 2, "o-1", r#"{"input":{"cents":12,"heavy":false}}"#);
+    undo.headers.answer = Some(Answer::Unknown);
+    shop.publish(undo.clone()).await;
+    let reply = replies.next().await;
+    assert_eq!((reply.headers.answer, reply.headers.correlation), (Some(Answer::Undone), Some(id(2))));
+    let late = message(MessageKind::Command, 1, "o-1", r#"{"cents":12,"heavy":false}"#);
+    shop.publish(late).await;
+    let reply = replies.next().await;
+    assert_eq!((reply.headers.answer, reply.headers.correlation), (Some(Answer::Cancelled), Some(id(1))));
+    shop.publish(Message { id: id(3), ..undo }).await;
+    assert_eq!(replies.next().await.headers.answer, Some(Answer::Undone));
+    assert_eq!(shop.payments.read(|table| (table.counter("charges"), table.counter("refunds"))), (0, 0));
+    shop.is_quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undo_of_what_is_known_to_be_done_needs_no_record() {
+    let shop = Shop::open(Meddling::default()).await;
+    let mut replies = shop.listen("elsewhere").await;
+    let content = r#"{"input":{"cents":12,"heavy":false},"output":"payment of 12"}"#;
+    let mut undo = message(MessageKind::Undo, 2, "o-1", content);
+    undo.headers.answer = Some(Answer::Done);
+    shop.publish(undo).await;
+    assert_eq!(replies.next().await.headers.answer, Some(Answer::Undone));
+    assert_eq!(shop.payments.read(|table| (table.counter("charges"), table.counter("refunds"))), (0, 1));
+    shop.publish(message(MessageKind::Command, 1, "o-1", r#"{"cents":12,"heavy":false}"#)).await;
+    assert_eq!(replies.next().await.headers.answer, Some(Answer::Cancelled));
+    assert_eq!(shop.payments.read(|table| table.counter("charges")), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason() {
+    let shop = Shop::open(Meddling::default()).await;
+    let good = message(MessageKind::Command, 0, "o-1", r#"{"cents":12,"heavy":false}"#);
+    let with = |number, change: fn(&mut Message)| {
+        let mut message = Message { id: id(number), ..good.clone() };
+        change(&mut message);
+        message
+    };
+    let bad = [
+        (with(1, |message| message.headers.saga_key = None), DeadReason::Unreadable),
+        (with(2, |message| message.headers.saga_key = Some("a key".into())), DeadReason::Unreadable),
+        (with(3, |message| message.headers.step = Some("launder".into())), DeadReason::UnknownStep),
+        (with(4, |message| message.headers.reply_to = None), DeadReason::Unreadable),
+        (with(5, |message| message.payload = b"[]".to_vec()), DeadReason::Undecodable),
+        (with(6, |message| message.payload = vec![b' '; 20 << 20]), DeadReason::TooLarge),
+        (with(7, |message| message.tenant = Tenant::new("other").unwrap()), DeadReason::OtherTenant),
+        (with(8, |message| message.committed_at = Timestamp(0)), DeadReason::TooOld),
+        (with(9, |message| message.kind = MessageKind::Event), DeadReason::Unwanted),
+    ];
+    for (message, reason) in bad {
+        let (tenant, sent) = (message.tenant.clone(), message.id);
+        shop.publish(message.clone()).await;
+        shop.publish(message).await;
+        let letters = shop.letters(&tenant, 2).await;
+        let letter = letters.last().unwrap();
+        assert_eq!((letter.letter.reason, letter.state), (reason, LetterState::Open), "{}", letter.letter.detail);
+        assert!(letter.letter.message.as_ref().is_none_or(|kept| kept.id == sent));
+        let desk = shop.payments_runtime.tenant(tenant).dead_letters();
+        desk.discard(letter.letter.id, "not ours").await.unwrap();
+        desk.discard(letter.letter.id, "not ours").await.unwrap();
+    }
+    assert_eq!(shop.payments.read(|table| table.counter("charges")), 0);
+    // Nobody was held up.
+    let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    assert_eq!(running.outcome().await.unwrap().to_string(), "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_was_refused_goes_on_when_its_letter_is_replayed() {
+    let shop = Shop::open_without_payments(Meddling::default()).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
+    assert_eq!(step, "charge-card");
+    assert!(reason.contains("unknown-step"), "{reason}");
+    let letters = shop.letters(&Tenant::default(), 1).await;
+    // A version that hosts the step takes over.
+    let shop = shop.with_payments().await;
+    let desk = shop.payments_runtime.dead_letters();
+    assert_eq!(desk.show(letters[0].letter.id).await.unwrap().unwrap().letter.reason, DeadReason::UnknownStep);
+    assert!(desk.replay(letters[0].letter.id, " ").await.is_err(), "a replay needs a reason");
+    desk.replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
+    desk.replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
+    assert_eq!(running.ended().await.unwrap().to_string(), "completed");
+    assert_eq!((shop.charged(), shop.payments.read(|table| table.counter("charges"))), (12, 1));
+    assert!(desk.discard(letters[0].letter.id, "too late").await.is_err());
+    assert!(desk.list(LetterFilter::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_of_what_was_done_doubles_nothing() {
+    let shop = Shop::open(Meddling::default()).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    running.outcome().await.unwrap();
+    // The same step key with another content is refused, and replaying it changes nothing.
+    let other = message(MessageKind::Command, 9, "o-1", r#"{"cents":13,"heavy":false}"#);
+    shop.publish(other).await;
+    let letters = shop.letters(&Tenant::default(), 1).await;
+    assert_eq!(letters[0].letter.reason, DeadReason::OtherPayload);
+    shop.payments_runtime.dead_letters().replay(letters[0].letter.id, "once more").await.unwrap();
+    let again = shop.letters(&Tenant::default(), 1).await;
+    assert_ne!(again[0].letter.id, letters[0].letter.id, "it is a letter of its own");
+    assert_eq!(shop.charged(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn forged_and_late_replies_change_nothing() {
+    let shop = Shop::open(Meddling { lost: vec![MessageKind::Reply], ..Meddling::default() }).await;
+    let running = shop.order("o-1", Order { cents: 2_000, heavy: false }).await;
+    let mut forged = message(MessageKind::Reply, 7, "o-1", "\"a payment\"");
+    forged.topic = service_topic("orders");
+    forged.headers.answer = Some(Answer::Done);
+    forged.headers.correlation = Some(id(8));
+    shop.publish(forged.clone()).await;
+    let Outcome::Compensated { failed_step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
+    assert_eq!((failed_step.as_str(), reason.message()), ("charge-card", "too expensive"));
+    shop.publish(Message { id: id(9), ..forged }).await;
+    shop.is_quiet().await;
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_needs_a_person_says_so_and_goes_on() {
+    let shop = Shop::open(Meddling::default()).await;
+    shop.break_refunds(true);
+    let running = shop.order("o-1", Order { cents: 12, heavy: true }).await;
+    let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
+    assert_eq!(step, "charge-card");
+    assert!(reason.contains("`payments` says"), "{reason}");
+    shop.break_refunds(false);
+    let key = "o-1>charge-card";
+    let hosted = shop.payments_runtime.saga(key).await.unwrap().unwrap();
+    shop.payments_runtime.operator(key, hosted.revision).unwrap().retry("mended").await.unwrap();
+    assert!(matches!(running.ended().await.unwrap(), Outcome::Compensated { .. }));
+    assert_eq!(shop.charged(), 0);
+    tokio::time::timeout(Duration::from_secs(60), shop.is_quiet()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded() {
+    let refused = Meddling { refuses: vec![MessageKind::Command], ..Meddling::default() };
+    let shop = Shop::open(refused).await;
+    let _running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    let outbox = shop.orders_runtime.outbox();
+    let parked = shop.wait_for(async || outbox.parked().await.unwrap().pop()).await;
+    assert_eq!(parked.error, "publish: the test refuses it");
+    let depth = outbox.depth().await.unwrap();
+    assert_eq!((depth.rows, depth.parked), (1, 1));
+    assert!(depth.oldest_age.is_some());
+    let other = shop.orders_runtime.tenant(Tenant::new("other").unwrap()).outbox();
+    assert!(!other.discard(parked.message, "not mine").await.unwrap());
+    assert!(outbox.discard(parked.message, "").await.is_err(), "it needs a reason");
+    assert!(outbox.discard(parked.message, "the queue is gone").await.unwrap());
+    assert!(!outbox.discard(parked.message, "the queue is gone").await.unwrap());
+    assert_eq!(outbox.depth().await.unwrap().parked, 0);
+}

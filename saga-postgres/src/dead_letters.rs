@@ -1,0 +1,195 @@
+//! Messages that could not be handled.
+
+use async_trait::async_trait;
+use saga_core::key::Tenant;
+use saga_core::store::{
+    DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, Message, NewLetter, StoreError, WorkId,
+};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+
+use crate::arrays::{Statement, placeholders};
+use crate::error::store_error;
+use crate::rows::{self, clean};
+use crate::store::PostgresStore;
+
+/// How many arguments `bury_letters` takes.
+const ARGUMENTS: usize = 12;
+
+/// The columns that [`letter`] reads.
+const SELECT_LETTERS: &str = "SELECT l.id, l.fingerprint, l.tenant, l.reason, l.detail, l.source, l.headers, l.payload, \
+     l.message, l.attempts, l.seen, l.buried_at, l.state, l.decided_at, l.note FROM {schema}.dead_letters l ";
+
+#[async_trait]
+impl DeadLetters for PostgresStore {
+    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+        // Everybody buries in one order, so that nobody waits in a circle.
+        let mut order: Vec<usize> = (0..letters.len()).collect();
+        order.sort_by_key(|place| letters[*place].fingerprint);
+        let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
+        let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
+        let query = bind_letters(query, order.iter().map(|place| &letters[*place]));
+        let rows = self.write_rows("bury", query).await?;
+        let answers: Option<Vec<bool>> =
+            rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| store_error("bury", error))?;
+        let mut new = vec![false; letters.len()];
+        for (place, is_new) in order.into_iter().zip(answers.unwrap_or_default()) {
+            new[place] = is_new;
+        }
+        Ok(new)
+    }
+
+    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+        let sql = format!(
+            "{SELECT_LETTERS} WHERE l.tenant = $1 AND ($2::text IS NULL OR l.state = $2) \
+             AND ($3::text IS NULL OR l.reason = $3) AND l.id > $4 ORDER BY l.id LIMIT $5"
+        );
+        let query = sqlx::query(self.sql(&sql))
+            .bind(filter.tenant.as_str().to_owned())
+            .bind(filter.state.map(LetterState::as_str))
+            .bind(filter.reason.map(DeadReason::as_str))
+            .bind(filter.after.map_or(i64::MIN, |after| after.0))
+            .bind(rows::limit(filter.limit));
+        let rows = self.read_rows("dead_letters", query).await?;
+        rows.iter().map(letter).collect::<Result<_, _>>().map_err(|error| store_error("dead_letters", error))
+    }
+
+    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+        let sql = self.sql(&format!("{SELECT_LETTERS} WHERE l.id = $1 AND l.tenant = $2"));
+        let query = sqlx::query(sql).bind(id.0).bind(tenant.as_str().to_owned());
+        let rows = self.read_rows("dead_letter", query).await?;
+        rows.first().map(letter).transpose().map_err(|error| store_error("dead_letter", error))
+    }
+
+    async fn replay_letter(
+        &self,
+        tenant: &Tenant,
+        id: LetterId,
+        work: WorkId,
+        note: &str,
+    ) -> Result<Option<LetterState>, StoreError> {
+        let (store, tenant, note) = (self.clone(), tenant.clone(), clean(note));
+        self.in_transaction("replay_letter", move |conn| {
+            Box::pin(async move {
+                let replayed = store.replay_on(conn, &tenant, id, work, &note).await;
+                replayed.map_err(|error| store_error("replay_letter", error))
+            })
+        })
+        .await
+    }
+
+    async fn discard_letter(
+        &self,
+        tenant: &Tenant,
+        id: LetterId,
+        note: &str,
+    ) -> Result<Option<LetterState>, StoreError> {
+        let (store, tenant, note) = (self.clone(), tenant.clone(), clean(note));
+        self.in_transaction("discard_letter", move |conn| {
+            Box::pin(async move {
+                let discarded = store.discard_on(conn, &tenant, id, &note).await;
+                discarded.map_err(|error| store_error("discard_letter", error))
+            })
+        })
+        .await
+    }
+}
+
+impl PostgresStore {
+    async fn replay_on(
+        &self,
+        conn: &mut PgConnection,
+        tenant: &Tenant,
+        id: LetterId,
+        work: WorkId,
+        note: &str,
+    ) -> Result<Option<LetterState>, sqlx::Error> {
+        let Some((state, message)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
+        if let (LetterState::Open, Some(message)) = (state, message) {
+            self.decide(conn, id, LetterState::Replayed, note).await?;
+            self.receive_again(conn, work, &message).await?;
+        }
+        Ok(Some(state))
+    }
+
+    async fn discard_on(
+        &self,
+        conn: &mut PgConnection,
+        tenant: &Tenant,
+        id: LetterId,
+        note: &str,
+    ) -> Result<Option<LetterState>, sqlx::Error> {
+        let Some((state, _)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
+        if state == LetterState::Open {
+            self.decide(conn, id, LetterState::Discarded, note).await?;
+        }
+        Ok(Some(state))
+    }
+
+    /// Holds a letter, so that of two decisions the second finds the first.
+    async fn hold_letter(
+        &self,
+        conn: &mut PgConnection,
+        tenant: &Tenant,
+        id: LetterId,
+    ) -> Result<Option<(LetterState, Option<Message>)>, sqlx::Error> {
+        let sql = "SELECT state, message FROM {schema}.dead_letters WHERE id = $1 AND tenant = $2 FOR UPDATE";
+        let query = sqlx::query(self.sql(sql)).bind(id.0).bind(tenant.as_str()).persistent(false);
+        let Some(row) = query.fetch_optional(conn).await? else { return Ok(None) };
+        Ok(Some((rows::parsed(&row, 0, LetterState::parse)?, rows::message_or_none(&row, 1)?)))
+    }
+
+    async fn decide(
+        &self,
+        conn: &mut PgConnection,
+        id: LetterId,
+        state: LetterState,
+        note: &str,
+    ) -> Result<(), sqlx::Error> {
+        let sql =
+            "UPDATE {schema}.dead_letters SET state = $2, decided_at = clock_timestamp(), note = $3 WHERE id = $1";
+        let query = sqlx::query(self.sql(sql)).bind(id.0).bind(state.as_str()).bind(note);
+        query.persistent(false).execute(conn).await.map(drop)
+    }
+}
+
+/// Binds the columns of letters, in the order in which both functions take them.
+pub(crate) fn bind_letters<'q, 'a>(
+    query: Statement<'q>,
+    letters: impl Iterator<Item = &'a NewLetter> + Clone,
+) -> Statement<'q> {
+    query
+        .bind(letters.clone().map(|letter| letter.id.0).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| letter.fingerprint.to_vec()).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| letter.tenant.as_str()).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| letter.reason.as_str()).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| clean(&letter.detail)).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| clean(&letter.source)).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| serde_json::json!(letter.headers).to_string()).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| &*letter.payload).collect::<Vec<_>>())
+        .bind(letters.clone().map(|letter| letter.message.as_ref().map(Message::encode)).collect::<Vec<_>>())
+        .bind(letters.map(|letter| i64::from(letter.attempts)).collect::<Vec<_>>())
+}
+
+fn letter(row: &PgRow) -> Result<DeadLetter, sqlx::Error> {
+    let fingerprint: &[u8] = row.try_get(1)?;
+    Ok(DeadLetter {
+        letter: NewLetter {
+            id: LetterId(row.try_get(0)?),
+            fingerprint: fingerprint.try_into().map_err(|_| rows::unreadable(1, "a fingerprint has 32 bytes"))?,
+            tenant: rows::tenant(row, 2)?,
+            reason: rows::parsed(row, 3, DeadReason::parse)?,
+            detail: row.try_get(4)?,
+            source: row.try_get(5)?,
+            headers: serde_json::from_str(rows::text(row, 6)?).map_err(|error| rows::unreadable(6, error))?,
+            payload: row.try_get(7)?,
+            message: rows::message_or_none(row, 8)?,
+            attempts: rows::narrow(row, 9)?,
+        },
+        seen: rows::unsigned(row, 10)?,
+        buried_at: rows::moment(row, 11)?,
+        state: rows::parsed(row, 12, LetterState::parse)?,
+        decided_at: rows::moment_or_none(row, 13)?,
+        note: row.try_get(14)?,
+    })
+}

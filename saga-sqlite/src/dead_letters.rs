@@ -1,0 +1,169 @@
+//! Messages that could not be handled.
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use saga_core::key::Tenant;
+use saga_core::store::{
+    DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, Message, NewLetter, StoreError,
+    Timestamp, WorkId,
+};
+
+use crate::inbox::receive_again;
+use crate::rows;
+use crate::session::Session;
+use crate::store::SqliteStore;
+
+/// The columns that [`letter`] reads. A condition follows.
+macro_rules! select_letters {
+    ($condition:expr) => {
+        concat!(
+            "SELECT id, fingerprint, tenant, reason, detail, source, headers, payload, message, attempts, seen, ",
+            "buried_at, state, decided_at, note FROM saga_dead_letters ",
+            $condition
+        )
+    };
+}
+
+#[async_trait]
+impl DeadLetters for SqliteStore {
+    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+        self.call("bury", move |session| {
+            let now = session.now();
+            letters.iter().map(|letter| Ok(bury(&session.conn, letter, now)?)).collect()
+        })
+        .await
+    }
+
+    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+        let filter = filter.clone();
+        self.look("dead_letters", move |conn| {
+            conn.prepare_cached(select_letters!(
+                "WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR reason = ?3) AND id > ?4 \
+                 ORDER BY id LIMIT ?5"
+            ))?
+            .query_map(
+                (
+                    filter.tenant.as_str(),
+                    filter.state.map(LetterState::as_str),
+                    filter.reason.map(DeadReason::as_str),
+                    filter.after.map_or(i64::MIN, |after| after.0),
+                    rows::limit(filter.limit),
+                ),
+                letter,
+            )?
+            .collect()
+        })
+        .await
+    }
+
+    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+        let tenant = tenant.clone();
+        self.look("dead_letter", move |conn| {
+            conn.prepare_cached(select_letters!("WHERE id = ?1 AND tenant = ?2"))?
+                .query_row((id.0, tenant.as_str()), letter)
+                .optional()
+        })
+        .await
+    }
+
+    async fn replay_letter(
+        &self,
+        tenant: &Tenant,
+        id: LetterId,
+        work: WorkId,
+        note: &str,
+    ) -> Result<Option<LetterState>, StoreError> {
+        let (tenant, note) = (tenant.clone(), note.to_owned());
+        self.call("replay_letter", move |session| {
+            let Some((state, message)) = standing(&session.conn, &tenant, id)? else { return Ok(None) };
+            if let (LetterState::Open, Some(message)) = (state, message) {
+                decide(session, id, LetterState::Replayed, &note)?;
+                receive_again(session, work, &message, session.now())?;
+            }
+            Ok(Some(state))
+        })
+        .await
+    }
+
+    async fn discard_letter(
+        &self,
+        tenant: &Tenant,
+        id: LetterId,
+        note: &str,
+    ) -> Result<Option<LetterState>, StoreError> {
+        let (tenant, note) = (tenant.clone(), note.to_owned());
+        self.call("discard_letter", move |session| {
+            let Some((state, _)) = standing(&session.conn, &tenant, id)? else { return Ok(None) };
+            if state == LetterState::Open {
+                decide(session, id, LetterState::Discarded, &note)?;
+            }
+            Ok(Some(state))
+        })
+        .await
+    }
+}
+
+/// Inserts a letter, or counts it where the same one is open; answers whether it is new.
+pub(crate) fn bury(conn: &Connection, letter: &NewLetter, now: Timestamp) -> rusqlite::Result<bool> {
+    let sql = "UPDATE saga_dead_letters SET seen = seen + 1 WHERE fingerprint = ?1 AND state = 'open'";
+    if conn.prepare_cached(sql)?.execute([letter.fingerprint])? > 0 {
+        return Ok(false);
+    }
+    let sql = "INSERT INTO saga_dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, \
+         message, attempts, seen, buried_at, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, 'open')";
+    conn.prepare_cached(sql)?.execute(params![
+        letter.id.0,
+        letter.fingerprint,
+        letter.tenant.as_str(),
+        letter.reason.as_str(),
+        letter.detail,
+        letter.source,
+        rows::pairs_text(&letter.headers),
+        letter.payload,
+        letter.message.as_ref().map(Message::encode),
+        letter.attempts,
+        now.0,
+    ])?;
+    Ok(true)
+}
+
+fn standing(
+    conn: &Connection,
+    tenant: &Tenant,
+    id: LetterId,
+) -> rusqlite::Result<Option<(LetterState, Option<Message>)>> {
+    conn.prepare_cached("SELECT state, message FROM saga_dead_letters WHERE id = ?1 AND tenant = ?2")?
+        .query_row((id.0, tenant.as_str()), |row| {
+            let message = if rows::is_set(row, 1)? { Some(rows::message(row, 1)?) } else { None };
+            Ok((rows::parsed(row, 0, LetterState::parse)?, message))
+        })
+        .optional()
+}
+
+fn decide(session: &Session, id: LetterId, state: LetterState, note: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE saga_dead_letters SET state = ?2, decided_at = ?3, note = ?4 WHERE id = ?1";
+    session.conn.prepare_cached(sql)?.execute((id.0, state.as_str(), session.now().0, note))?;
+    Ok(())
+}
+
+fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
+    Ok(DeadLetter {
+        letter: NewLetter {
+            id: LetterId(row.get(0)?),
+            fingerprint: row.get(1)?,
+            tenant: rows::tenant(row, 2)?,
+            reason: rows::parsed(row, 3, DeadReason::parse)?,
+            detail: row.get(4)?,
+            source: row.get(5)?,
+            headers: rows::pairs(row, 6)?,
+            payload: row.get(7)?,
+            message: if rows::is_set(row, 8)? { Some(rows::message(row, 8)?) } else { None },
+            attempts: row.get(9)?,
+        },
+        seen: rows::unsigned(row, 10)?,
+        buried_at: Timestamp(row.get(11)?),
+        state: rows::parsed(row, 12, LetterState::parse)?,
+        decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
+        note: row.get(14)?,
+    })
+}
