@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lapin::Confirmation;
-use lapin::options::{BasicGetOptions, BasicPublishOptions, QueueDeleteOptions};
+use lapin::options::{BasicGetOptions, BasicPublishOptions, QueueBindOptions, QueueDeleteOptions};
+use lapin::types::FieldTable;
 use saga_amqp::{AmqpOptions, AmqpTransport, ConnectionState, Unrouted};
 use saga_core::transport::{MessageKind, Settlement, Transport, TransportErrorKind};
 use saga_servers::{Cut, Direction, FaultProxy, Traffic};
@@ -15,7 +16,7 @@ use saga_servers::{Cut, Direction, FaultProxy, Traffic};
 use self::support::messages::{
     addressed, message, number, publish_until_confirmed, read, receive, receive_all, subscribe, subscribe_service,
 };
-use self::support::wait::until_holds;
+use self::support::wait::{until, until_holds};
 use self::support::{Broker, unique_prefix};
 
 fn options(url: &str, prefix: &str) -> AmqpOptions {
@@ -159,7 +160,13 @@ async fn what_is_addressed_to_a_service_reaches_its_queue_alone_or_is_refused() 
     let (_connection, channel) = broker.channel().await;
     // Somebody who takes everything that is sent to the exchange of events hides no missing queue.
     let (queue, exchange) = (format!("{prefix}a"), format!("{prefix}events"));
-    let bound = channel.queue_bind(queue.into(), exchange.into(), "#".into(), Default::default(), Default::default());
+    let bound = channel.queue_bind(
+        queue.into(),
+        exchange.into(),
+        "#".into(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
     bound.await.unwrap();
     let mut all = sent.clone();
     all.push(message(100));
@@ -195,8 +202,10 @@ async fn what_is_put_straight_into_the_queue_of_a_service_is_addressed_to_it() {
     let first = receive(&mut incoming, 1).await;
     // As the broker has it, through the exchange that has no name.
     drop(incoming);
-    let taken = channel.basic_get(queue.as_str().into(), BasicGetOptions { no_ack: true }).await.unwrap();
-    let taken = taken.expect("what was not settled is there again").delivery;
+    let taken = until("the return of what was not settled", async || {
+        channel.basic_get(queue.as_str().into(), BasicGetOptions { no_ack: true }).await.unwrap()
+    });
+    let taken = taken.await.delivery;
     let options = BasicPublishOptions { mandatory: true, ..Default::default() };
     let confirm = channel.basic_publish("".into(), queue.into(), options, &taken.data, taken.properties).await.unwrap();
     assert!(matches!(confirm.await.unwrap(), Confirmation::Ack(None)), "the queue takes it");
