@@ -3,23 +3,19 @@
 //! # Cancel safety
 //! A dropped `receive` loses nothing: a session that is being made goes on being made, and what came is in it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use lapin::Channel;
 use lapin::message::Delivery as Came;
-use lapin::options::{BasicAckOptions, BasicRejectOptions};
 use saga_core::transport::{Delivery, Incoming, Settlement, TransportError, TransportErrorKind};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 use crate::backoff::Backoff;
-use crate::dead_letter::dead_letter;
 use crate::health::HealthCell;
-use crate::publisher::Publisher;
+use crate::names::is_service;
 use crate::session::{Ended, Plans, Session};
 use crate::unsettled::Unsettled;
-use crate::window::Fate;
-use crate::wire::{Outgoing, decode};
+use crate::wire::decode;
 
 /// How many messages are under way while one is among them that the library cannot read.
 const CAREFUL_PREFETCH: u16 = 1;
@@ -27,7 +23,6 @@ const CAREFUL_PREFETCH: u16 = 1;
 /// The receiving end of a subscription.
 pub(crate) struct Receiver {
     plans: Arc<Plans>,
-    publisher: Arc<Publisher>,
     health: HealthCell,
     prefetch: u16,
     /// How many messages are still taken one by one, because what could not be read was among so many.
@@ -35,9 +30,7 @@ pub(crate) struct Receiver {
     backoff: Backoff,
     session: Option<Session>,
     opening: Option<Opening>,
-    unsettled: Arc<Mutex<Unsettled>>,
-    /// Bad messages on their way to the dead letters.
-    laying_aside: JoinSet<()>,
+    unsettled: Unsettled,
 }
 
 /// A session that is being made.
@@ -50,27 +43,20 @@ impl Drop for Opening {
 }
 
 impl Receiver {
-    pub(crate) async fn begin(
-        plans: Plans,
-        publisher: Arc<Publisher>,
-        health: HealthCell,
-        prefetch: u16,
-    ) -> Result<Self, TransportError> {
+    pub(crate) async fn begin(plans: Plans, health: HealthCell, prefetch: u16) -> Result<Self, TransportError> {
         let plans = Arc::new(plans);
         let session = Session::begin(Arc::clone(&plans), prefetch).await?;
         health.connected(session.connection().status().clone());
         let backoff = Backoff::new(plans.options.reconnect_delay_max);
         Ok(Self {
             plans,
-            publisher,
             health,
             prefetch,
             careful: 0,
             backoff,
             session: Some(session),
             opening: None,
-            unsettled: Arc::default(),
-            laying_aside: JoinSet::new(),
+            unsettled: Unsettled::default(),
         })
     }
 
@@ -129,10 +115,7 @@ impl Receiver {
 
     fn end_session(&mut self) {
         self.session = None;
-        self.laying_aside = JoinSet::new();
-        // A task that was just aborted may still hold the old tags: it keeps them, and the new session gets its own.
-        let next = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).next();
-        self.unsettled = Arc::new(Mutex::new(next));
+        self.unsettled = self.unsettled.next();
     }
 
     fn ended(&mut self, ended: &Ended) {
@@ -147,78 +130,22 @@ impl Receiver {
     /// Whether messages are taken one by one, and the reason has passed. A session changes only when nothing is unsettled.
     fn is_careful_for_nothing(&self) -> bool {
         let is_narrow = self.session.as_ref().is_some_and(|session| session.prefetch < self.prefetch);
-        is_narrow && self.careful == 0 && self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        is_narrow && self.careful == 0 && self.unsettled.is_empty()
     }
 
-    /// A delivery that is a message; any other is laid aside.
-    fn read(&mut self, mut came: Came) -> Option<Delivery> {
+    /// What came, as a message or as what is none.
+    fn read(&mut self, came: Came) -> Delivery {
         self.careful = self.careful.saturating_sub(1);
-        let tag = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).arrived(came.delivery_tag);
-        let payload_bytes_max = self.plans.options.payload_bytes_max;
-        let routing_key = came.routing_key.clone();
-        match decode(routing_key.as_str(), &came.properties, &mut came.data, payload_bytes_max) {
-            Ok(message) => Some(Delivery { tag, redelivered: came.redelivered, message }),
-            Err(reason) => {
-                self.lay_aside(came, tag, &reason);
-                None
-            }
+        let tag = self.unsettled.arrived(came.delivery_tag);
+        let Plans { name, queue, options, .. } = &*self.plans;
+        // Whoever puts a message straight into the queue of a service addresses the service.
+        let is_direct = came.exchange.as_str().is_empty() && came.routing_key.as_str() == queue && is_service(name);
+        let topic = if is_direct { name } else { came.routing_key.as_str() };
+        let message = decode(topic, &came.properties, came.data, options.payload_bytes_max);
+        if let Err(unreadable) = &message {
+            tracing::warn!(queue, problem = unreadable.problem, "what came is no message");
         }
-    }
-
-    fn lay_aside(&mut self, mut came: Came, tag: u64, reason: &str) {
-        let Some(session) = &self.session else { return };
-        tracing::warn!(queue = self.plans.queue, reason, "a message becomes a dead letter");
-        let channel_tag = came.delivery_tag;
-        let letter = dead_letter(&mut came, &self.plans.queue, reason);
-        let laying = Laying {
-            publisher: Arc::clone(&self.publisher),
-            channel: session.channel().clone(),
-            unsettled: Arc::clone(&self.unsettled),
-            backoff: Backoff::new(self.plans.options.reconnect_delay_max),
-        };
-        while self.laying_aside.try_join_next().is_some() {}
-        self.laying_aside.spawn(laying.lay(letter, tag, channel_tag));
-    }
-}
-
-/// Brings one bad message to the dead letters.
-struct Laying {
-    publisher: Arc<Publisher>,
-    channel: Channel,
-    unsettled: Arc<Mutex<Unsettled>>,
-    backoff: Backoff,
-}
-
-impl Laying {
-    /// Publishes the letter until it is confirmed, and only then takes the message from its queue.
-    async fn lay(mut self, letter: Outgoing, tag: u64, channel_tag: u64) {
-        let exchange = self.publisher.names().dead_letters();
-        while self.channel.status().connected() {
-            let problem = match self.publisher.publish(&exchange, &[&letter]).await.pop() {
-                Some(Ok(Fate::Confirmed)) => return self.settle(tag, channel_tag, true).await,
-                Some(Err(error)) if error.kind() == TransportErrorKind::Refused => {
-                    tracing::error!(%error, "the broker refuses a dead letter; it is left to the broker without a reason");
-                    return self.settle(tag, channel_tag, false).await;
-                }
-                Some(Err(error)) => error.to_string(),
-                _ => "no queue takes it".to_owned(),
-            };
-            tracing::warn!(problem, "a dead letter could not be stored yet");
-            tokio::time::sleep(self.backoff.next()).await;
-        }
-    }
-
-    async fn settle(&self, tag: u64, channel_tag: u64, is_stored: bool) {
-        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).settle(&[tag], &[]);
-        let told = if is_stored {
-            self.channel.basic_ack(channel_tag, BasicAckOptions::default()).await
-        } else {
-            // Without requeueing: the broker itself makes a dead letter of it.
-            self.channel.basic_reject(channel_tag, BasicRejectOptions { requeue: false }).await
-        };
-        if let Err(error) = told {
-            tracing::debug!(%error, "a dead letter may come twice");
-        }
+        Delivery { tag, redelivered: came.redelivered, message }
     }
 }
 
@@ -236,14 +163,12 @@ impl Incoming for Receiver {
             self.backoff.reset();
             let mut deliveries = Vec::new();
             while let Some(one) = came.take() {
-                deliveries.extend(self.read(one));
+                deliveries.push(self.read(one));
                 if deliveries.len() < limit.max(1) {
                     came = self.session.as_mut().and_then(Session::next_at_once);
                 }
             }
-            if !deliveries.is_empty() {
-                return Ok(deliveries);
-            }
+            return Ok(deliveries);
         }
     }
 
@@ -252,7 +177,7 @@ impl Incoming for Receiver {
         let (accepted, rejected): (Vec<u64>, Vec<u64>) =
             (of(Settlement::Accept).collect(), of(Settlement::Reject).collect());
         let Some(session) = &mut self.session else { return Ok(()) };
-        let plan = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).settle(&accepted, &rejected);
+        let plan = self.unsettled.settle(&accepted, &rejected);
         session.settle(plan, self.plans.options.confirm_timeout).await
     }
 }

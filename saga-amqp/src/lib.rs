@@ -17,14 +17,13 @@
 //!   Every subscription has a connection of its own: what breaks one breaks no other.
 //! - **Every connection is supervised**: it is made again with growing, jittered pauses, and declares its part of the
 //!   topology each time. [`AmqpTransport::health`] says how things stand.
-//! - **Whatever arrives becomes a message or a dead letter with a reason**, see [`WIRE`].
+//! - **Whatever arrives is delivered**: as a message, or as what is none, with the reason; see [`WIRE`].
 //!
 //! `amqps://` needs one of the features `tls-ring`, `tls-aws-lc-rs` and `tls-native`.
 
 mod backoff;
 mod connection;
 mod consumer;
-mod dead_letter;
 mod error;
 mod health;
 mod names;

@@ -7,6 +7,9 @@ pub(crate) const TOPIC_BYTES_MAX: usize = 255;
 /// What the name of a dead-letter queue ends with.
 const DEAD_LETTERS: &str = ".dead-letters";
 
+/// What the topic of a service begins with, and the name of the subscription to what is addressed to it.
+const SERVICE: &str = "service:";
+
 /// The names of exchanges and queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -27,6 +30,16 @@ impl Names {
         format!("{}events", self.prefix)
     }
 
+    /// The exchange that what is addressed to a service is published to.
+    pub(crate) fn services(&self) -> String {
+        format!("{}services", self.prefix)
+    }
+
+    /// The exchange that a topic is published to.
+    pub(crate) fn exchange(&self, topic: &str) -> String {
+        if is_service(topic) { self.services() } else { self.events() }
+    }
+
     /// The exchange that dead letters go through.
     pub(crate) fn dead_letters(&self) -> String {
         format!("{}dead-letters", self.prefix)
@@ -37,7 +50,9 @@ impl Names {
         if subscription.is_empty() {
             return Err("a subscription needs a name: its queue is called after it".to_owned());
         }
-        check("the name of the subscription", subscription, SUBSCRIPTION_BYTES_MAX)?;
+        // The colon keeps the queue of a service apart from all others.
+        let name = subscription.strip_prefix(SERVICE).unwrap_or(subscription);
+        check("the name of the subscription", name, SUBSCRIPTION_BYTES_MAX)?;
         let queue = format!("{}{subscription}", self.prefix);
         if queue.ends_with(DEAD_LETTERS) {
             return Err(format!("the subscription {subscription:?} is called like a queue of dead letters"));
@@ -52,6 +67,11 @@ impl Names {
     pub(crate) fn dead_letters_of(queue: &str) -> String {
         format!("{queue}{DEAD_LETTERS}")
     }
+}
+
+/// Whether it is the topic of what is addressed to one service, or the name of the subscription to it.
+pub(crate) fn is_service(topic: &str) -> bool {
+    topic.starts_with(SERVICE)
 }
 
 /// Checks a topic that somebody wants to receive. `*` and `#` as whole words would be patterns to the broker.
@@ -85,6 +105,9 @@ mod tests {
         assert_eq!(names.events(), "shop.events");
         assert_eq!(names.dead_letters(), "shop.dead-letters");
         assert_eq!(names.queue("payments").unwrap(), "shop.payments");
+        assert_eq!(names.queue("service:payments").unwrap(), "shop.service:payments");
+        assert_eq!(names.exchange("payments"), "shop.events");
+        assert_eq!(names.exchange(&saga_core::transport::service_topic("payments")), "shop.services");
         assert_eq!(Names::dead_letters_of("shop.payments"), "shop.payments.dead-letters");
     }
 
@@ -99,6 +122,7 @@ mod tests {
         check(Names::new(&"x".repeat(65)).map(drop), "65 bytes");
         let names = Names::new("").unwrap();
         check(names.queue("").map(drop), "needs a name");
+        check(names.queue("service:a:b").map(drop), "contains ':'");
         check(names.queue("a.dead-letters").map(drop), "a queue of dead letters");
         check(names.queue("amq.gen").map(drop), "the broker's own");
         check(names.queue("a\"b").map(drop), "contains");

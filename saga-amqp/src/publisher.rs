@@ -56,8 +56,8 @@ impl Publisher {
     }
 
     /// Sends messages, and says of each what became of it.
-    pub(crate) async fn publish(&self, exchange: &str, messages: &[&Outgoing]) -> Vec<Result<Fate, TransportError>> {
-        let mut fates = match self.send(exchange, messages).await {
+    pub(crate) async fn publish(&self, messages: &[&Outgoing]) -> Vec<Result<Fate, TransportError>> {
+        let mut fates = match self.send(messages).await {
             Ok(fates) => fates,
             Err(error) => {
                 let again = || TransportError::new(error.kind(), "publish", error.to_string());
@@ -69,7 +69,7 @@ impl Publisher {
         if messages.len() > 1 && fates.iter().any(closed_the_channel) {
             for (fate, message) in fates.iter_mut().zip(messages) {
                 if matches!(fate, Fate::Broken(_) | Fate::NotSent) {
-                    let Ok(mut alone) = self.send(exchange, &[message]).await else { break };
+                    let Ok(mut alone) = self.send(&[message]).await else { break };
                     *fate = alone.pop().unwrap_or(Fate::NotSent);
                 }
             }
@@ -77,12 +77,12 @@ impl Publisher {
         fates.into_iter().map(|fate| self.judge(fate)).collect()
     }
 
-    async fn send(&self, exchange: &str, messages: &[&Outgoing]) -> Result<Vec<Fate>, TransportError> {
+    async fn send(&self, messages: &[&Outgoing]) -> Result<Vec<Fate>, TransportError> {
         let deadline = Instant::now() + self.options.unavailable_timeout;
         let (idle, permit) = self.channel(deadline).await?;
         let generation = idle.generation;
         let (window, timeout) = (self.options.confirm_window, self.options.confirm_timeout);
-        let fates = send(&idle.channel, exchange, messages, window, timeout).await;
+        let fates = send(&idle.channel, &self.names, messages, window, timeout).await;
         if fates.iter().all(|fate| matches!(fate, Fate::Confirmed | Fate::Returned | Fate::Refused)) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         } else if fates.iter().any(|fate| matches!(fate, Fate::Broken(error) if is_not_found(error))) {

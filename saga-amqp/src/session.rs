@@ -77,10 +77,6 @@ impl Session {
         &self.connection
     }
 
-    pub(crate) fn channel(&self) -> &Channel {
-        &self.channel
-    }
-
     /// The next delivery. Dropping this loses none.
     pub(crate) async fn next(&mut self) -> Result<Delivery, Ended> {
         match self.consumer.next().await {

@@ -40,6 +40,7 @@ async fn prepare_all(connection: &Connection, options: &AmqpOptions, needs: &Nee
     let channel = connection.create_channel().await.map_err(|error| failed("declare", "open a channel", &error))?;
     let work = Work { channel, is_passive: options.topology == Topology::Check };
     work.exchange(&needs.names.events(), ExchangeKind::Topic).await?;
+    work.exchange(&needs.names.services(), ExchangeKind::Direct).await?;
     work.exchange(&needs.names.dead_letters(), ExchangeKind::Direct).await?;
     let Some((queue, topics)) = &needs.queue else { return Ok(()) };
     let dead_letters = Names::dead_letters_of(queue);
@@ -47,7 +48,7 @@ async fn prepare_all(connection: &Connection, options: &AmqpOptions, needs: &Nee
     work.bind(&dead_letters, &needs.names.dead_letters(), queue).await?;
     work.queue(queue, subscription_arguments(options, &needs.names, queue)).await?;
     for topic in topics {
-        work.bind(queue, &needs.names.events(), topic).await?;
+        work.bind(queue, &needs.names.exchange(topic), topic).await?;
     }
     Ok(())
 }

@@ -81,15 +81,15 @@ impl AmqpTransport {
         AmqpHealth { publisher: self.publisher.health().read(), subscriptions }
     }
 
-    fn answer(&self, fate: Result<Fate, TransportError>, topic: &str) -> Result<(), TransportError> {
-        match (fate?, self.options.unrouted) {
-            (Fate::Returned, Unrouted::Refuse) => {
-                let exchange = self.publisher.names().events();
-                let detail = format!("no queue takes the topic {topic:?} from the exchange {exchange:?}");
-                Err(TransportError::new(TransportErrorKind::Refused, "publish", detail))
-            }
-            _ => Ok(()),
+    fn answer(&self, fate: Result<Fate, TransportError>, message: &Outgoing) -> Result<(), TransportError> {
+        let must_be_taken = message.is_addressed || self.options.unrouted == Unrouted::Refuse;
+        if matches!(fate?, Fate::Returned) && must_be_taken {
+            let topic = message.routing_key.as_str();
+            let exchange = self.publisher.names().exchange(topic);
+            let detail = format!("no queue takes the topic {topic:?} from the exchange {exchange:?}");
+            return Err(TransportError::new(TransportErrorKind::Refused, "publish", detail));
         }
+        Ok(())
     }
 }
 
@@ -107,11 +107,11 @@ impl Transport for AmqpTransport {
         if sent.is_empty() {
             return encoded.into_iter().map(|message| message.map(drop)).collect();
         }
-        let mut fates = self.publisher.publish(&self.publisher.names().events(), &sent).await.into_iter();
+        let mut fates = self.publisher.publish(&sent).await.into_iter();
         let mut answer = |message: Outgoing| {
             // There is one fate for each message that was sent.
             let lost = || TransportError::new(TransportErrorKind::Unknown, "publish", "no answer");
-            self.answer(fates.next().unwrap_or_else(|| Err(lost())), message.routing_key.as_str())
+            self.answer(fates.next().unwrap_or_else(|| Err(lost())), &message)
         };
         encoded.into_iter().map(|message| message.and_then(&mut answer)).collect()
     }
@@ -127,7 +127,7 @@ impl Transport for AmqpTransport {
         // 0 would be no limit at all.
         let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
         let health = HealthCell::new();
-        let receiver = Receiver::begin(plans, Arc::clone(&self.publisher), health.clone(), prefetch).await?;
+        let receiver = Receiver::begin(plans, health.clone(), prefetch).await?;
         Ok(Box::new(Registered { entry: Entry::new(&self.subscriptions, name, health), receiver }))
     }
 }

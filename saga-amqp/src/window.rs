@@ -13,6 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use lapin::options::BasicPublishOptions;
 use lapin::{Channel, Confirmation, Error};
 
+use crate::names::Names;
 use crate::wire::Outgoing;
 
 /// What became of one message.
@@ -41,7 +42,7 @@ type Waiting<'a> = FuturesUnordered<BoxFuture<'a, (usize, Result<Confirmation, E
 /// library hands a returned message to whichever confirm comes next, which need not be its own.
 pub(crate) async fn send(
     channel: &Channel,
-    exchange: &str,
+    names: &Names,
     messages: &[&Outgoing],
     window: usize,
     timeout: Duration,
@@ -57,7 +58,7 @@ pub(crate) async fn send(
         if is_broken {
             break;
         }
-        let mut sending: BoxFuture<'_, _> = Box::pin(publish(channel, exchange, message, index));
+        let mut sending: BoxFuture<'_, _> = Box::pin(publish(channel, names, message, index));
         // The first poll hands the message to the library, so the messages go in their order; a set of futures alone
         // promises none.
         match futures_util::poll!(&mut sending) {
@@ -82,12 +83,13 @@ pub(crate) async fn send(
 
 async fn publish(
     channel: &Channel,
-    exchange: &str,
+    names: &Names,
     message: &Outgoing,
     index: usize,
 ) -> (usize, Result<Confirmation, Error>) {
     let options = BasicPublishOptions { mandatory: true, ..Default::default() };
     let key = message.routing_key.clone();
+    let exchange = names.exchange(key.as_str());
     let confirm =
         channel.basic_publish(exchange.into(), key, options, &message.payload, message.properties.clone()).await;
     match confirm {

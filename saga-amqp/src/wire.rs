@@ -4,10 +4,13 @@ use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use saga_core::key::Tenant;
 use saga_core::store::{MessageId, Timestamp};
-use saga_core::transport::Message;
+use saga_core::transport::{Headers, Message, MessageKind, Unreadable};
+use uuid::Uuid;
 
 use crate::names::TOPIC_BYTES_MAX;
 
+/// The header with the kind; without it a message is an event.
+pub(crate) const KIND: &str = "saga-kind";
 /// The header with the ordering key.
 pub(crate) const KEY: &str = "saga-key";
 /// The header with the tenant.
@@ -18,9 +21,18 @@ pub(crate) const COMMITTED_AT: &str = "saga-committed-at";
 pub(crate) const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
 
 /// The longest event type, in bytes: it is the property `type`, which AMQP ends there.
-const EVENT_TYPE_BYTES_MAX: usize = 255;
+const EVENT_TYPE_BYTES_MAX: usize = PROPERTY_BYTES_MAX;
 /// The longest ordering key, in bytes: all headers have to fit into one frame.
 const KEY_BYTES_MAX: usize = 4096;
+/// The longest text of any other header that a message has, in bytes, for the same reason.
+const HEADER_BYTES_MAX: usize = 4096;
+/// The longest property, in bytes: AMQP ends it there.
+const PROPERTY_BYTES_MAX: usize = 255;
+/// The headers of which a property is the usual place: it is written too, and read where the header is absent.
+const REPLY_TO: &str = "saga-reply-to";
+const CORRELATION: &str = "saga-correlation";
+/// What a quorum queue adds to a message; it changes from delivery to delivery.
+const COUNTS: [&str; 2] = ["x-delivery-count", "x-acquired-count"];
 const CONTENT_TYPE: &str = "application/json";
 const PERSISTENT: u8 = 2;
 const MICROS: i64 = 1_000_000;
@@ -28,6 +40,8 @@ const MICROS: i64 = 1_000_000;
 /// A message as it is handed to the broker.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
+    /// Whether it is an error when no queue takes it: it is for one receiver, who is known to be there.
+    pub(crate) is_addressed: bool,
     pub(crate) routing_key: ShortString,
     pub(crate) properties: BasicProperties,
     pub(crate) payload: Vec<u8>,
@@ -47,6 +61,13 @@ pub(crate) fn encode(message: Message, payload_bytes_max: usize) -> Result<Outgo
     }
     let id = message.id.to_string();
     let mut headers = FieldTable::default();
+    if message.kind != MessageKind::Event {
+        headers.insert(KIND.into(), text(message.kind.as_str()));
+    }
+    for (name, value) in message.headers.pairs() {
+        at_most(&format!("the header {name}"), value.len(), HEADER_BYTES_MAX)?;
+        headers.insert(name.into(), text(&value));
+    }
     headers.insert(KEY.into(), text(&message.key));
     if !message.tenant.is_default() {
         headers.insert(TENANT.into(), text(message.tenant.as_str()));
@@ -62,21 +83,38 @@ pub(crate) fn encode(message: Message, payload_bytes_max: usize) -> Result<Outgo
     if let Ok(seconds) = u64::try_from(message.committed_at.0.div_euclid(MICROS)) {
         properties = properties.with_timestamp(seconds);
     }
-    Ok(Outgoing { routing_key: message.topic.into(), properties, payload: message.payload })
+    if let Some(correlation) = message.headers.correlation {
+        properties = properties.with_correlation_id(correlation.to_string().into());
+    }
+    if let Some(reply_to) = message.headers.reply_to.filter(|reply_to| reply_to.len() <= PROPERTY_BYTES_MAX) {
+        properties = properties.with_reply_to(reply_to.into());
+    }
+    let is_addressed = message.kind != MessageKind::Event;
+    Ok(Outgoing { is_addressed, routing_key: message.topic.into(), properties, payload: message.payload })
 }
 
-/// Reads a message. It takes the content when the rest is good, and leaves it where it is otherwise.
+/// Reads a message with this topic.
 ///
 /// # Errors
-/// Says what is missing or wrong, in one sentence.
+/// Says what is missing or wrong, in one sentence, and hands on what came.
 pub(crate) fn decode(
-    routing_key: &str,
+    topic: &str,
     properties: &BasicProperties,
-    payload: &mut Vec<u8>,
+    payload: Vec<u8>,
     payload_bytes_max: usize,
-) -> Result<Message, String> {
-    at_most("the body", payload.len(), payload_bytes_max)?;
-    let headers = Headers(properties.headers().as_ref());
+) -> Result<Message, Unreadable> {
+    match at_most("the body", payload.len(), payload_bytes_max).and_then(|()| head(topic, properties)) {
+        Ok(head) => Ok(Message { payload, ..head }),
+        Err(problem) => {
+            let id = properties.message_id().as_ref().and_then(|id| Uuid::parse_str(id.as_str()).ok());
+            Err(Unreadable { problem, id: id.map(MessageId), headers: shown(properties), payload })
+        }
+    }
+}
+
+/// A message without its content.
+fn head(topic: &str, properties: &BasicProperties) -> Result<Message, String> {
+    let headers = Table(properties.headers().as_ref());
     if let Some(encoding) = properties.content_encoding().as_ref().map(ShortString::as_str)
         && !["", "identity", "utf-8", "UTF-8"].contains(&encoding)
     {
@@ -87,26 +125,82 @@ pub(crate) fn decode(
         id.as_str().parse().map_err(|_| format!("the property message-id is {:?}, and no UUID", short(id.as_str())))?;
     let event_type = properties.kind().as_ref().map(ShortString::as_str).unwrap_or_default();
     if event_type.is_empty() {
-        return Err("the property type is missing: it is the event's name".to_owned());
+        return Err("the property type is missing: it is the name of the event or of the step".to_owned());
     }
     let key = headers.text(KEY)?.ok_or_else(|| format!("the header {KEY} is missing"))?;
     at_most("the header saga-key", key.len(), KEY_BYTES_MAX)?;
     let tenant = Tenant::from_stored(headers.text(TENANT)?.unwrap_or_default())
         .map_err(|problem| format!("the header {TENANT} is wrong: {problem}"))?;
     let committed_at = committed_at(&headers, properties)?;
+    let kind = match headers.text(KIND)? {
+        None => MessageKind::Event,
+        Some(name) => MessageKind::parse(name).ok_or_else(|| {
+            format!("the header {KIND} is {:?}, and none of event, command, undo and reply", short(name))
+        })?,
+    };
     Ok(Message {
         id: MessageId(id),
+        kind,
         tenant,
-        topic: routing_key.to_owned(),
+        topic: topic.to_owned(),
         key: key.to_owned(),
         event_type: event_type.to_owned(),
-        payload: std::mem::take(payload),
+        payload: Vec::new(),
         committed_at,
+        headers: own_headers(kind, &headers, properties)?,
     })
 }
 
+/// The headers that every transport has. What a stranger's event says in a property that only a command or a reply needs
+/// is not looked at.
+fn own_headers(kind: MessageKind, headers: &Table<'_>, properties: &BasicProperties) -> Result<Headers, String> {
+    let mut pairs = Vec::new();
+    for name in Headers::NAMES {
+        if let Some(value) = headers.text(name)? {
+            at_most(&format!("the header {name}"), value.len(), HEADER_BYTES_MAX)?;
+            pairs.push((name, value));
+        }
+    }
+    let has = |name: &str| pairs.iter().any(|(there, _)| *there == name);
+    let stand_in = match kind {
+        MessageKind::Event => None,
+        MessageKind::Command | MessageKind::Undo => Some((REPLY_TO, properties.reply_to())),
+        MessageKind::Reply => Some((CORRELATION, properties.correlation_id())),
+    };
+    if let Some((name, Some(value))) = stand_in
+        && !has(name)
+    {
+        pairs.push((name, value.as_str()));
+    }
+    Headers::read(pairs)
+}
+
+/// What stands beside the content of what is no message, as far as it is text or a number.
+fn shown(properties: &BasicProperties) -> Vec<(String, String)> {
+    let texts = [
+        ("message-id", properties.message_id()),
+        ("type", properties.kind()),
+        ("correlation-id", properties.correlation_id()),
+        ("reply-to", properties.reply_to()),
+        ("content-type", properties.content_type()),
+        ("content-encoding", properties.content_encoding()),
+        ("app-id", properties.app_id()),
+        ("user-id", properties.user_id()),
+    ];
+    let text = |(name, value): (&str, &Option<ShortString>)| Some((name.to_owned(), value.as_ref()?.to_string()));
+    let mut shown: Vec<(String, String)> = texts.into_iter().filter_map(text).collect();
+    shown.extend(properties.timestamp().map(|seconds| ("timestamp".to_owned(), seconds.to_string())));
+    let headers = Table(properties.headers().as_ref());
+    for name in headers.0.iter().flat_map(|headers| headers.inner().keys()).map(ShortString::as_str) {
+        let text = headers.text(name).ok().flatten().map(str::to_owned);
+        let value = text.or_else(|| headers.integer(name).ok().flatten().map(|integer| integer.to_string()));
+        shown.extend(value.filter(|_| !COUNTS.contains(&name)).map(|value| (name.to_owned(), value)));
+    }
+    shown
+}
+
 /// The header, or, of clients that know seconds only, the property `timestamp`.
-fn committed_at(headers: &Headers<'_>, properties: &BasicProperties) -> Result<Timestamp, String> {
+fn committed_at(headers: &Table<'_>, properties: &BasicProperties) -> Result<Timestamp, String> {
     if let Some(micros) = headers.integer(COMMITTED_AT)? {
         return Ok(Timestamp(micros));
     }
@@ -118,9 +212,9 @@ fn committed_at(headers: &Headers<'_>, properties: &BasicProperties) -> Result<T
 }
 
 /// Headers that came from outside: every value may be of any kind.
-struct Headers<'a>(Option<&'a FieldTable>);
+struct Table<'a>(Option<&'a FieldTable>);
 
-impl<'a> Headers<'a> {
+impl<'a> Table<'a> {
     fn get(&self, name: &str) -> Option<&'a AMQPValue> {
         self.0.and_then(|headers| headers.inner().get(name)).filter(|value| !matches!(value, AMQPValue::Void))
     }
@@ -153,7 +247,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-pub(crate) fn text(value: &str) -> AMQPValue {
+fn text(value: &str) -> AMQPValue {
     AMQPValue::LongString(LongString::from(value))
 }
 

@@ -1,4 +1,4 @@
-//! Whatever somebody writes or sends wrongly: one clear sentence, or one dead letter with its reason.
+//! Whatever somebody writes or sends wrongly: one clear sentence, or one delivery that says what is wrong with it.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -10,7 +10,9 @@ use saga_amqp::{AmqpOptions, AmqpTransport, Topology};
 use saga_core::transport::{Subscription, Transport as _, TransportError, TransportErrorKind};
 use serde_json::json;
 
-use self::support::messages::{TOPIC, message, publish_until_confirmed, receive_all, subscribe};
+use self::support::messages::{
+    TOPIC, message, publish_until_confirmed, receive, receive_all, receive_unreadable, subscribe,
+};
 use self::support::{Broker, unique_prefix};
 
 /// A virtual host with a user of its own, whose permissions are these: to configure, to write and to read.
@@ -166,7 +168,7 @@ fn with(name: &str, value: AMQPValue) -> BasicProperties {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g8_what_is_no_message_becomes_a_dead_letter_with_its_reason() {
+async fn g8_what_is_no_message_is_handed_on_with_its_reason() {
     const BODY_BYTES_MAX: usize = 1000;
     let (broker, prefix) = (Broker::shared(), unique_prefix());
     let options = AmqpOptions::new(&broker.url).prefix(&prefix).payload_bytes_max(BODY_BYTES_MAX);
@@ -175,7 +177,7 @@ async fn g8_what_is_no_message_becomes_a_dead_letter_with_its_reason() {
     let large_header = AMQPValue::LongString("x".repeat(100_000).as_str().into());
     let mut forged = FieldTable::default();
     forged.insert("x-death".into(), AMQPValue::LongString("forged".into()));
-    forged.insert("saga-dead-reason".into(), AMQPValue::FieldArray(FieldArray::default()));
+    forged.insert("saga-step".into(), AMQPValue::FieldArray(FieldArray::default()));
     let bad = [
         (BasicProperties::default(), "message-id is missing"),
         (BasicProperties::default().with_expiration("600000".into()), "message-id is missing"),
@@ -187,6 +189,10 @@ async fn g8_what_is_no_message_becomes_a_dead_letter_with_its_reason() {
         (with("saga-tenant", AMQPValue::LongString("../other".into())), "saga-tenant is wrong"),
         (with("saga-tenant", AMQPValue::FieldTable(FieldTable::default())), "saga-tenant is of the type"),
         (with("saga-committed-at", AMQPValue::Double(1.5)), "saga-committed-at is of the type"),
+        (with("saga-kind", AMQPValue::LongString("order".into())), "saga-kind is \"order\""),
+        (with("saga-cause", AMQPValue::Boolean(true)), "saga-cause is of the type"),
+        (with("saga-answer", AMQPValue::LongString("maybe".into())), "which is no answer"),
+        (with("saga-correlation", AMQPValue::LongString("7".into())), "which is no message id"),
         (with("saga-key", large_header), "saga-key has 100000 bytes"),
     ];
     for (properties, _) in &bad {
@@ -196,22 +202,31 @@ async fn g8_what_is_no_message_becomes_a_dead_letter_with_its_reason() {
     broker.publish(&transport, TOPIC, good(), &twenty_megabytes).await;
     // Whatever was in front of it, a good message comes.
     publish_until_confirmed(&transport, vec![message(1)]).await;
-    receive_all(&mut incoming, [1].into()).await;
-    let letters = broker.dead_letters_within(&transport, "a", bad.len() + 1).await;
+    let (unreadable, _) = receive_unreadable(&mut incoming, bad.len() + 1).await;
     for (_, says) in &bad {
-        assert!(
-            letters.iter().any(|letter| letter.reason().contains(says)),
-            "no dead letter says {says:?}: {letters:?}"
-        );
+        assert!(unreadable.iter().any(|what| what.problem.contains(says)), "none says {says:?}: {unreadable:?}");
     }
-    let large = letters.iter().find(|letter| letter.reason().contains("the body has 20971520 bytes"));
-    assert_eq!(large.expect("the large body is a dead letter").payload.len(), 20 << 20, "a dead letter is whole");
-    let queue = Some(format!("{prefix}a"));
-    assert!(letters.iter().all(|letter| letter.header("saga-dead-queue") == queue), "each says where it came from");
+    let large = unreadable.iter().find(|what| what.problem.contains("the body has 20971520 bytes"));
+    assert_eq!(large.expect("the large body comes").payload.len(), 20 << 20, "it is handed on whole");
+    assert_eq!(unreadable.iter().filter(|what| what.id.is_none()).count(), 3, "the others have an id");
     // None is left behind: a new receiver gets nothing of them.
     drop(incoming);
     let mut incoming = subscribe(&transport, "a", 4).await;
     publish_until_confirmed(&transport, vec![message(2)]).await;
-    let came = support::messages::receive(&mut incoming, 10).await;
-    assert_eq!(came.iter().map(support::messages::number).collect::<Vec<_>>(), [2]);
+    receive_all(&mut incoming, [2].into()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g8_what_is_no_message_and_is_not_settled_comes_again() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let transport = AmqpTransport::connect_with(AmqpOptions::new(&broker.url).prefix(&prefix)).await.unwrap();
+    let mut incoming = subscribe(&transport, "a", 4).await;
+    broker.publish(&transport, TOPIC, BasicProperties::default(), b"garbage").await;
+    let first = receive(&mut incoming, 1).await;
+    let what = first[0].message.clone().expect_err("it is no message");
+    drop(incoming);
+    let mut incoming = subscribe(&transport, "a", 4).await;
+    let (again, _) = receive_unreadable(&mut incoming, 1).await;
+    // What it is told by stays the same: whoever keeps it as a dead letter keeps one.
+    assert_eq!(again, [what]);
 }

@@ -6,13 +6,17 @@ mod support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lapin::options::QueueDeleteOptions;
+use lapin::Confirmation;
+use lapin::options::{BasicGetOptions, BasicPublishOptions, QueueBindOptions, QueueDeleteOptions};
+use lapin::types::FieldTable;
 use saga_amqp::{AmqpOptions, AmqpTransport, ConnectionState, Unrouted};
-use saga_core::transport::{Settlement, Transport, TransportErrorKind};
+use saga_core::transport::{MessageKind, Settlement, Transport, TransportErrorKind};
 use saga_servers::{Cut, Direction, FaultProxy, Traffic};
 
-use self::support::messages::{message, number, publish_until_confirmed, receive, receive_all, subscribe};
-use self::support::wait::until_holds;
+use self::support::messages::{
+    addressed, message, number, publish_until_confirmed, read, receive, receive_all, subscribe, subscribe_service,
+};
+use self::support::wait::{until, until_holds};
 use self::support::{Broker, unique_prefix};
 
 fn options(url: &str, prefix: &str) -> AmqpOptions {
@@ -143,6 +147,71 @@ async fn a_returned_message_is_a_failure_of_that_message_only() {
         assert!(error.to_string().contains("no queue takes the topic \"nobody\""), "{error}");
     }
     receive_all(&mut incoming, routed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_addressed_to_a_service_reaches_its_queue_alone_or_is_refused() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    // An event that nobody takes counts as sent here; a command to nobody does not.
+    let transport = connect(options(&broker.url, &prefix)).await;
+    let kinds = [MessageKind::Command, MessageKind::Undo, MessageKind::Reply];
+    let sent: Vec<_> = (0..30).map(|number| addressed(kinds[number as usize % 3], number)).collect();
+    let mut everything = subscribe(&transport, "a", 100).await;
+    let (_connection, channel) = broker.channel().await;
+    // Somebody who takes everything that is sent to the exchange of events hides no missing queue.
+    let (queue, exchange) = (format!("{prefix}a"), format!("{prefix}events"));
+    let bound = channel.queue_bind(
+        queue.into(),
+        exchange.into(),
+        "#".into(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
+    bound.await.unwrap();
+    let mut all = sent.clone();
+    all.push(message(100));
+    let answers = transport.publish(all.clone()).await;
+    assert!(answers[30].is_ok(), "{answers:?}");
+    for answer in &answers[..30] {
+        let error = answer.as_ref().expect_err("there is no such service");
+        assert_eq!(error.kind(), TransportErrorKind::Refused);
+        assert!(error.to_string().contains("no queue takes the topic \"service:payments\""), "{error}");
+    }
+    let mut incoming = subscribe_service(&transport, "payments", 100).await;
+    publish_until_confirmed(&transport, all).await;
+    let mut came = Vec::new();
+    while came.len() < sent.len() {
+        came.extend(receive(&mut incoming, 100).await);
+    }
+    assert_eq!(came.iter().map(read).collect::<Vec<_>>(), sent.iter().collect::<Vec<_>>(), "each as it was sent");
+    for _ in 0..2 {
+        let came = receive(&mut everything, 1).await;
+        assert_eq!(number(&came[0]), 100, "of what is addressed nothing comes to others");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_put_straight_into_the_queue_of_a_service_is_addressed_to_it() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let transport = connect(options(&broker.url, &prefix)).await;
+    let mut incoming = subscribe_service(&transport, "payments", 10).await;
+    let sent = addressed(MessageKind::Command, 1);
+    publish_until_confirmed(&transport, vec![sent.clone()]).await;
+    let (_connection, channel) = broker.channel().await;
+    let queue = format!("{prefix}service:payments");
+    let first = receive(&mut incoming, 1).await;
+    // As the broker has it, through the exchange that has no name.
+    drop(incoming);
+    let taken = until("the return of what was not settled", async || {
+        channel.basic_get(queue.as_str().into(), BasicGetOptions { no_ack: true }).await.unwrap()
+    });
+    let taken = taken.await.delivery;
+    let options = BasicPublishOptions { mandatory: true, ..Default::default() };
+    let confirm = channel.basic_publish("".into(), queue.into(), options, &taken.data, taken.properties).await.unwrap();
+    assert!(matches!(confirm.await.unwrap(), Confirmation::Ack(None)), "the queue takes it");
+    let mut incoming = subscribe_service(&transport, "payments", 10).await;
+    let again = receive(&mut incoming, 1).await;
+    assert_eq!((read(&first[0]), read(&again[0])), (&sent, &sent));
 }
 
 #[tokio::test(flavor = "multi_thread")]

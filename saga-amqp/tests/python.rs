@@ -3,15 +3,15 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-
 use saga_amqp::{AmqpOptions, AmqpTransport};
 use saga_core::key::Tenant;
-use saga_core::store::Timestamp;
-use saga_core::transport::{Delivery, Incoming, Message, Settlement};
+use saga_core::store::{MessageId, Timestamp};
+use saga_core::transport::{
+    Answer, Delivery, Headers, Incoming, Message, MessageKind, Settlement, Unreadable, service_topic,
+};
 use serde_json::{Value, json};
 
-use self::support::messages::{message, publish_until_confirmed, receive, subscribe};
+use self::support::messages::{message, publish_until_confirmed, read, receive, subscribe, subscribe_service};
 use self::support::{Broker, unique_prefix};
 
 /// Runs the client, and answers the lines that it printed.
@@ -45,36 +45,104 @@ async fn python_sends_events_duplicates_garbage_and_forged_headers() {
     let transport = connect(&broker, &prefix).await;
     let mut incoming = subscribe(&transport, "a", 10).await;
     run(&broker, &prefix, &["send"]).await;
-    let came = accept(&mut incoming, 4).await;
+    let came = accept(&mut incoming, 10).await;
     let of = |number: u128| -> Vec<&Message> {
-        came.iter().map(|delivery| &delivery.message).filter(|message| message.id.0.as_u128() == number).collect()
+        came.iter()
+            .filter_map(|delivery| delivery.message.as_ref().ok())
+            .filter(|message| is(message, number))
+            .collect()
     };
     assert_eq!(of(1).len(), 2, "a duplicate comes, and is told by its id");
     let first = of(1)[0];
     assert_eq!((first.topic.as_str(), first.key.as_str(), first.event_type.as_str()), ("orders", "k-1", "OrderPlaced"));
+    assert_eq!((first.kind, &first.headers), (MessageKind::Event, &Headers::default()));
     assert_eq!(first.committed_at, Timestamp(1_735_689_600_000_001));
     assert_eq!(first.payload, br#"{"number":1}"#);
     assert_eq!(of(2)[0].tenant, Tenant::new("acme").unwrap());
     assert_eq!(of(2)[0].committed_at, Timestamp(1_735_689_600_000_000), "seconds are enough");
-    assert_eq!(of(6).len(), 1, "what the broker's and the dead letters' headers say is not believed");
-    let letters = run(&broker, &prefix, &["dead-letters", "a", "6"]).await;
-    let reasons: BTreeMap<&str, &str> = letters.iter().map(reason).collect();
-    assert_eq!(reasons.len(), 6, "{reasons:?}");
-    let says = |id: u128, part: &str| {
-        let id = format!("'{}'", uuid::Uuid::from_u128(id));
-        assert!(reasons.get(id.as_str()).is_some_and(|reason| reason.contains(part)), "{id} {part}: {reasons:?}");
+    assert_eq!(of(6).len(), 1, "what the broker's headers say is not believed");
+    let unreadable: Vec<&Unreadable> = came.iter().filter_map(|delivery| delivery.message.as_ref().err()).collect();
+    assert_eq!(unreadable.len(), 6, "{unreadable:?}");
+    let says = |id: Option<u128>, part: &str| {
+        let id = id.map(|id| MessageId(uuid::Uuid::from_u128(id)));
+        let found = unreadable.iter().any(|what| what.id == id && what.problem.contains(part));
+        assert!(found, "{id:?} {part}: {unreadable:?}");
     };
-    says(3, "saga-key is of the type");
-    says(4, "saga-tenant is of the type");
-    says(5, "saga-key is missing");
-    says(8, "type is missing");
-    assert!(reasons["None"].contains("message-id is missing"), "{reasons:?}");
-    assert!(reasons["'7'"].contains("no UUID"), "{reasons:?}");
+    says(Some(3), "saga-key is of the type");
+    says(Some(4), "saga-tenant is of the type");
+    says(Some(5), "saga-key is missing");
+    says(Some(8), "type is missing");
+    says(None, "message-id is missing");
+    says(None, "no UUID");
 }
 
-/// The id and the reason of a dead letter, as the client shows them.
-fn reason(letter: &Value) -> (&str, &str) {
-    (letter["message_id"].as_str().unwrap(), letter["headers"]["saga-dead-reason"].as_str().unwrap())
+fn is(message: &Message, number: u128) -> bool {
+    message.id.0.as_u128() == number
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_sends_commands_and_reads_the_reply() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let transport = connect(&broker, &prefix).await;
+    let mut incoming = subscribe_service(&transport, "payments", 10).await;
+    run(&broker, &prefix, &["bind-service"]).await;
+    run(&broker, &prefix, &["command"]).await;
+    let came = accept(&mut incoming, 4).await;
+    // With the headers, with the property in the place of one, a bad one, and an undo.
+    let command = read(&came[0]);
+    assert_eq!(command.kind, MessageKind::Command);
+    assert_eq!((command.topic.as_str(), command.event_type.as_str()), ("service:payments", "charge-card"));
+    let expected = Headers {
+        saga_key: Some("order/17".into()),
+        step: Some("charge-card".into()),
+        reply_to: Some("python".into()),
+        traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        ..Headers::default()
+    };
+    assert_eq!(command.headers, expected);
+    assert_eq!(read(&came[1]).headers.reply_to.as_deref(), Some("python"), "of the property");
+    let problem = &came[2].message.as_ref().unwrap_err().problem;
+    assert!(problem.contains("saga-kind is \"order\""), "{problem}");
+    assert_eq!((read(&came[3]).kind, read(&came[3]).headers.answer), (MessageKind::Undo, Some(Answer::Done)));
+    let reply = Message {
+        kind: MessageKind::Reply,
+        topic: service_topic("python"),
+        event_type: "charge-card".into(),
+        headers: Headers {
+            service: Some("python".into()),
+            reply_to: Some("payments".into()),
+            correlation: Some(command.id),
+            answer: Some(Answer::Rejected),
+            ..command.headers.clone()
+        },
+        ..message(1)
+    };
+    publish_until_confirmed(&transport, vec![reply]).await;
+    let lines = run(&broker, &prefix, &["receive-service", "1"]).await;
+    assert_eq!(lines[0]["exchange"], format!("{prefix}services"));
+    let id = command.id.to_string();
+    for (name, value) in [
+        ("routing_key", "service:python"),
+        ("correlation_id", id.as_str()),
+        ("reply_to", "payments"),
+        ("type", "charge-card"),
+    ] {
+        assert_eq!(lines[0][name], value, "{name}");
+    }
+    let headers = json!({
+        "saga-kind": "reply",
+        "saga-key": "k-1",
+        "saga-committed-at": message(1).committed_at.0,
+        "x-idempotency-key": message(1).id.to_string(),
+        "saga-cause": "order/17",
+        "saga-step": "charge-card",
+        "saga-service": "python",
+        "saga-reply-to": "payments",
+        "saga-correlation": id,
+        "saga-answer": "rejected",
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    });
+    assert_eq!(without_counts(&lines[0]["headers"]), headers);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +199,7 @@ async fn g8_what_cannot_even_be_read_is_given_up_and_holds_up_nothing_for_long()
     run(&broker, &prefix, &["send-unreadable"]).await;
     let mut numbers = std::collections::BTreeSet::new();
     while numbers.len() < 4 {
-        numbers.extend(accept(&mut incoming, 1).await.iter().map(|delivery| delivery.message.id.0.as_u128()));
+        numbers.extend(accept(&mut incoming, 1).await.iter().map(|delivery| read(delivery).id.0.as_u128()));
     }
     assert_eq!(numbers, [1, 3, 4, 5].into(), "the others came");
     let letters = run(&broker, &prefix, &["dead-letters", "a", "1"]).await;

@@ -11,8 +11,10 @@ import uuid
 import pika
 
 URL, PREFIX, TASK = sys.argv[1:4]
-EVENTS, DEAD_LETTERS = PREFIX + "events", PREFIX + "dead-letters"
+EVENTS, SERVICES, DEAD_LETTERS = PREFIX + "events", PREFIX + "services", PREFIX + "dead-letters"
 TOPIC, QUEUE = "orders", PREFIX + "python"
+SERVICE, SERVICE_QUEUE = "service:python", PREFIX + "service:python"
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 LIMIT_SECONDS = 60
 
 
@@ -23,8 +25,8 @@ def connect():
     return connection, channel
 
 
-def publish(channel, body, routing_key=TOPIC, **properties):
-    channel.basic_publish(EVENTS, routing_key, body, pika.BasicProperties(**properties), mandatory=True)
+def publish(channel, body, exchange=EVENTS, routing_key=TOPIC, **properties):
+    channel.basic_publish(exchange, routing_key, body, pika.BasicProperties(**properties), mandatory=True)
 
 
 def event(number, **changes):
@@ -52,10 +54,27 @@ def send():
     publish(channel, b"\x00garbage")
     publish(channel, b"{}", **event(3, headers={"saga-key": 17}))
     publish(channel, b"{}", **event(4, headers={"saga-tenant": {"a": ["table"]}}))
-    publish(channel, b"{}", **event(5, headers={"saga-key": None, "x-death": "forged", "saga-dead-reason": "forged"}))
-    publish(channel, b"{}", **event(6, headers={"x-delivery-count": 999, "saga-dead-queue": "other"}))
+    publish(channel, b"{}", **event(5, headers={"saga-key": None, "x-death": "forged"}))
+    publish(channel, b"{}", **event(6, headers={"x-delivery-count": 999}))
     publish(channel, b"{}", **event(7, message_id="7"))
     publish(channel, b"{}", **event(8, type=None))
+    connection.close()
+
+
+def send_command():
+    """Commands as the headers and as the properties say it, one of a kind that there is not, and an undo."""
+    connection, channel = connect()
+
+    def send_to_payments(number, body, kind, reply_to_header=None, **changes):
+        headers = {"saga-kind": kind, "saga-cause": "order/17", "saga-step": "charge-card", "traceparent": TRACEPARENT}
+        headers.update({"saga-reply-to": reply_to_header}, **changes.pop("headers", {}))
+        properties = event(number, type="charge-card", headers=headers, **changes)
+        publish(channel, body, SERVICES, "service:payments", **properties)
+
+    send_to_payments(11, b'{"amount":1}', "command", "python")
+    send_to_payments(12, b'{"amount":2}', "command", reply_to="python")
+    send_to_payments(13, b'{"amount":3}', "order", "python")
+    send_to_payments(14, b"{}", "undo", "python", headers={"saga-answer": "done"})
     connection.close()
 
 
@@ -75,6 +94,8 @@ def show(method, properties, body):
         "routing_key": method.routing_key,
         "message_id": repr(properties.message_id),
         "type": properties.type,
+        "correlation_id": properties.correlation_id,
+        "reply_to": properties.reply_to,
         "content_type": properties.content_type,
         "delivery_mode": properties.delivery_mode,
         "timestamp": properties.timestamp,
@@ -101,30 +122,33 @@ def receive(queue, count):
     connection.close()
 
 
-def bind():
+def bind(queue, exchange, exchange_type, routing_key):
     """A queue of this client's own, beside those of the transport."""
     connection, channel = connect()
     arguments = {
         "x-queue-type": "quorum",
         "x-delivery-limit": 20,
         "x-dead-letter-exchange": DEAD_LETTERS,
-        "x-dead-letter-routing-key": QUEUE,
+        "x-dead-letter-routing-key": queue,
         "x-dead-letter-strategy": "at-least-once",
         "x-overflow": "reject-publish",
     }
-    channel.exchange_declare(EVENTS, "topic", durable=True)
+    channel.exchange_declare(exchange, exchange_type, durable=True)
     channel.exchange_declare(DEAD_LETTERS, "direct", durable=True)
-    channel.queue_declare(QUEUE + ".dead-letters", durable=True, arguments={"x-queue-type": "quorum"})
-    channel.queue_bind(QUEUE + ".dead-letters", DEAD_LETTERS, QUEUE)
-    channel.queue_declare(QUEUE, durable=True, arguments=arguments)
-    channel.queue_bind(QUEUE, EVENTS, TOPIC)
+    channel.queue_declare(queue + ".dead-letters", durable=True, arguments={"x-queue-type": "quorum"})
+    channel.queue_bind(queue + ".dead-letters", DEAD_LETTERS, queue)
+    channel.queue_declare(queue, durable=True, arguments=arguments)
+    channel.queue_bind(queue, exchange, routing_key)
     connection.close()
 
 
 TASKS = {
     "send": send,
     "send-unreadable": send_unreadable,
-    "bind": bind,
+    "bind": lambda: bind(QUEUE, EVENTS, "topic", TOPIC),
+    "bind-service": lambda: bind(SERVICE_QUEUE, SERVICES, "direct", SERVICE),
+    "command": send_command,
+    "receive-service": lambda: receive(SERVICE_QUEUE, int(sys.argv[4])),
     "receive": lambda: receive(QUEUE, int(sys.argv[4])),
     "dead-letters": lambda: receive(PREFIX + sys.argv[4] + ".dead-letters", int(sys.argv[5])),
 }

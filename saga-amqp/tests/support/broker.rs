@@ -1,6 +1,6 @@
 use futures_util::StreamExt as _;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, ConfirmSelectOptions};
-use lapin::types::{AMQPValue, FieldTable};
+use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use saga_amqp::AmqpTransport;
 use saga_servers::Management;
@@ -17,20 +17,6 @@ pub(crate) struct Broker {
 pub(crate) struct DeadLetter {
     pub payload: Vec<u8>,
     pub properties: BasicProperties,
-}
-
-impl DeadLetter {
-    /// A header, as text.
-    pub(crate) fn header(&self, name: &str) -> Option<String> {
-        match self.properties.headers().as_ref()?.inner().get(name)? {
-            AMQPValue::LongString(text) => Some(String::from_utf8_lossy(text.as_bytes()).into_owned()),
-            other => Some(format!("{other:?}")),
-        }
-    }
-
-    pub(crate) fn reason(&self) -> String {
-        self.header("saga-dead-reason").unwrap_or_default()
-    }
 }
 
 impl Broker {

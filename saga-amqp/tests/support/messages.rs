@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use saga_core::key::Tenant;
 use saga_core::store::{MessageId, Timestamp};
-use saga_core::transport::{Delivery, Incoming, Message, Settlement, Subscription, Transport};
+use saga_core::transport::{
+    Answer, Delivery, Headers, Incoming, Message, MessageKind, Settlement, Subscription, Transport, Unreadable,
+    service_topic,
+};
 
 use super::wait::PATIENCE;
 
@@ -15,18 +18,66 @@ pub(crate) const TOPIC: &str = "orders";
 pub(crate) fn message(number: u32) -> Message {
     Message {
         id: MessageId(uuid::Uuid::from_u128(u128::from(number) + (0xa3a3_u128 << 96))),
+        kind: MessageKind::Event,
         tenant: Tenant::default(),
         topic: TOPIC.into(),
         key: format!("k-{number}"),
         event_type: "OrderPlaced".into(),
         payload: number.to_string().into_bytes(),
         committed_at: Timestamp(1_735_689_600_000_000 + i64::from(number)),
+        headers: Headers::default(),
     }
+}
+
+/// The message of a number, as a message of this kind to the service `payments`.
+pub(crate) fn addressed(kind: MessageKind, number: u32) -> Message {
+    let headers = Headers {
+        saga_key: Some(format!("order/{number}")),
+        step: Some("charge-card".into()),
+        service: Some("payments".into()),
+        reply_to: Some("orders".into()),
+        correlation: (kind == MessageKind::Reply).then(|| message(number + 1).id),
+        answer: (kind != MessageKind::Command).then_some(Answer::Done),
+        traceparent: None,
+    };
+    Message { kind, topic: service_topic("payments"), event_type: "charge-card".into(), headers, ..message(number) }
 }
 
 /// The number of a message.
 pub(crate) fn number(delivery: &Delivery) -> u32 {
-    String::from_utf8_lossy(&delivery.message.payload).parse().expect("the payload is a number")
+    String::from_utf8_lossy(&read(delivery).payload).parse().expect("the payload is a number")
+}
+
+/// What was delivered, which has to be a message.
+pub(crate) fn read(delivery: &Delivery) -> &Message {
+    delivery.message.as_ref().expect("it is a message")
+}
+
+/// Receives what is addressed to a service, as a runtime does.
+pub(crate) async fn subscribe_service(transport: &impl Transport, service: &str, prefetch: usize) -> Box<dyn Incoming> {
+    let topic = service_topic(service);
+    let subscription = Subscription { name: topic.clone(), topics: vec![topic], prefetch };
+    transport.subscribe(subscription).await.expect("one can subscribe")
+}
+
+/// Receives and accepts until so many deliveries were no messages; answers those, and the numbers of the messages.
+pub(crate) async fn receive_unreadable(
+    incoming: &mut Box<dyn Incoming>,
+    count: usize,
+) -> (Vec<Unreadable>, BTreeSet<u32>) {
+    let (mut unreadable, mut numbers) = (Vec::new(), BTreeSet::new());
+    while unreadable.len() < count {
+        let came = receive(incoming, 100).await;
+        let settled: Vec<_> = came.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
+        incoming.settle(&settled).await.expect("what is no message is settled like one");
+        for delivery in came {
+            match &delivery.message {
+                Ok(_) => _ = numbers.insert(number(&delivery)),
+                Err(what) => unreadable.push(what.clone()),
+            }
+        }
+    }
+    (unreadable, numbers)
 }
 
 pub(crate) async fn subscribe(transport: &impl Transport, name: &str, prefetch: usize) -> Box<dyn Incoming> {

@@ -141,7 +141,10 @@ const ANSWER: &str = "saga-answer";
 const TRACEPARENT: &str = "traceparent";
 
 impl Headers {
-    /// The headers that are set, by the names under which they travel: `saga-cause`, `saga-step`, `saga-service`,
+    /// The names under which headers travel.
+    pub const NAMES: [&'static str; 7] = [SAGA_KEY, STEP, SERVICE, REPLY_TO, CORRELATION, ANSWER, TRACEPARENT];
+
+    /// The headers that are set, by their [`NAMES`](Self::NAMES): `saga-cause`, `saga-step`, `saga-service`,
     /// `saga-reply-to`, `saga-correlation`, `saga-answer` and `traceparent`.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let texts = [
