@@ -13,7 +13,7 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct PostgresPlace {
     url: String,
-    options: PgConnectOptions,
+    options: Box<PgConnectOptions>,
 }
 
 impl PostgresPlace {
@@ -24,10 +24,10 @@ impl PostgresPlace {
     /// A sentence that says what such a URL looks like.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         // What cannot be read is not repeated, since nobody knows where the password is in it.
-        let options = url.parse().map_err(|_| {
+        let options: PgConnectOptions = url.parse().map_err(|_| {
             anyhow!("--store takes a URL such as postgres://user:password@host:port/database, and this is none")
         })?;
-        Ok(Self { url: url.to_owned(), options })
+        Ok(Self { url: url.to_owned(), options: Box::new(options) })
     }
 
     fn database(&self) -> &str {
