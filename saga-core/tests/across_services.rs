@@ -234,7 +234,7 @@ async fn a_host_that_needs_a_person_says_so_and_goes_on() {
     shop.payments_runtime.operator(key, hosted.revision).unwrap().retry("mended").await.unwrap();
     assert!(matches!(running.ended().await.unwrap(), Outcome::Compensated { .. }));
     assert_eq!(shop.charged(), 0);
-    tokio::time::timeout(Duration::from_secs(60), shop.is_quiet()).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), shop.is_quiet()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -148,8 +148,15 @@ impl Shop {
             .start()
             .await
             .unwrap();
-        let _shipping_runtime = shipping_runtime;
-        Self { transport, orders, payments, shipping, orders_runtime, payments_runtime, _shipping_runtime }
+        Self {
+            transport,
+            orders,
+            payments,
+            shipping,
+            orders_runtime,
+            payments_runtime,
+            _shipping_runtime: shipping_runtime,
+        }
     }
 
     /// The next version of the payments begins, and the present one ends.
