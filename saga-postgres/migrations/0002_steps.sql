@@ -15,32 +15,46 @@ $$;
 CREATE CONSTRAINT TRIGGER refuse_commit AFTER INSERT OR UPDATE ON {schema}.guards
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {schema}.refuse_commit();
 
--- Holds the rows of a batch of commands, sorted by id, and says which of them may run.
+-- Holds the rows of a batch of commands, sorted by id, and says which of them may run. Starts the sagas of those that have
+-- no row yet, sorted by tenant and key, and says which of them are new; their progress is for `record_changes` to insert.
 CREATE FUNCTION {schema}.grant_claims(
-    p_ids bigint[], p_epochs bigint[], p_sagas bigint[], p_tenant text, p_keys text[], p_steps text[], p_statuses text[]
-) RETURNS TABLE (xact text, granted integer[])
+    p_ids bigint[], p_epochs bigint[], p_sagas bigint[], p_tenant text, p_keys text[], p_steps text[], p_statuses text[],
+    t_id bigint[], t_tenant text[], t_key text[], t_definition integer[], t_digest bytea[], t_input bytea[],
+    t_input_hash bytea[]
+) RETURNS TABLE (xact text, granted integer[], started bigint[])
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+#variable_conflict use_column
 DECLARE
-    v_held integer[];
-    v_granted integer[];
+    v_held integer[] := '{}';
+    v_granted integer[] := '{}';
+    v_started bigint[] := '{}';
 BEGIN
-    v_held := ARRAY(
-        SELECT c.place::integer FROM unnest(p_ids, p_epochs) WITH ORDINALITY c (id, epoch, place)
-        CROSS JOIN LATERAL (
-            SELECT 1 FROM {schema}.work w WHERE w.id = c.id AND w.epoch = c.epoch FOR UPDATE SKIP LOCKED) held);
-    -- A second statement: it sees what was committed until the rows were held.
-    v_granted := ARRAY(
-        SELECT c.place::integer FROM unnest(p_sagas, p_keys, p_steps, p_statuses) WITH ORDINALITY
-            c (saga, key, step, status, place)
-        WHERE c.place = ANY (v_held)
-          AND EXISTS (SELECT 1 FROM {schema}.progress p WHERE p.id = c.saga AND p.status = c.status)
-          AND NOT EXISTS (SELECT 1 FROM {schema}.records r
-              WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step));
-    IF cardinality(v_granted) > 0 THEN
+    IF cardinality(p_ids) > 0 THEN
+        v_held := ARRAY(
+            SELECT c.place::integer FROM unnest(p_ids, p_epochs) WITH ORDINALITY c (id, epoch, place)
+            CROSS JOIN LATERAL (
+                SELECT 1 FROM {schema}.work w WHERE w.id = c.id AND w.epoch = c.epoch FOR UPDATE SKIP LOCKED) held);
+        -- A second statement: it sees what was committed until the rows were held.
+        v_granted := ARRAY(
+            SELECT c.place::integer FROM unnest(p_sagas, p_keys, p_steps, p_statuses) WITH ORDINALITY
+                c (saga, key, step, status, place)
+            WHERE c.place = ANY (v_held)
+              AND EXISTS (SELECT 1 FROM {schema}.progress p WHERE p.id = c.saga AND p.status = c.status)
+              AND NOT EXISTS (SELECT 1 FROM {schema}.records r
+                  WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step));
+    END IF;
+    IF cardinality(t_id) > 0 THEN
+        WITH new AS (
+            INSERT INTO {schema}.sagas AS i (id, tenant, key, definition, digest, input, input_hash, started_at)
+            SELECT t.*, clock_timestamp() FROM unnest(t_id, t_tenant, t_key, t_definition, t_digest, t_input, t_input_hash) t
+            ON CONFLICT (tenant, key) DO NOTHING RETURNING i.id)
+        SELECT coalesce(array_agg(n.id), '{}') INTO v_started FROM new n;
+    END IF;
+    IF cardinality(v_granted) + cardinality(v_started) > 0 THEN
         INSERT INTO {schema}.guards AS g (backend, touched) VALUES (pg_backend_pid(), true)
             ON CONFLICT (backend) DO UPDATE SET touched = NOT g.touched;
     END IF;
-    RETURN QUERY SELECT pg_current_xact_id()::text, v_granted;
+    RETURN QUERY SELECT pg_current_xact_id()::text, v_granted, v_started;
 END
 $$;
 
@@ -213,7 +227,7 @@ $$;
 -- Writes a whole batch of changes, numbered from 0. With `p_xact`, the transaction that the claims were made in, it writes
 -- all of them or none; without it each for itself. What was in the way comes back, and nothing of what it was in the way
 -- of is written. Arrays are sorted by what they lock: `h` and `s` by id, `r` and `v` by tenant, key and step, `t` by
--- tenant and key, `l` by fingerprint. A row of `h` without an epoch is one that is withdrawn: held if it is still there.
+-- tenant and key, `l` by fingerprint. A row of `s` that is new is that of a saga which `grant_claims` started. A row of `h` without an epoch is one that is withdrawn: held if it is still there.
 CREATE FUNCTION {schema}.record_changes(
     p_xact text,
     h_change integer[], h_id bigint[], h_epoch bigint[], h_not_late boolean[],
@@ -223,7 +237,8 @@ CREATE FUNCTION {schema}.record_changes(
     r_position bigint[], r_attempts bigint[], r_took bigint[], r_output bytea[], r_error bytea[], r_input bytea[],
     v_change integer[], v_tenant text[], v_key text[], v_step text[], v_expected text[], v_outcome text[],
     v_output bytea[],
-    s_change integer[], s_id bigint[], s_expected bigint[], s_status text[], s_ends boolean[], s_state bytea[],
+    s_change integer[], s_id bigint[], s_expected bigint[], s_new boolean[], s_status text[], s_ends boolean[],
+    s_state bytea[],
     t_change integer[], t_id bigint[], t_tenant text[], t_key text[], t_definition integer[], t_digest bytea[],
     t_input bytea[], t_input_hash bytea[], t_state bytea[], t_status text[], t_ends boolean[],
     c_change integer[], c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[],
@@ -307,9 +322,9 @@ BEGIN
     END IF;
 
     FOR v_met IN
-        SELECT s.change, s.id, p.version FROM unnest(s_change, s_id, s_expected) s (change, id, expected)
+        SELECT s.change, s.id, p.version FROM unnest(s_change, s_id, s_expected, s_new) s (change, id, expected, new)
         LEFT JOIN LATERAL (SELECT p.version FROM {schema}.progress p WHERE p.id = s.id FOR UPDATE) p ON true
-        WHERE s.change <> ALL (v_bad) AND p.version IS DISTINCT FROM s.expected
+        WHERE s.change <> ALL (v_bad) AND NOT s.new AND p.version IS DISTINCT FROM s.expected
     LOOP
         v_bad := v_bad || v_met.change;
         RETURN QUERY SELECT CASE WHEN v_met.version IS NULL THEN 'absent' ELSE 'saga' END, v_met.change, v_met.id, NULL,
@@ -370,8 +385,16 @@ BEGIN
     IF cardinality(s_change) > 0 THEN
         UPDATE {schema}.progress p SET version = s.expected + 1, state = s.state, advanced_at = v_now,
             status = s.status, ended_at = CASE WHEN s.ends THEN coalesce(p.ended_at, v_now) END
-        FROM unnest(s_change, s_id, s_expected, s_status, s_ends, s_state) s (change, id, expected, status, ends, state)
-        WHERE p.id = s.id AND s.change <> ALL (v_bad);
+        FROM unnest(s_change, s_id, s_expected, s_new, s_status, s_ends, s_state)
+            s (change, id, expected, new, status, ends, state)
+        WHERE p.id = s.id AND NOT s.new AND s.change <> ALL (v_bad);
+    END IF;
+    IF true = ANY (s_new) THEN
+        INSERT INTO {schema}.progress (id, status, version, state, advanced_at, ended_at)
+        SELECT s.id, s.status, s.expected + 1, s.state, v_now, CASE WHEN s.ends THEN v_now END
+        FROM unnest(s_change, s_id, s_expected, s_new, s_status, s_ends, s_state)
+            s (change, id, expected, new, status, ends, state)
+        WHERE s.new AND s.change <> ALL (v_bad);
     END IF;
     IF cardinality(c_change) > 0 THEN
         INSERT INTO {schema}.work

@@ -33,6 +33,7 @@ mod dead_letters;
 mod definitions;
 mod doubt;
 mod error;
+mod grant;
 mod handlers;
 mod ids;
 mod inbox;
@@ -48,6 +49,7 @@ mod statement;
 mod statistics;
 mod store;
 mod transaction;
+mod trust;
 mod work;
 
 pub use self::options::PostgresOptions;

@@ -19,6 +19,7 @@ use crate::options::PostgresOptions;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
 use crate::transaction;
+use crate::trust::Trust;
 
 /// The oldest server whose functions this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
+    pub(crate) trust: Trust,
 }
 
 impl PostgresStore {
@@ -162,6 +164,7 @@ impl PostgresStore {
     }
 
     fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
+        let trust = Trust::new(options.trusted_after);
         let statements = Statements { schema: options.quoted_schema(), met: RwLock::default() };
         let shared = Shared {
             options,
@@ -173,6 +176,7 @@ impl PostgresStore {
             definitions: Definitions::default(),
             statements,
             statistics: Counters::default(),
+            trust,
         };
         Self { shared: Arc::new(shared), doubt: None }
     }
@@ -188,8 +192,7 @@ impl Store for PostgresStore {
             shared: true,
             persistent: true,
             durability: self.shared.durability.clone(),
-            // A handler that commits by itself would leave a saga behind that has no command.
-            starts_in_transactions: false,
+            starts_in_transactions: true,
             batch_max: self.shared.options.batch_max,
         }
     }

@@ -1,8 +1,9 @@
 //! The step transaction: claim, handlers, record, commit.
 
 use saga_core::store::{Claim, RetryClass, StoreErrorKind, TransactError, TransactionBody};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Transaction};
 
+use crate::connection::Lent;
 use crate::error::{commit_error, store_error};
 use crate::handlers::{self, Stopped, begin_statement};
 use crate::store::PostgresStore;
@@ -11,46 +12,90 @@ pub(crate) const OPERATION: &str = "transact";
 
 pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
 
+/// What a rogue handler leaves behind cannot be written in: outside a transaction the session only reads.
+const READ_ONLY_OUTSIDE: &str = "SET default_transaction_read_only = on";
+const WRITABLE_OUTSIDE: &str = "SET default_transaction_read_only = off";
+
 /// Runs one step transaction. Nobody drops it half way: it is a task of its own.
 pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
+    let shared = store.shared();
+    if is_trusted(store, claims) {
+        match once(store, claims, body, true).await {
+            Err(Stopped { needs_savepoints: true, .. }) => shared.trust.lose(claims),
+            Ok(()) => {
+                shared.statistics.trusted.add(1);
+                return Ok(());
+            }
+            Err(stopped) => return Err(stopped.error),
+        }
+    }
+    once(store, claims, body, false).await.map_err(|stopped| stopped.error)
+}
+
+/// Whether the handlers of these run without savepoints. Two messages make the session safe for that, which pays only for
+/// several of them; and a session that others share is left as it is.
+fn is_trusted(store: &PostgresStore, claims: &[Claim]) -> bool {
+    let shared = store.shared();
+    claims.len() > 1 && shared.owns_pool && store.prepares() && shared.trust.is_in_all(claims)
+}
+
+async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trusted: bool) -> Result<(), Stopped> {
     let mut conn = store.lend(OPERATION).await?;
+    if is_trusted {
+        conn.execute(READ_ONLY_OUTSIDE).await.map_err(|error| store_error(OPERATION, error))?;
+    }
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;
-    let ran = handlers::run(store, &mut tx, claims, body).await;
     let statistics = &store.shared().statistics;
-    let commands = match ran {
-        Ok(0) => {
+    let ran = match handlers::run(store, &mut tx, claims, body, is_trusted).await {
+        Ok(ran) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
-                conn.done();
+                give_back(conn, is_trusted).await;
             }
             return Ok(());
         }
-        Ok(commands) => commands,
-        Err(Stopped { error, is_tainted }) => {
+        Ok(ran) => ran,
+        Err(stopped) => {
             statistics.rollbacks.add(1);
-            if is_tainted {
+            if stopped.is_tainted {
                 // The server rolls back when it sees that the connection is closed.
                 statistics.cut.add(1);
             } else if tx.rollback().await.is_ok() {
-                conn.done();
+                give_back(conn, is_trusted).await;
             }
-            return Err(error);
+            return Err(stopped);
         }
     };
-    match commit(store, tx, commands).await {
+    let committed = commit(store, tx, ran.len()).await;
+    match committed {
         Ok(()) => {
-            conn.done();
+            if is_trusted {
+                // Whoever waits for the commit need not wait for this.
+                tokio::spawn(give_back(conn, true));
+            } else {
+                conn.done();
+            }
+            for (index, is_clean) in &ran {
+                store.shared().trust.note(&claims[*index], *is_clean);
+            }
             statistics.transactions.add(1);
-            statistics.commands.add(commands);
+            statistics.commands.add(ran.len());
             Ok(())
         }
         Err(error) => {
             statistics.rollbacks.add(1);
             if error.error.class() != RetryClass::Unknown {
-                conn.done();
+                give_back(conn, is_trusted).await;
             }
-            Err(error)
+            Err(Stopped { error, is_tainted: false, needs_savepoints: false })
         }
+    }
+}
+
+/// Gives the connection back as it was; one on which that fails is closed.
+async fn give_back(mut conn: Lent, is_trusted: bool) {
+    if !is_trusted || conn.execute(WRITABLE_OUTSIDE).await.is_ok() {
+        conn.done();
     }
 }
 
