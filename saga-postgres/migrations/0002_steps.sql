@@ -22,7 +22,8 @@ CREATE FUNCTION {schema}.grant_claims(
     t_id bigint[], t_tenant text[], t_key text[], t_definition integer[], t_digest bytea[], t_input bytea[],
     t_input_hash bytea[]
 ) RETURNS TABLE (xact text, granted integer[], started bigint[])
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_held integer[] := '{}';
@@ -40,8 +41,9 @@ BEGIN
                 c (saga, key, step, status, place)
             WHERE c.place = ANY (v_held)
               AND EXISTS (SELECT 1 FROM {schema}.progress p WHERE p.id = c.saga AND p.status = c.status)
+              -- Not a join: on a table that looks empty it would read all records of the tenant.
               AND NOT EXISTS (SELECT 1 FROM {schema}.records r
-                  WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step));
+                  WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step OFFSET 0));
     END IF;
     IF cardinality(t_id) > 0 THEN
         WITH new AS (
@@ -63,7 +65,8 @@ CREATE FUNCTION {schema}.claim_work(p_definitions integer[], p_owner bigint, p_t
 RETURNS TABLE (
     id bigint, epoch bigint, kind text, saga bigint, step text, attempts bigint, maybe boolean, suspect boolean,
     retrying_micros bigint, payload bytea, late bytea, next_due_micros bigint)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -101,7 +104,7 @@ BEGIN
                     ORDER BY w.due_at, w.id LIMIT p_limit - cardinality(v_taken) FOR UPDATE SKIP LOCKED) w
             ) c ORDER BY c.due_at, c.id LIMIT p_limit - cardinality(v_taken));
         DELETE FROM {schema}.work w WHERE w.id = ANY (v_found) AND EXISTS (
-            SELECT 1 FROM {schema}.records r WHERE r.tenant = w.tenant AND r.key = w.key AND r.step = w.step);
+            SELECT 1 FROM {schema}.records r WHERE r.tenant = w.tenant AND r.key = w.key AND r.step = w.step OFFSET 0);
         GET DIAGNOSTICS v_recorded = ROW_COUNT;
         IF v_recorded > 0 THEN
             v_found := ARRAY(SELECT w.id FROM {schema}.work w WHERE w.id = ANY (v_found));
@@ -146,7 +149,8 @@ CREATE FUNCTION {schema}.start_sagas(
     c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[], c_definition integer[],
     c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[]
 ) RETURNS bigint[]
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -176,7 +180,8 @@ $$;
 CREATE FUNCTION {schema}.receive_messages(
     p_id uuid[], p_work bigint[], p_tenant text[], p_message bytea[], p_owner bigint[], p_ttl bigint[]
 ) RETURNS TABLE (received_at timestamptz, new bigint[])
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -204,7 +209,7 @@ CREATE FUNCTION {schema}.bury_letters(
     l_change integer[], l_id bigint[], l_fingerprint bytea[], l_tenant text[], l_reason text[], l_detail text[],
     l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[]
 ) RETURNS boolean[]
-LANGUAGE plpgsql SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_is_new boolean;
     v_new boolean[] := '{}';
@@ -249,7 +254,8 @@ CREATE FUNCTION {schema}.record_changes(
     l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[],
     e_change integer[], e_saga bigint[], e_step text[], e_kind text[], e_attempt bigint[], e_detail text[]
 ) RETURNS TABLE (miss text, change integer, number bigint, step text, output bytea)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
