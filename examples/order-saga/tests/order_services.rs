@@ -98,3 +98,34 @@ fn each_service_may_have_a_file() {
     all_ended(services.drive(&orders).output().expect("it runs"), FEW);
     assert_eq!(number(&services.verify(), "orders"), FEW as u64);
 }
+
+#[test]
+fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
+    let services = Services::on_postgres();
+    let (vhost, outside) = (services.vhost.url(), services.outside.url.as_str());
+    let wrong_vhost = format!("{vhost}_of_nobody");
+    let payments = ["service", "payments", "--store", &services.payments];
+    let with_all = ["--transport", vhost, "--outside", outside];
+    let orders = ["service", "orders", "--transport", vhost];
+    let cases: [(&[&str], &[&str], &str); 11] = [
+        (&payments, &["--outside", outside], "a service talks to the others by a broker"),
+        (&payments, &["--outside", outside, "--transport", "memory:"], "a service talks to the others by a broker"),
+        (&payments, &["--transport", vhost], "give it --outside URL"),
+        (&payments, &["--outside", outside, "--transport", "amqp://u:secret@127.0.0.1:1/x"], "127.0.0.1:1"),
+        (&payments, &["--outside", outside, "--transport", &wrong_vhost], "vhost"),
+        (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory: and amqp:"),
+        (&payments, &["--transport", vhost, "--outside", "http://127.0.0.1:1"], "the services outside do not answer"),
+        (&payments, &[&with_all[..], &["--orders", "some.jsonl"]].concat(), "--orders is for the service orders"),
+        (&payments, &[&with_all[..], &["--lease", "1ms"]].concat(), "member_ttl"),
+        (&orders, &["--json"], "--json belongs to orders that are run"),
+        (&orders, &["--orders", "nobody.jsonl"], "cannot read nobody.jsonl"),
+    ];
+    for (service, args, sentence) in cases {
+        let ran = services.shop.run(&[service, args].concat());
+        ran.is_unusable(sentence);
+        assert!(!ran.err.contains("secret"), "{ran}");
+    }
+    for args in [&["service"][..], &["service", "cashier"], &["service", "orders", "--lease", "soon"]] {
+        assert_eq!(services.shop.run(args).code, 2, "{args:?}");
+    }
+}
