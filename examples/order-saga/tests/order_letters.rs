@@ -62,7 +62,7 @@ struct Desk<'a>(&'a Services);
 fn what_cannot_be_handled_is_listed_shown_replayed_and_discarded() {
     let services = Services::on_postgres();
     let desk = Desk(&services);
-    let payments = services.start("payments");
+    let [_orders, _shipping, payments] = ["orders", "shipping", "payments"].map(|service| services.start(service));
     send(&services.vhost, &json!({}), "garbage \u{1b}[2J");
     desk.list("open", 1);
     send(&services.vhost, &command("67e55044-10b1-426f-9247-bb680e5fe0c8", "A-1", "paint-card"), "{}");
@@ -78,8 +78,6 @@ fn what_cannot_be_handled_is_listed_shown_replayed_and_discarded() {
     desk.ask(&["show", "4711"]).is_unusable("there is no dead letter 4711");
 
     // Nothing is lost, but it needs a person: the audit says so.
-    let _orders = services.start("orders");
-    let _shipping = services.start("shipping");
     let audit = services.shop.run(&services.verification("10s"));
     assert_eq!(audit.code, 1, "{audit}");
     let findings = audit.json()["findings"].to_string();
