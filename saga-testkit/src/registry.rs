@@ -7,7 +7,7 @@ use crate::store::{
     claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
     recovery, running_on, sagas, start_in, starting, transaction, unknown,
 };
-use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
+use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
 /// One line a check: its clauses, where it stands, and what it needs.
 macro_rules! checks {
@@ -242,6 +242,7 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-PUB-3"] => ordering::one_call_keeps_the_order_of_a_key::<H>,
         ["T-PUB-3"] => ordering::many_keys_keep_their_orders::<H>,
         ["T-PUB-4"] => publish::the_same_id_is_delivered_again::<H>,
+        ["T-PUB-5"] => publish::what_is_for_one_receiver_needs_one::<H>,
         ["T-SUB-1"] => delivery::every_name_gets_every_message::<H>,
         ["T-SUB-1"] => delivery::one_of_a_name_gets_each_message::<H>,
         ["T-SUB-1"] => delivery::only_its_topics_are_received::<H>,
@@ -261,5 +262,8 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-SUB-5"] => content::everything_arrives_as_it_was_sent::<H>,
         ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
         ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
+        ["T-DEAD-1"] => dead_letters::what_was_given_up_is_received::<H>,
+        ["T-DEAD-1"] => dead_letters::a_dead_letter_that_is_not_accepted_comes_again::<H>,
+        ["T-DEAD-1"] => dead_letters::nothing_else_is_a_dead_letter::<H>,
     ]
 }

@@ -13,6 +13,7 @@ mod decide;
 mod drain;
 mod due;
 mod error;
+mod given_up;
 mod grouped;
 mod guard;
 mod hand_on;

@@ -172,6 +172,8 @@ flaws! {
         SendsBackwards breaks "T-PUB-3",
         /// A message whose id was sent before is dropped.
         DropsDuplicates breaks "T-PUB-4",
+        /// What nobody takes counts as sent.
+        SwallowsUnrouted breaks "T-PUB-5",
         /// Two receivers of one name get every message each.
         SplitsNames breaks "T-SUB-1",
         /// All names share one queue.
@@ -188,5 +190,9 @@ flaws! {
         ManglesPayloads breaks "T-SUB-5",
         /// A tenant's name is written small.
         FoldsTenants breaks "T-SUB-5",
+        /// Dead letters lie where nobody looks.
+        HidesDeadLetters breaks "T-DEAD-1",
+        /// A dead letter that is rejected counts as accepted.
+        DropsDeadLetters breaks "T-DEAD-1",
     }
 }
