@@ -32,6 +32,15 @@ pub(super) enum Inlet {
     DeadLetters,
 }
 
+impl Inlet {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Messages => "receive",
+            Self::DeadLetters => "receive dead letters",
+        }
+    }
+}
+
 impl<S: Store> Shared<S> {
     /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
     /// later.
@@ -49,18 +58,19 @@ impl<S: Store> Shared<S> {
     /// Receives what is addressed to a service, or was given up of it, until the runtime stops.
     pub(super) async fn receive(self: Arc<Self>, service: String, inlet: Inlet, mut first: Option<Box<dyn Incoming>>) {
         let mut failures = 0;
+        let doing = inlet.in_words();
         while !self.is_stopping() {
             let incoming = match first.take() {
                 Some(incoming) => Ok(Some(incoming)),
                 None => self.subscribe(&service, inlet).await,
             };
             let received = match incoming {
-                Ok(Some(incoming)) => self.receive_from(incoming, &service, &mut failures).await,
+                Ok(Some(incoming)) => self.receive_from(incoming, &service, inlet, &mut failures).await,
                 Ok(None) => return,
                 Err(error) => Err(error),
             };
             let Err(error) = received else { return };
-            tracing::warn!(%error, service, ?inlet, "receiving failed; trying again");
+            self.transport_failed(doing, &error);
             self.env.sleep(pause_after(failures)).await;
             failures += 1;
         }
@@ -78,21 +88,25 @@ impl<S: Store> Shared<S> {
                 Inlet::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
             }
         };
-        caught(subscribing).await.unwrap_or_else(|panic| Err(panicked("subscribe", &panic)))
+        caught(subscribing)
+            .await
+            .unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "subscribe", &panic)))
     }
 
     async fn receive_from(
         self: &Arc<Self>,
         mut incoming: Box<dyn Incoming>,
         service: &str,
+        inlet: Inlet,
         failures: &mut u32,
     ) -> Result<(), TransportError> {
+        self.transport_works(inlet.in_words());
         loop {
             let deliveries = tokio::select! {
                 biased;
                 () = self.stopping.cancelled() => return Ok(()),
                 deliveries = caught(incoming.receive(STORED_AT_A_TIME)) => {
-                    deliveries.unwrap_or_else(|panic| Err(panicked("receive", &panic)))?
+                    deliveries.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "receive", &panic)))?
                 }
             };
             *failures = 0;
@@ -103,7 +117,7 @@ impl<S: Store> Shared<S> {
             let settling = caught(incoming.settle(&settled)).await;
             // What was stored is handled, whether or not it comes again.
             self.handle_all(arrived).await;
-            settling.unwrap_or_else(|panic| Err(panicked("settle", &panic)))?;
+            settling.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "settle", &panic)))?;
         }
     }
 
@@ -130,9 +144,12 @@ impl<S: Store> Shared<S> {
         let ids = self.take_ids(readable.len()).await?;
         for failures in 0.. {
             match self.store_received(&readable, ids.start).await {
-                Ok(receipt) => return Some(arrived(readable, &receipt, ids.start, service)),
+                Ok(receipt) => {
+                    self.store_works("receive");
+                    return Some(arrived(readable, &receipt, ids.start, service));
+                }
                 Err(error) => {
-                    tracing::warn!(%error, count = readable.len(), "messages could not be stored; trying again");
+                    self.store_failed("receive", &error);
                     if self.is_stopping() {
                         return None;
                     }
@@ -214,9 +231,12 @@ impl<S: Store> Shared<S> {
                 () = self.env.sleep(pause) => {}
             }
             match self.claim_messages().await {
-                Ok(()) => failures = 0,
+                Ok(()) => {
+                    self.store_works("claim_received");
+                    failures = 0;
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "claiming messages failed; trying again");
+                    self.store_failed("claim_received", &error);
                     failures += 1;
                 }
             }
@@ -275,8 +295,8 @@ fn arrived(messages: Vec<Message>, receipt: &Receipt, first_id: i64, service: &s
     messages.into_iter().zip(rows).map(arrived).collect()
 }
 
-fn panicked(operation: &'static str, panic: &str) -> TransportError {
-    TransportError::new(TransportErrorKind::Unavailable, operation, format!("the transport panicked: {panic}"))
+pub(super) fn panicked(kind: TransportErrorKind, operation: &'static str, panic: &str) -> TransportError {
+    TransportError::new(kind, operation, format!("the transport panicked: {panic}"))
 }
 
 fn age(message: &Message, now: crate::store::Timestamp) -> Duration {

@@ -112,7 +112,7 @@ impl<S: Store> Shared<S> {
                     return Some(());
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a dead letter could not be stored; trying again");
+                    tracing::debug!(%error, "a dead letter could not be stored; trying again");
                     if self.is_stopping() {
                         return None;
                     }
@@ -164,11 +164,10 @@ impl<S: Store> Shared<S> {
         detail: &str,
         attempts: u32,
     ) -> Option<NewLetter> {
-        let fingerprint = Sha256::new().chain_update(source.as_bytes()).chain_update(message.id.0.as_bytes());
         let is_whole = message.payload.len() <= self.bytes_max(message.kind);
         Some(NewLetter {
             id: self.letter_id().await?,
-            fingerprint: fingerprint.finalize().into(),
+            fingerprint: fingerprint_of(source, message.id),
             tenant: message.tenant.clone(),
             reason,
             detail: detail.to_owned(),
@@ -188,4 +187,9 @@ impl<S: Store> Shared<S> {
     fn cut(&self, payload: &[u8]) -> Vec<u8> {
         payload[..payload.len().min(self.settings.payload_bytes_max)].to_vec()
     }
+}
+
+/// The same for the same message from the same source.
+pub(super) fn fingerprint_of(source: &str, message: MessageId) -> [u8; 32] {
+    Sha256::new().chain_update(source.as_bytes()).chain_update(message.0.as_bytes()).finalize().into()
 }

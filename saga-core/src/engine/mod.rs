@@ -48,6 +48,7 @@ mod status;
 mod suspects;
 mod tasks;
 mod transactions;
+mod trouble;
 mod waiters;
 
 pub use self::builder::RuntimeBuilder;
@@ -62,3 +63,4 @@ pub use self::runtime::{Runtime, StartedIn};
 pub use self::settings::Settings;
 pub use self::statistics::Statistics;
 pub use self::status::{Happening, SagaStatus, SagaSummary, StepStatus};
+pub use self::trouble::{Health, Standing};

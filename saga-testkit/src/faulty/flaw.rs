@@ -120,8 +120,12 @@ flaws! {
         SendsForEver breaks "S-OUT-3",
         /// A parked key holds up its lane.
         ParksTheLane breaks "S-OUT-4",
+        /// A key that was parked for a time is parked for good.
+        ParksForGood breaks "S-OUT-4",
         /// A message that was discarded is there again.
-        DiscardsNothing breaks "S-OUT-4",
+        DiscardsNothing breaks "S-OUT-6",
+        /// A message is discarded without a trace.
+        DiscardsSilently breaks "S-OUT-6",
         /// A message whose id was inserted before fails its changes.
         RefusesWaiting breaks "S-OUT-5",
         /// Of the messages of a call only the first is stored.
