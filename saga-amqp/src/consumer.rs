@@ -70,12 +70,14 @@ impl Receiver {
         while self.session.is_none() {
             match self.open().await {
                 Ok(session) => {
+                    tracing::info!(subscription = self.plans.name, "subscribed again");
                     self.health.connected(session.connection().status().clone());
                     self.session = Some(session);
                 }
                 Err(error) => {
                     let attempts = self.backoff.attempts();
-                    tracing::warn!(subscription = self.plans.name, attempts, %error, "still not subscribed");
+                    // That it is lost was said.
+                    tracing::debug!(subscription = self.plans.name, attempts, %error, "still not subscribed");
                     self.health.failed_again(&error.to_string());
                     if error.kind() == TransportErrorKind::Refused {
                         return Err(error);
