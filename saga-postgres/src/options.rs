@@ -25,6 +25,7 @@ pub struct PostgresOptions {
     pub(crate) batch_lock_timeout: Duration,
     pub(crate) batch_max: usize,
     pub(crate) pgbouncer: bool,
+    pub(crate) hints: bool,
 }
 
 impl PostgresOptions {
@@ -51,6 +52,7 @@ impl PostgresOptions {
             batch_lock_timeout: Duration::from_millis(50),
             batch_max: 32,
             pgbouncer: false,
+            hints: true,
         }
     }
 
@@ -107,13 +109,23 @@ impl PostgresOptions {
     }
 
     /// The server is a PgBouncer in transaction mode: no statement is prepared under a name, and nothing is set at the
-    /// start of a session.
+    /// start of a session. There are no hints between processes then ([`without_hints`](Self::without_hints)): a session
+    /// that listens cannot be shared.
     ///
     /// The same goes for what steps send: their queries say `.persistent(false)`, unless PgBouncer is set to follow
     /// prepared statements (`max_prepared_statements`, from its version 1.21 on).
     #[must_use]
     pub fn pgbouncer(mut self) -> Self {
         self.pgbouncer = true;
+        self
+    }
+
+    /// Switches the hints between processes off: each one finds what others left for it when it polls. Otherwise a process
+    /// that runs sagas keeps one connection more than its pool has, tells others by `NOTIFY` on the channel with the
+    /// schema's name that there is something to do, and hears it from them by `LISTEN`. Behind PgBouncer there are none.
+    #[must_use]
+    pub fn without_hints(mut self) -> Self {
+        self.hints = false;
         self
     }
 

@@ -14,6 +14,7 @@ use crate::connection;
 use crate::definitions::Definitions;
 use crate::doubt::Doubt;
 use crate::error::{ended, is_conflict, open_error};
+use crate::hints::HintLine;
 use crate::ids::IdCounter;
 use crate::options::PostgresOptions;
 use crate::schema::{self, Failure};
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
+    pub(crate) hints: HintLine,
 }
 
 impl PostgresStore {
@@ -129,6 +131,7 @@ impl PostgresStore {
     /// # Cancel safety
     /// The store is closed even if this is dropped; then nobody knows when its connections are.
     pub async fn close(&self) {
+        self.shared.hints.close().await;
         if self.shared.owns_pool {
             self.shared.pool.close().await;
         }
@@ -164,6 +167,7 @@ impl PostgresStore {
     fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
         let statements = Statements { schema: options.quoted_schema(), met: RwLock::default() };
         let shared = Shared {
+            hints: HintLine::new(&options),
             options,
             pool,
             owns_pool,

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use saga_core::store::{
-    Capabilities, Claim, Durability, Store, StoreError, StoreErrorKind, Timestamp, TransactError, TransactionBody,
+    Capabilities, Claim, Durability, Hints, Store, StoreError, StoreErrorKind, Timestamp, TransactError,
+    TransactionBody,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -254,6 +255,9 @@ impl SqliteStore {
         Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }), doubt: None }
     }
 }
+
+/// There is nobody to tell: one process works on a file.
+impl Hints for SqliteStore {}
 
 #[async_trait]
 impl Store for SqliteStore {

@@ -4,8 +4,8 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
-    recovery, running_on, sagas, start_in, starting, transaction, unknown,
+    claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox,
+    records, recovery, running_on, sagas, start_in, starting, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
 
@@ -153,6 +153,8 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-MEM-2"] => members::a_beat_keeps_what_was_leased::<H>,
         ["S-MEM-3"] => members::a_living_member_beats::<H>,
         ["S-MEM-3", "S-MEM-2"] => members::a_member_that_left_is_dead::<H>,
+        ["S-HINT-1"] => hints::another_process_hears_of_what_was_committed::<H> needs Hints,
+        ["S-HINT-1"] => hints::each_of_several_hears_every_kind_of_hint::<H> needs Hints,
         ["S-MEM-4"] => members::members_of_an_earlier_process_are_dead::<H> needs Alone,
     ]
 }

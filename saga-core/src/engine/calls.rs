@@ -165,7 +165,7 @@ impl<S: Store> Shared<S> {
         }
         for failures in 0.. {
             match self.store.give_back(rows).await {
-                Ok(_) => return self.announce_work(std::time::Duration::ZERO),
+                Ok(_) => return self.leave_work(std::time::Duration::ZERO),
                 Err(error) => {
                     tracing::warn!(%error, count = rows.len(), "commands could not be given back; trying again");
                     if self.has_stopped() {

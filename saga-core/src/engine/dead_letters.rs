@@ -7,7 +7,7 @@ use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{DeadLetter, LetterFilter, LetterId, LetterState, Store, WorkId};
+use crate::store::{DeadLetter, Hint, LetterFilter, LetterId, LetterState, Store, WorkId};
 
 /// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
 /// once.
@@ -70,6 +70,7 @@ impl<S: Store> DeadLetterDesk<S> {
         match self.shared.store.replay_letter(&self.tenant, id, work, reason).await? {
             Some(LetterState::Open | LetterState::Replayed) => {
                 self.shared.inbox_filled.notify_one();
+                self.shared.store.hint(Hint::Inbox);
                 Ok(())
             }
             Some(LetterState::Discarded) => refused("it was discarded"),

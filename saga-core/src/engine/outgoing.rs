@@ -61,7 +61,7 @@ impl<S: Store> OutboxDesk<S> {
             return Ok(false);
         }
         let was_parked = self.shared.store.release(message).await?;
-        self.shared.outbox_filled.notify_one();
+        self.shared.tell_of_messages();
         Ok(was_parked)
     }
 
@@ -84,7 +84,7 @@ impl<S: Store> OutboxDesk<S> {
         if was_parked {
             tracing::warn!(%message, reason, "a message that could not be sent was discarded");
         }
-        self.shared.outbox_filled.notify_one();
+        self.shared.tell_of_messages();
         Ok(was_parked)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Lease, LeasedLane, Message, MessageId, OutboxRow, Store, StoreError};
+use crate::store::{Hint, Lease, LeasedLane, Message, MessageId, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// How many lanes are leased at a time.
@@ -37,6 +37,10 @@ impl<S: Store> Shared<S> {
                     tracing::warn!(%error, "relaying failed; trying again");
                     failures += 1;
                 }
+            }
+            if !attempts.is_empty() {
+                // Somebody else may get through to where this process cannot.
+                self.store.hint(Hint::Outbox);
             }
             let pause = if failures > 0 || !attempts.is_empty() {
                 pause_after(failures)

@@ -217,7 +217,7 @@ impl<S: Store> StartedIn<S> {
 
     /// Says that the transaction was committed, so that the saga begins at once.
     pub fn committed(self) {
-        self.shared.announce_work(std::time::Duration::ZERO);
+        self.shared.leave_work(std::time::Duration::ZERO);
     }
 }
 
