@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::options::PostgresOptions;
+use crate::options::{PostgresOptions, Relay};
 use crate::store::PostgresStore;
 
 /// What is to be told within this time of the last notification goes out with the next one.
@@ -57,6 +57,9 @@ struct Line {
 
 impl Hints for PostgresStore {
     fn hint(&self, hint: Hint) {
+        if hint == Hint::Outbox && self.shared().options.relay == Relay::Cdc {
+            return;
+        }
         self.shared().hints.tell(hint);
     }
 

@@ -42,6 +42,8 @@ mod inbox;
 mod members;
 mod options;
 mod outbox;
+#[doc(hidden)]
+pub mod planted;
 mod records;
 mod rows;
 mod sagas;
@@ -53,6 +55,6 @@ mod store;
 mod transaction;
 mod work;
 
-pub use self::options::PostgresOptions;
+pub use self::options::{PostgresOptions, Relay};
 pub use self::statistics::Statistics;
 pub use self::store::PostgresStore;

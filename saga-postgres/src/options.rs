@@ -5,8 +5,22 @@ use std::time::Duration;
 use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 
+use crate::planted::Planted;
+
 /// The longest name of a schema: PostgreSQL cuts longer ones.
 const SCHEMA_BYTES_MAX: usize = 63;
+
+/// Who sends what leaves this service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Relay {
+    /// The runtime's relay: a message waits in the outbox until the transport has confirmed it.
+    #[default]
+    Runtime,
+    /// Change data capture, such as Debezium's connector: a message is inserted into the outbox and deleted again in one
+    /// transaction, the connector reads it from the server's log, and the runtime has no relay.
+    Cdc,
+}
 
 /// How a PostgreSQL store is opened.
 ///
@@ -26,6 +40,8 @@ pub struct PostgresOptions {
     pub(crate) batch_max: usize,
     pub(crate) pgbouncer: bool,
     pub(crate) hints: bool,
+    pub(crate) relay: Relay,
+    pub(crate) planted: Option<Planted>,
 }
 
 impl PostgresOptions {
@@ -53,6 +69,8 @@ impl PostgresOptions {
             batch_max: 32,
             pgbouncer: false,
             hints: true,
+            relay: Relay::Runtime,
+            planted: None,
         }
     }
 
@@ -126,6 +144,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn without_hints(mut self) -> Self {
         self.hints = false;
+        self
+    }
+
+    /// Who sends what leaves this service: the runtime's relay if nothing else is said. Every process on the schema says
+    /// the same, and before [`Relay::Cdc`] is set, the relay has sent what was there: nobody else would.
+    #[must_use]
+    pub fn relay(mut self, relay: Relay) -> Self {
+        self.relay = relay;
         self
     }
 

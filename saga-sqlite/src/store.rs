@@ -274,6 +274,7 @@ impl Store for SqliteStore {
             persistent: true,
             durability,
             starts_in_transactions: true,
+            relayed: true,
             batch_max: BATCH_MAX,
         }
     }

@@ -23,6 +23,9 @@ impl<S: Store> Shared<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
+        if !self.store.capabilities().relayed {
+            return;
+        }
         let mut attempts = Attempts::new();
         let mut lanes = Vec::new();
         let mut failures = 0;

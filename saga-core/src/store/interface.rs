@@ -69,6 +69,9 @@ pub struct Capabilities {
     pub durability: Durability,
     /// Whether a step transaction can start the sagas whose first steps it runs.
     pub starts_in_transactions: bool,
+    /// Whether messages wait in the outbox until a relay has sent them. Otherwise the store hands them to something else,
+    /// such as change data capture, and the runtime has no relay.
+    pub relayed: bool,
     /// The most claims that are worth giving to one step transaction.
     pub batch_max: usize,
 }

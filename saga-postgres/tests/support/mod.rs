@@ -8,4 +8,4 @@ mod server;
 
 pub use body::{Body, Meeting, complete, keep, write_note};
 pub use sagas::{begun, completed, definition, member, new_saga, status};
-pub use server::{Place, address, server};
+pub use server::{Place, address, blocker_of, server};

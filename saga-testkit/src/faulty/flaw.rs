@@ -160,6 +160,10 @@ flaws! {
         EndsTheCallers breaks "S-IN-2",
         /// A bare connection is taken.
         TakesBareConnections breaks "S-IN-3",
+        /// An event that is published in a transaction does not wait for its commit.
+        PublishesOutside breaks "S-IN-4",
+        /// An event that is published is the first of a key.
+        PublishesUncounted breaks "S-IN-5",
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod listing;
 pub(crate) mod members;
 pub(crate) mod misses;
 pub(crate) mod outbox;
+pub(crate) mod publish_in;
 pub(crate) mod records;
 pub(crate) mod recovery;
 pub(crate) mod running_on;
