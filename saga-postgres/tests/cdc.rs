@@ -74,7 +74,7 @@ fn logged(line: &str) -> Option<Logged> {
             Some(quoted) => quoted.split_once('\'')?,
             None => after.split_once(' ').unwrap_or((after, "")),
         };
-        columns.insert(name.trim().to_owned(), value.to_owned());
+        columns.insert(name.trim().trim_matches('"').to_owned(), value.to_owned());
         rest = after;
     }
     Some((operation.to_owned(), columns))
