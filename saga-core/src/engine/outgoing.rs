@@ -8,7 +8,7 @@ use super::guard::outside_step;
 use super::letters::fingerprint_of;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{DeadReason, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
+use crate::store::{DeadReason, Hint, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
 
 /// More keys than are ever parked at once: those of other tenants are among them.
 const PARKED_MAX: usize = 10_000;
@@ -110,6 +110,7 @@ impl<S: Store> OutboxDesk<S> {
         if let Some(runtime) = &self.runtime {
             runtime.outbox_filled.notify_one();
         }
+        self.store.hint(Hint::Outbox);
     }
 
     async fn is_parked(&self, message: MessageId) -> Result<bool, RuntimeError> {

@@ -9,7 +9,7 @@ use super::inbox::panicked;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Lease, LeasedLane, Message, NewParked, OutboxRow, Store, StoreError};
+use crate::store::{Hint, Lease, LeasedLane, Message, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// How many lanes are leased at a time.
@@ -35,6 +35,9 @@ impl<S: Store> Shared<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
+        if !self.store.capabilities().relayed {
+            return;
+        }
         let mut lanes = Vec::new();
         let mut failures = 0;
         loop {
@@ -56,7 +59,11 @@ impl<S: Store> Shared<S> {
                 }
                 Pass::Outage => {
                     failures += 1;
-                    pause_after(failures)
+                    // Somebody else may get through to where this process cannot.
+                    self.store.hint(Hint::Outbox);
+                    // What is committed meanwhile makes nothing better.
+                    self.env.sleep(pause_after(failures)).await;
+                    continue;
                 }
                 Pass::Idle { retries } => {
                     failures = 0;
