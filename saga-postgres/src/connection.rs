@@ -9,6 +9,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
 
 use crate::error::{commit_error, ended, is_answer_of_server, store_error};
+use crate::planted::Planted;
 use crate::store::PostgresStore;
 
 /// A connection of the pool. One that is dropped before its call came to its end is closed: it may be in the middle of a
@@ -111,6 +112,11 @@ impl PostgresStore {
             }
         })
         .await
+    }
+
+    /// Whether a test left this rule out.
+    pub(crate) fn has_planted(&self, bug: Planted) -> bool {
+        self.shared().options.planted == Some(bug)
     }
 
     /// A statement of the store, for its schema.

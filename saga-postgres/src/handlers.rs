@@ -15,6 +15,7 @@ use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
 use crate::error::{
     FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error,
 };
+use crate::planted::Planted;
 use crate::rows::signed;
 use crate::store::PostgresStore;
 use crate::transaction::{Body, OPERATION};
@@ -101,6 +102,7 @@ impl Handlers<'_> {
                 // A rollback to the savepoint in front of the claim is the first handler's alone.
                 self.savepoint = Savepoint::Used;
             }
+            Verdict::RollBack if self.store.has_planted(Planted::KeepsRejected) => self.savepoint = Savepoint::Used,
             Verdict::RollBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
                 back.map_err(|error| at_savepoint(error, index))?;
@@ -200,7 +202,9 @@ async fn record(
 ) -> Result<(), Stopped> {
     let mut changes = body.changes();
     for _ in 0..DECISIONS_MAX {
-        refuse_twins(OPERATION, &changes)?;
+        if !store.has_planted(Planted::TakesTwins) {
+            refuse_twins(OPERATION, &changes)?;
+        }
         let mut moved: Vec<SagaId> = Vec::new();
         for (number, part) in parts(&changes).into_iter().enumerate() {
             let part = &changes[part];

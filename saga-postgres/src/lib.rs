@@ -8,7 +8,9 @@
 //! - **A schema of its own**, `saga` if nothing else is said, with a table of its own for its migrations. Several stores
 //!   live in one database under several schemas.
 //! - **Your tables live beside it**: steps take a `&mut sqlx::PgConnection`.
-//! - **Polling alone is right.** Nothing depends on notifications between processes.
+//! - **Polling alone is right.** Processes tell each other by `NOTIFY` what there is to do, on a connection of their own and
+//!   outside of all transactions. Nothing depends on it, and it can be
+//!   [switched off](PostgresOptions::without_hints).
 //!
 //! # What a step may do with its connection
 //! A transactional step runs in a transaction that it may share with others, behind a savepoint of its own, at the
@@ -34,11 +36,14 @@ mod definitions;
 mod doubt;
 mod error;
 mod handlers;
+mod hints;
 mod ids;
 mod inbox;
 mod members;
 mod options;
 mod outbox;
+#[doc(hidden)]
+pub mod planted;
 mod records;
 mod rows;
 mod sagas;
@@ -50,6 +55,6 @@ mod store;
 mod transaction;
 mod work;
 
-pub use self::options::PostgresOptions;
+pub use self::options::{PostgresOptions, Relay};
 pub use self::statistics::Statistics;
 pub use self::store::PostgresStore;

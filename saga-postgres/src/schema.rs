@@ -20,7 +20,7 @@ const MIGRATIONS: [Migration; 2] = [
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// What a schema of this version holds, beside its journal.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "definitions",
     "sagas",
     "progress",
@@ -28,6 +28,7 @@ const TABLES: [&str; 13] = [
     "records",
     "history",
     "outbox",
+    "published",
     "lanes",
     "parked",
     "received",

@@ -14,8 +14,10 @@ use crate::connection;
 use crate::definitions::Definitions;
 use crate::doubt::Doubt;
 use crate::error::{ended, is_conflict, open_error};
+use crate::hints::HintLine;
 use crate::ids::IdCounter;
-use crate::options::PostgresOptions;
+use crate::options::{PostgresOptions, Relay};
+use crate::planted::Planted;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
 use crate::transaction;
@@ -47,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
+    pub(crate) hints: HintLine,
 }
 
 impl PostgresStore {
@@ -129,6 +132,7 @@ impl PostgresStore {
     /// # Cancel safety
     /// The store is closed even if this is dropped; then nobody knows when its connections are.
     pub async fn close(&self) {
+        self.shared.hints.close().await;
         if self.shared.owns_pool {
             self.shared.pool.close().await;
         }
@@ -162,8 +166,10 @@ impl PostgresStore {
     }
 
     fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
-        let statements = Statements { schema: options.quoted_schema(), met: RwLock::default() };
+        let statements =
+            Statements { schema: options.quoted_schema(), planted: options.planted, met: RwLock::default() };
         let shared = Shared {
+            hints: HintLine::new(&options),
             options,
             pool,
             owns_pool,
@@ -190,6 +196,7 @@ impl Store for PostgresStore {
             durability: self.shared.durability.clone(),
             // A handler that commits by itself would leave a saga behind that has no command.
             starts_in_transactions: false,
+            relayed: self.shared.options.relay == Relay::Runtime,
             batch_max: self.shared.options.batch_max,
         }
     }
@@ -214,6 +221,7 @@ impl Store for PostgresStore {
 /// The statements of a store, each made once for its schema.
 pub(crate) struct Statements {
     schema: String,
+    planted: Option<Planted>,
     met: RwLock<HashMap<String, Arc<str>>>,
 }
 
@@ -222,7 +230,8 @@ impl Statements {
         if let Some(statement) = self.met.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return Arc::clone(statement);
         }
-        let statement: Arc<str> = template.replace("{schema}", &self.schema).into();
+        let statement = self.planted.map_or_else(|| template.to_owned(), |bug| bug.spoil(template.to_owned()));
+        let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
         self.met.write().unwrap_or_else(PoisonError::into_inner).insert(template.to_owned(), Arc::clone(&statement));
         statement
     }
