@@ -81,10 +81,8 @@ impl PostgresStore {
         let store = self.clone();
         Self::own(operation, async move {
             let mut conn = store.lend(operation).await?;
-            let mut tx = conn
-                .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED")
-                .await
-                .map_err(|error| store_error(operation, error))?;
+            let mut tx =
+                conn.begin_with(store.shared().options.begin()).await.map_err(|error| store_error(operation, error))?;
             let answer = work(&mut tx).await;
             let is_committed = match &answer {
                 Ok(_) => match store.doubt_of(operation) {

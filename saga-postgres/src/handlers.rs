@@ -55,7 +55,8 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
     };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
     format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}; {}{check}{savepoint}",
+        "{}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}",
+        options.begin(),
         millis(lock_timeout),
         limits(limit),
     )
