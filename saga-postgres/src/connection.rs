@@ -112,6 +112,14 @@ impl PostgresStore {
         .await
     }
 
+    /// Whether what a step writes outside of its transaction can be refused. A session of the application's is left as it
+    /// is, and behind PgBouncer the next transaction may be somebody else's.
+    pub(crate) fn guards_outside(&self) -> bool {
+        let shared = self.shared();
+        let is_own = shared.owns_pool && !shared.options.pgbouncer && !shared.options.read_only;
+        is_own && !self.has_planted(Planted::LeavesOutsideOpen)
+    }
+
     /// Whether a test left this rule out.
     pub(crate) fn has_planted(&self, bug: Planted) -> bool {
         self.shared().options.planted == Some(bug)
