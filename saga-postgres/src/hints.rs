@@ -78,7 +78,7 @@ impl HintLine {
             untold: AtomicU8::new(0),
             asked: Notify::new(),
         };
-        let task = if options.hints && !options.pgbouncer { Task::NotYet } else { Task::Off };
+        let task = if options.hints && !options.pgbouncer && !options.read_only { Task::NotYet } else { Task::Off };
         Self { shared: Arc::new(shared), task: Mutex::new(task) }
     }
 
