@@ -162,16 +162,15 @@ impl<'a> Company<'a> {
         Ok("the books agree, and every service is at rest".to_owned())
     }
 
-    /// One order that was undone across services, as both sides saw it, and how much each of them did.
+    /// One order that the carrier did not take, or only for far too much: its payment was given back. And how much each
+    /// service did.
     async fn show(&self) -> Result<String> {
-        let undone = self.ask("payments", &["list", "--status", "compensated"])?;
+        let undone = self.ask("shipping", &["list", "--status", "compensated"])?;
         let hosted = undone.split_whitespace().next();
-        if let Some((order, step)) = hosted.and_then(|key| key.split_once('>')) {
-            println!(
-                "one of the orders that were undone, as the orders saw it:\n{}",
-                self.ask("orders", &["show", order])?
-            );
-            println!("and as the payments saw it:\n{}", self.ask("payments", &["show", &format!("{order}>{step}")])?);
+        if let Some((order, _)) = hosted.and_then(|key| key.split_once('>')) {
+            println!("an order that was undone, as the orders saw it:\n{}", self.ask("orders", &["show", order])?);
+            let charge = format!("{order}>charge-card");
+            println!("and as the payments saw it:\n{}", self.ask("payments", &["show", &charge])?);
         }
         for service in SERVICES {
             println!("{service:<9} {:>4} sagas in its store", self.ask(service, &["list"])?.lines().count());

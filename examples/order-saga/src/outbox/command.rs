@@ -66,7 +66,10 @@ impl fmt::Display for InLine<'_> {
         let ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, retry_at, .. } = self.0;
         let next = retry_at.map_or("waits for a person".to_owned(), |at| format!("tried again at {} UTC", moment(at)));
         let since = moment(*since);
-        writeln!(f, "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC, {next}: {error}")
+        writeln!(
+            f,
+            "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC, {next}: {error}"
+        )
     }
 }
 
