@@ -15,12 +15,13 @@ use crate::dead_letters::bind_letters;
 use crate::definitions::Numbers;
 use crate::error::misuse;
 use crate::grant::Granted;
+use crate::options::Relay;
 use crate::rows::{self, clean, signed};
 use crate::sagas::wanted;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 90;
+const ARGUMENTS: usize = 91;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
@@ -216,6 +217,7 @@ impl<'a> Flat<'a> {
         let sql = store.sql(&format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql)
             .bind(granted.map(|granted| granted.xact.clone()))
+            .bind(store.shared().options.relay == Relay::Cdc)
             .bind(column(&self.held, |(change, ..)| *change))
             .bind(column(&self.held, |(_, work, ..)| work.0))
             .bind(column(&self.held, |(_, _, epoch, _)| epoch.map(signed)))

@@ -12,10 +12,6 @@ pub(crate) const OPERATION: &str = "transact";
 
 pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
 
-/// What a rogue handler leaves behind cannot be written in: outside a transaction the session only reads.
-const READ_ONLY_OUTSIDE: &str = "SET default_transaction_read_only = on";
-const WRITABLE_OUTSIDE: &str = "SET default_transaction_read_only = off";
-
 /// Runs one step transaction. Nobody drops it half way: it is a task of its own.
 pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
     let shared = store.shared();
@@ -32,25 +28,21 @@ pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut
     once(store, claims, body, false).await.map_err(|stopped| stopped.error)
 }
 
-/// Whether the handlers of these run without savepoints. Two messages make the session safe for that, which pays only for
-/// several of them; and a session that others share is left as it is.
+/// Whether the handlers of these run without savepoints. A savepoint also finds out that the handler before it ended the
+/// transaction; without one, what the next writes behind it must be refused.
 fn is_trusted(store: &PostgresStore, claims: &[Claim]) -> bool {
-    let shared = store.shared();
-    claims.len() > 1 && shared.owns_pool && store.prepares() && shared.trust.is_in_all(claims)
+    store.guards_outside() && store.shared().trust.is_in_all(claims)
 }
 
 async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trusted: bool) -> Result<(), Stopped> {
     let mut conn = store.lend(OPERATION).await?;
-    if is_trusted {
-        conn.execute(READ_ONLY_OUTSIDE).await.map_err(|error| store_error(OPERATION, error))?;
-    }
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;
     let statistics = &store.shared().statistics;
     let ran = match handlers::run(store, &mut tx, claims, body, is_trusted).await {
         Ok(ran) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
-                give_back(conn, is_trusted).await;
+                unguard(store, conn).await;
             }
             return Ok(());
         }
@@ -61,7 +53,7 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trust
                 // The server rolls back when it sees that the connection is closed.
                 statistics.cut.add(1);
             } else if tx.rollback().await.is_ok() {
-                give_back(conn, is_trusted).await;
+                unguard(store, conn).await;
             }
             return Err(stopped);
         }
@@ -69,12 +61,7 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trust
     let committed = commit(store, tx, ran.len()).await;
     match committed {
         Ok(()) => {
-            if is_trusted {
-                // Whoever waits for the commit need not wait for this.
-                tokio::spawn(give_back(conn, true));
-            } else {
-                conn.done();
-            }
+            conn.done();
             for (index, is_clean) in &ran {
                 store.shared().trust.note(&claims[*index], *is_clean);
             }
@@ -85,16 +72,16 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trust
         Err(error) => {
             statistics.rollbacks.add(1);
             if error.error.class() != RetryClass::Unknown {
-                give_back(conn, is_trusted).await;
+                unguard(store, conn).await;
             }
             Err(Stopped { error, is_tainted: false, needs_savepoints: false })
         }
     }
 }
 
-/// Gives the connection back as it was; one on which that fails is closed.
-async fn give_back(mut conn: Lent, is_trusted: bool) {
-    if !is_trusted || conn.execute(WRITABLE_OUTSIDE).await.is_ok() {
+/// Gives a connection back whose transaction was rolled back, and with it the statement that takes the guard away.
+async fn unguard(store: &PostgresStore, mut conn: Lent) {
+    if !store.guards_outside() || conn.execute("SET default_transaction_read_only = off").await.is_ok() {
         conn.done();
     }
 }

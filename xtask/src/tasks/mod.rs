@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod demo;
 mod packages;
 mod prerequisites;
 mod services;
@@ -11,6 +12,7 @@ mod tidy;
 
 pub(crate) use bench::bench;
 pub(crate) use check::check;
+pub(crate) use demo::{Demo, demo};
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;
