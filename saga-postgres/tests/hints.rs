@@ -29,11 +29,11 @@ impl Event for Written {
     const NAME: &'static str = "written";
 }
 
-/// Holds the only place of a process.
+/// Holds the only place of a process for good, and says when it does.
 #[saga_step]
-async fn hold(_ctx: &StepContext, _nothing: usize, State(let_go): State<Arc<Notify>>) -> Result<(), StepError> {
-    let_go.notified().await;
-    Ok(())
+async fn hold(_ctx: &StepContext, _nothing: usize, State(begun): State<Arc<Notify>>) -> Result<(), StepError> {
+    begun.notify_one();
+    std::future::pending().await
 }
 
 #[saga_step]
@@ -55,6 +55,7 @@ async fn process(
     store: &PostgresStore,
     poll: Duration,
     transport: impl Transport,
+    begun: &Arc<Notify>,
     settings: fn(&mut Settings),
 ) -> Runtime<PostgresStore> {
     let all = move |all: &mut Settings| {
@@ -62,7 +63,7 @@ async fn process(
         all.answer_within = all.answer_within.max(poll);
         settings(all);
     };
-    let builder = Runtime::builder(store.clone()).saga(&holding()).saga(&noting()).state(Arc::new(Notify::new()));
+    let builder = Runtime::builder(store.clone()).saga(&holding()).saga(&noting()).state(Arc::clone(begun));
     builder.transport(transport).settings(all).start().await.unwrap()
 }
 
@@ -77,9 +78,12 @@ async fn others_run_what_has_no_place_here(place: &Place, poll: Duration, has_hi
     let options = || if has_hints { place.options() } else { place.options().without_hints() };
     let full = PostgresStore::connect_with(options()).await.unwrap();
     let other = PostgresStore::connect_with(options()).await.unwrap();
-    let here = process(&full, poll, MemoryTransport::new(), |settings| settings.places = 1).await;
+    let begun = Arc::new(Notify::new());
+    let here = process(&full, poll, MemoryTransport::new(), &begun, |settings| settings.places = 1).await;
     here.start(&holding(), "holds-the-place", 0).await.unwrap();
-    let there = process(&other, poll, MemoryTransport::new(), |_| ()).await;
+    // The other process does not take it before.
+    begun.notified().await;
+    let there = process(&other, poll, MemoryTransport::new(), &begun, |_| ()).await;
     for round in 0..ROUNDS {
         let key = format!("k-{round}");
         here.start(&noting(), &key, round).await.unwrap();
@@ -136,8 +140,8 @@ async fn g4_a_message_is_sent_by_another_process_without_its_poll() {
     let broker = MemoryTransport::new();
     let subscription = Subscription { name: "test".into(), topics: vec!["noting".into()], prefetch: 1 };
     let mut incoming = broker.subscribe(subscription).await.unwrap();
-    let there = process(&other, HOUR, broker, |_| ()).await;
-    let here = process(&one, HOUR, Unreachable, |_| ()).await;
+    let there = process(&other, HOUR, broker, &Arc::default(), |_| ()).await;
+    let here = process(&one, HOUR, Unreachable, &Arc::default(), |_| ()).await;
     for round in 0..ROUNDS {
         let started = here.start(&noting(), format!("k-{round}"), round).await.unwrap();
         started.outcome().await.unwrap();
