@@ -90,7 +90,10 @@ async fn others_run_what_has_no_place_here(place: &Place, poll: Duration, has_hi
         completed(&full, &key).await;
     }
     assert_eq!(here.statistics().steps, 0, "they were run here");
-    assert_eq!(there.statistics().steps, ROUNDS as u64);
+    // A step is counted when its process hears of the commit, which others see before.
+    while there.statistics().steps < ROUNDS as u64 {
+        tokio::task::yield_now().await;
+    }
     there.shutdown().await;
     drop(here);
     full.close().await;
