@@ -3,7 +3,7 @@
 
 mod support;
 
-use saga_core::store::{MessageId, Outbox as _};
+use saga_core::store::{MessageId, NewParked, Outbox as _};
 use saga_postgres::PostgresStore;
 use saga_servers::shared::Vhost;
 use serde_json::{Value, json};
@@ -163,7 +163,8 @@ async fn park(store: &str, message: &str) {
     let message = MessageId(message.parse().expect("an id"));
     // It may be parked already; what was said first is not what the test looks for.
     store.release(message).await.expect("released");
-    store.park(message, 7, "the broker does not want it").await.expect("parked");
+    let error = "the broker does not want it".to_owned();
+    store.park(&[NewParked { message, attempts: 7, error, retry_in: None }]).await.expect("parked");
 }
 
 fn wait_for(holds: impl Fn() -> bool) {

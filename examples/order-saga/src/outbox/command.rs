@@ -50,10 +50,11 @@ async fn list(desk: &OutboxDesk<impl Store>, args: &OutboxListArgs) -> anyhow::R
         let said = json!({ "waiting": depth.rows, "oldest_age_ms": oldest_age_ms, "parked": parked });
         return Ok(print(said.to_string() + "\n")?);
     }
-    for ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, .. } in &parked {
+    for ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, retry_at } in &parked {
         let since = moment(*since);
+        let next = retry_at.map(|at| format!(", next at {} UTC", moment(at))).unwrap_or_default();
         print(format_args!(
-            "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC: {error}\n"
+            "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC{next}: {error}\n"
         ))?;
     }
     let oldest = depth.oldest_age.map(|age| format!(", the oldest for {:.3} s", age.as_secs_f64())).unwrap_or_default();
@@ -69,6 +70,7 @@ fn as_json(key: &ParkedKey) -> Value {
         "attempts": key.attempts,
         "error": key.error,
         "since": moment(key.since),
+        "retry_at": key.retry_at.map(moment),
     })
 }
 

@@ -110,8 +110,9 @@ impl Unrest {
     async fn look_at_outbox(&mut self, outbox: &OutboxDesk<impl Store>) -> anyhow::Result<()> {
         let (depth, parked) = (outbox.depth().await?, outbox.parked().await?);
         if depth.rows > 0 {
-            // Behind a parked key nothing moves by itself.
-            self.is_under_way |= depth.rows > depth.parked;
+            // Behind a key that waits for a person nothing moves by itself.
+            let is_retried = parked.iter().any(|key| key.retry_at.is_some());
+            self.is_under_way |= is_retried || depth.rows > depth.parked;
             let age = depth.oldest_age.unwrap_or_default().as_secs_f64();
             self.find("outbox", format!("{} messages wait to be sent, the oldest for {age:.3} s", depth.rows));
         }
