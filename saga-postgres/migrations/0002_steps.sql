@@ -250,6 +250,9 @@ BEGIN
             RETURN;
         END IF;
         PERFORM set_config('saga.recorded', p_xact, true);
+        IF current_setting('saga.guarded', true) = 'on' THEN
+            PERFORM set_config('default_transaction_read_only', 'off', false);
+        END IF;
     END IF;
 
     FOR v_met IN

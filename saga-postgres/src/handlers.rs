@@ -25,6 +25,11 @@ const DECISIONS_MAX: usize = 4;
 /// By how much the server waits longer than a handler may take, before it takes its process for stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// What is written outside of the transaction is refused: a handler that sent `ROLLBACK` would write there. The session is
+/// told in a transaction of its own, since it would forget it with that rollback; the record statement takes it back.
+const GUARDED_BEGIN: &str = "BEGIN; SET default_transaction_read_only = on; COMMIT; \
+     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL saga.guarded = 'on'";
+
 /// Why a step transaction did not come to its end.
 pub(crate) struct Stopped {
     pub(crate) error: TransactError,
@@ -54,11 +59,8 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
         _ => (options.batch_lock_timeout, ""),
     };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
-    format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}; {}{check}{savepoint}",
-        millis(lock_timeout),
-        limits(limit),
-    )
+    let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
+    format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
 /// Claims, runs and records; answers how many commands were granted.

@@ -78,7 +78,7 @@ impl HintLine {
             untold: AtomicU8::new(0),
             asked: Notify::new(),
         };
-        let task = if options.hints && !options.pgbouncer { Task::NotYet } else { Task::Off };
+        let task = if options.hints && !options.pgbouncer && !options.read_only { Task::NotYet } else { Task::Off };
         Self { shared: Arc::new(shared), task: Mutex::new(task) }
     }
 
@@ -157,7 +157,9 @@ impl Line {
         listener.listen(&self.channel).await?;
         *failures = 0;
         // What was told before is unknown here: everybody looks once.
-        Hint::ALL.into_iter().for_each(|hint| self.board.tell(hint));
+        for hint in Hint::ALL {
+            self.board.tell(hint);
+        }
         let (mut gap, mut trial) = (interval(GAP), interval(TRIED_EVERY));
         trial.reset();
         gap.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -41,6 +41,7 @@ pub struct PostgresOptions {
     pub(crate) pgbouncer: bool,
     pub(crate) hints: bool,
     pub(crate) relay: Relay,
+    pub(crate) read_only: bool,
     pub(crate) planted: Option<Planted>,
 }
 
@@ -70,6 +71,7 @@ impl PostgresOptions {
             pgbouncer: false,
             hints: true,
             relay: Relay::Runtime,
+            read_only: false,
             planted: None,
         }
     }
@@ -155,10 +157,33 @@ impl PostgresOptions {
         self
     }
 
+    /// Opens the store to look only, also on a standby: nothing is created, migrated or written, and every call that
+    /// writes fails.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
     /// How to connect, all things considered.
     pub(crate) fn connection(&self) -> PgConnectOptions {
         let connect = self.connect.clone();
-        if self.pgbouncer { connect.statement_cache_capacity(0).extra_float_digits(None) } else { connect }
+        if self.pgbouncer {
+            connect.statement_cache_capacity(0).extra_float_digits(None)
+        } else if self.read_only {
+            connect.options([("default_transaction_read_only", "on")])
+        } else {
+            connect
+        }
+    }
+
+    /// How a transaction begins. A read-only store says it in each, since not every connection was made by it.
+    pub(crate) fn begin(&self) -> &'static str {
+        if self.read_only {
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+        } else {
+            "BEGIN ISOLATION LEVEL READ COMMITTED"
+        }
     }
 
     /// The schema's name as it stands in a statement.

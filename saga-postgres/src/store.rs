@@ -75,6 +75,18 @@ impl PostgresStore {
         Self::connect_with(PostgresOptions::from_url(url)?).await
     }
 
+    /// Opens the database that a URL names to look only: nothing is created, migrated or written. It works with rights that
+    /// allow reading and nothing else, and on a standby.
+    ///
+    /// # Errors
+    /// Those of [`connect_with`](Self::connect_with); and when there is no schema of the runtime, or one of another version.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing stays open.
+    pub async fn read_only(url: &str) -> Result<Self, StoreError> {
+        Self::connect_with(PostgresOptions::from_url(url)?.read_only()).await
+    }
+
     /// Opens a database. Its schema is created, or brought to this version; several processes that start at once take turns.
     ///
     /// # Errors
@@ -262,7 +274,7 @@ struct Server {
     checks_clients: bool,
 }
 
-/// Looks at the server, and brings the schema to this version.
+/// Looks at the server, and brings the schema to this version; a read-only store asks for that version.
 async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Server, StoreError> {
     let failed = |error| open_error(&options.connect, error);
     let settings = "SELECT current_setting('server_version_num')::integer, current_setting('fsync'), \
@@ -278,12 +290,14 @@ async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<S
         );
         return Err(StoreError::new(StoreErrorKind::NotAStore, "open", detail));
     }
-    if is_standby {
+    if is_standby && !options.read_only {
         let detail = "the server is a standby, which cannot be written; name the primary \
              (with several hosts: target_session_attrs=read-write)";
         return Err(StoreError::new(StoreErrorKind::NotWritable, "open", detail));
     }
-    schema::migrate(conn, options).await.map_err(|failure| match failure {
+    let at_hand =
+        if options.read_only { schema::require(conn, options).await } else { schema::migrate(conn, options).await };
+    at_hand.map_err(|failure| match failure {
         Failure::Sql(error) => failed(error),
         Failure::Refused(error) => error,
     })?;

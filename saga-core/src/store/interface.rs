@@ -58,6 +58,7 @@ pub enum Durability {
 
 /// What a backend can and cannot do. Fencing, compare-and-set and atomic changes are not optional and not listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations may occur")]
 pub struct Capabilities {
     /// The backend's name, for messages.
     pub name: &'static str,

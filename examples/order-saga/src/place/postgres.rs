@@ -84,7 +84,7 @@ impl Place for PostgresPlace {
     async fn look_at_store(&self) -> anyhow::Result<PostgresStore> {
         // Opening a store would make its tables.
         self.look_for("saga.sagas").await?.close().await?;
-        self.open_store().await
+        PostgresStore::read_only(&self.url).await.map_err(|error| anyhow!("{error}"))
     }
 
     async fn open_shop(&self) -> anyhow::Result<PgConnection> {
