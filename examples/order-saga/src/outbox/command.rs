@@ -1,4 +1,4 @@
-use std::process::ExitCode;
+use std::{fmt, process::ExitCode};
 
 use anyhow::bail;
 use saga_core::{
@@ -50,16 +50,24 @@ async fn list(desk: &OutboxDesk<impl Store>, args: &OutboxListArgs) -> anyhow::R
         let said = json!({ "waiting": depth.rows, "oldest_age_ms": oldest_age_ms, "parked": parked });
         return Ok(print(said.to_string() + "\n")?);
     }
-    for ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, retry_at } in &parked {
-        let since = moment(*since);
-        let next = retry_at.map(|at| format!(", next at {} UTC", moment(at))).unwrap_or_default();
-        print(format_args!(
-            "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC{next}: {error}\n"
-        ))?;
+    for key in &parked {
+        print(InLine(key))?;
     }
     let oldest = depth.oldest_age.map(|age| format!(", the oldest for {:.3} s", age.as_secs_f64())).unwrap_or_default();
     let (waiting, parked) = (depth.rows, depth.parked);
     Ok(print(format_args!("{waiting} messages wait to be sent{oldest}; {parked} keys are parked\n"))?)
+}
+
+/// A parked key on one line.
+struct InLine<'a>(&'a ParkedKey);
+
+impl fmt::Display for InLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, retry_at, .. } = self.0;
+        let next = retry_at.map_or("waits for a person".to_owned(), |at| format!("tried again at {} UTC", moment(at)));
+        let since = moment(*since);
+        writeln!(f, "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC, {next}: {error}")
+    }
 }
 
 fn as_json(key: &ParkedKey) -> Value {

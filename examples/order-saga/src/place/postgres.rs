@@ -82,7 +82,6 @@ impl Place for PostgresPlace {
     }
 
     async fn look_at_store(&self) -> anyhow::Result<PostgresStore> {
-        // Opening a store would make its tables.
         self.look_for("saga.sagas").await?.close().await?;
         PostgresStore::read_only(&self.url).await.map_err(|error| anyhow!("{error}"))
     }

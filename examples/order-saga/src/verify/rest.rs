@@ -111,8 +111,8 @@ impl Unrest {
         let (depth, parked) = (outbox.depth().await?, outbox.parked().await?);
         if depth.rows > 0 {
             // Behind a key that waits for a person nothing moves by itself.
-            let is_retried = parked.iter().any(|key| key.retry_at.is_some());
-            self.is_under_way |= is_retried || depth.rows > depth.parked;
+            let waits = parked.iter().filter(|key| key.retry_at.is_none()).count();
+            self.is_under_way |= depth.rows > waits as u64;
             let age = depth.oldest_age.unwrap_or_default().as_secs_f64();
             self.find("outbox", format!("{} messages wait to be sent, the oldest for {age:.3} s", depth.rows));
         }
