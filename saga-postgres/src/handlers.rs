@@ -62,7 +62,7 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
     };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
     let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
-    format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit),)
+    format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
 /// Claims, runs and records; answers which commands were granted, and whether the writes of each were kept. Without

@@ -39,7 +39,7 @@ async fn hold(_ctx: &StepContext, _nothing: usize, State(begun): State<Arc<Notif
 #[saga_step]
 async fn note(tx: &mut PgConnection, ctx: &StepContext, number: usize) -> Result<(), StepError> {
     write_note(tx, &number.to_string()).await?;
-    Ok(ctx.emit(&Written(number))?)
+    ctx.emit(&Written(number))
 }
 
 fn holding() -> Saga<PostgresStore, usize> {
@@ -189,12 +189,12 @@ async fn with_a_pool_of_one_hints_take_no_connection_of_it() {
     let other = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
     let mut listener = other.listen().unwrap();
     while listener.heard().await != Hint::Inbox {}
-    let (_mine, _theirs) = (one.pool().acquire().await.unwrap(), other.pool().acquire().await.unwrap());
+    let (mine, theirs) = (one.pool().acquire().await.unwrap(), other.pool().acquire().await.unwrap());
     for _ in 0..ROUNDS {
         one.hint(Hint::Work);
         while listener.heard().await != Hint::Work {}
     }
-    drop((_mine, _theirs));
+    drop((mine, theirs));
     one.close().await;
     other.close().await;
     place.remove().await;
