@@ -40,9 +40,9 @@ async fn run_all(options: &Options) -> Result<()> {
             "{sagas} sagas of 3 steps a round, {rounds} rounds, interleaved; the median, [the least to the most]\n"
         );
     }
-    let mut floor = Figures::of(format!("pgbench, one step a commit, {in_flight} clients"));
-    let mut single = Figures::of(format!("sagas, {in_flight} in flight, run_on_max = 1"));
-    let mut ordinary = Figures::of(format!("sagas, {in_flight} in flight"));
+    let mut floor = Figures::of_steps(format!("pgbench, one step a commit, {in_flight} clients"));
+    let mut single = Figures::of_steps(format!("sagas, {in_flight} in flight, run_on_max = 1"));
+    let mut ordinary = Figures::of_steps(format!("sagas, {in_flight} in flight"));
     for round in 0..*rounds {
         let database = async |name: &str| -> Result<String> {
             let url = server.create_database(&format!("{name}_{round}")).await?;
@@ -50,10 +50,10 @@ async fn run_all(options: &Options) -> Result<()> {
             Ok(url)
         };
         let url = database("floor").await?;
-        floor.steps_per_second.push(floor::run(&url, server.folder(), sagas * STEPS_PER_SAGA, *in_flight).await?);
+        floor.values.push(floor::run(&url, server.folder(), sagas * STEPS_PER_SAGA, *in_flight).await?);
         for (name, figures, run_on_max) in [("single", &mut single, Some(1)), ("ordinary", &mut ordinary, None)] {
             let url = database(name).await?;
-            figures.steps_per_second.push(saga::run(&url, *sagas, *in_flight, run_on_max).await?);
+            figures.values.push(saga::run(&url, *sagas, *in_flight, run_on_max).await?);
             assert_business_rows(&url, *sagas).await?;
         }
     }
