@@ -5,6 +5,7 @@
 mod amqp;
 mod clock;
 mod disk;
+mod drive;
 mod figures;
 mod postgres;
 mod sqlite;
