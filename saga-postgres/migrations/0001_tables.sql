@@ -119,7 +119,7 @@ CREATE TABLE {schema}.lanes (
 
 INSERT INTO {schema}.lanes (lane) SELECT generate_series(0, 63);
 
--- Ordering keys whose next message cannot be sent.
+-- Ordering keys whose next message could not be sent. One without a time waits for a person.
 CREATE TABLE {schema}.parked (
     tenant        text COLLATE "C" NOT NULL,
     aggregatetype text COLLATE "C" NOT NULL,
@@ -128,6 +128,7 @@ CREATE TABLE {schema}.parked (
     attempts      bigint NOT NULL,
     error         text NOT NULL,
     since         timestamptz NOT NULL,
+    retry_at      timestamptz,
     PRIMARY KEY (tenant, aggregatetype, aggregateid)
 );
 

@@ -113,7 +113,7 @@ CREATE TABLE saga_lanes (
     leased_until INTEGER
 ) STRICT;
 
--- Ordering keys whose next message cannot be sent.
+-- Ordering keys whose next message could not be sent. One without a time waits for a person.
 CREATE TABLE saga_parked (
     tenant        TEXT NOT NULL,
     aggregatetype TEXT NOT NULL,
@@ -122,6 +122,7 @@ CREATE TABLE saga_parked (
     attempts      INTEGER NOT NULL,
     error         TEXT NOT NULL,
     since         INTEGER NOT NULL,
+    retry_at      INTEGER,
     PRIMARY KEY (tenant, aggregatetype, aggregateid)
 ) STRICT, WITHOUT ROWID;
 

@@ -7,7 +7,7 @@ use crate::store::{
     claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
     recovery, running_on, sagas, start_in, starting, transaction, unknown,
 };
-use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
+use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
 /// One line a check: its clauses, where it stands, and what it needs.
 macro_rules! checks {
@@ -119,6 +119,7 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-1"] => lanes::a_released_lane_is_leased_under_the_next_epoch::<H>,
         ["S-OUT-1", "S-MEM-2"] => lanes::a_lane_of_a_vanished_owner_is_free::<H>,
         ["S-OUT-1"] => lanes::a_renewed_lane_lasts::<H>,
+        ["S-OUT-1"] => lanes::a_lane_that_its_owner_lost_track_of_is_leased_again::<H>,
         ["S-OUT-1"] => outbox::a_lane_with_parked_keys_only_is_not_leased::<H>,
         ["S-OUT-1"] => concurrency::a_lane_goes_to_one_of_many::<H>,
         ["S-OUT-2"] => lanes::a_lane_whose_epoch_moved_reads_nothing::<H>,
@@ -130,7 +131,8 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-3"] => outbox::the_depth_tells_the_age_of_the_oldest::<H>,
         ["S-OUT-4", "S-OUT-2"] => outbox::a_parked_key_holds_up_itself_only::<H>,
         ["S-OUT-4"] => outbox::a_released_key_is_read_again::<H>,
-        ["S-OUT-4"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
+        ["S-OUT-4"] => outbox::a_key_that_is_parked_for_a_time_is_read_after_it::<H>,
+        ["S-OUT-6"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
         ["S-OUT-4"] => outbox::one_key_of_two_tenants_is_parked_apart::<H>,
         ["S-OUT-5"] => outbox::a_message_that_waits_is_not_inserted_again::<H>,
         ["S-INBOX-1"] => inbox::what_was_received_outlives_its_process::<H>,
@@ -242,6 +244,7 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-PUB-3"] => ordering::one_call_keeps_the_order_of_a_key::<H>,
         ["T-PUB-3"] => ordering::many_keys_keep_their_orders::<H>,
         ["T-PUB-4"] => publish::the_same_id_is_delivered_again::<H>,
+        ["T-PUB-5"] => publish::what_is_for_one_receiver_needs_one::<H>,
         ["T-SUB-1"] => delivery::every_name_gets_every_message::<H>,
         ["T-SUB-1"] => delivery::one_of_a_name_gets_each_message::<H>,
         ["T-SUB-1"] => delivery::only_its_topics_are_received::<H>,
@@ -261,5 +264,8 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-SUB-5"] => content::everything_arrives_as_it_was_sent::<H>,
         ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
         ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
+        ["T-DEAD-1"] => dead_letters::what_was_given_up_is_received::<H>,
+        ["T-DEAD-1"] => dead_letters::a_dead_letter_that_is_not_accepted_comes_again::<H>,
+        ["T-DEAD-1"] => dead_letters::nothing_else_is_a_dead_letter::<H>,
     ]
 }

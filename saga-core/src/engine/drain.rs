@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::inbox::Inlet;
 use super::shared::Shared;
 use crate::env::BoxFuture;
 use crate::store::Store;
@@ -29,7 +30,8 @@ impl<S: Store> Shared<S> {
             async move { shared.watch().await }
         }));
         for (service, first) in self.services.iter().zip(incoming) {
-            spawn(Box::pin(Arc::clone(self).receive(service.clone(), first)));
+            spawn(Box::pin(Arc::clone(self).receive(service.clone(), Inlet::Messages, first)));
+            spawn(Box::pin(Arc::clone(self).receive(service.clone(), Inlet::DeadLetters, None)));
         }
         if !self.services.is_empty() {
             spawn(Box::pin(Arc::clone(self).poll_inbox()));

@@ -66,13 +66,16 @@ impl<S: Store> Shared<S> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         for failures in 0.. {
             match self.ids.take(&*self.store, count).await {
-                Ok(ids) => return Some(ids),
+                Ok(ids) => {
+                    self.store_works("reserve_ids");
+                    return Some(ids);
+                }
                 Err(error) if self.is_stopping() => {
                     tracing::warn!(%error, "no ids while shutting down; the commands wait for the end of their leases");
                     return None;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the store gave no ids; trying again");
+                    self.store_failed("reserve_ids", &error);
                     self.env.sleep(pause_after(failures)).await;
                 }
             }

@@ -14,6 +14,7 @@ use super::shared::Shared;
 use super::start::check_same;
 use super::statistics::Statistics;
 use super::status::{SagaStatus, SagaSummary};
+use super::trouble::Health;
 use crate::key::{Key, Tenant};
 use crate::saga::Saga;
 use crate::step::{Payload, codec};
@@ -192,6 +193,16 @@ impl<S: Store> Runtime<S> {
     /// What this runtime has done since it started.
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics.read()
+    }
+
+    /// How the store and the transport stand, as the calls of this runtime found them. What a transport knows of its own
+    /// connections it says itself.
+    pub fn health(&self) -> Health {
+        let now = self.shared.env.now();
+        Health {
+            store: self.shared.store_trouble.standing(now),
+            transport: self.shared.transport_trouble.standing(now),
+        }
     }
 
     /// Takes nothing new, waits for what is under way (at most `drain_limit`), gives the rest back, and ends.

@@ -37,7 +37,7 @@ pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, Recei
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
-pub use self::outbox::{LANES, LeasedLane, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
+pub use self::outbox::{LANES, LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
 pub use self::records::{RecordedOutcome, Records, StepRecord};
 pub use self::sagas::{NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Started};
 pub use self::transaction::{Claim, StartIn, TransactError, TransactionBody, Verdict};
