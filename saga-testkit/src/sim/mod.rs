@@ -1,9 +1,11 @@
 //! The seeded simulation of the whole engine.
 
 mod blows;
+mod broker;
 mod calls;
 mod client;
 mod definitions;
+mod elsewhere;
 pub mod executor;
 mod fault;
 mod finals;

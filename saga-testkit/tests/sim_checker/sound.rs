@@ -20,7 +20,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
         let mut run =
             Run { saga, random, plan: &plan, numbers: &mut numbers, entries: Vec::new(), records: Vec::new() };
         let standing = run.whole();
-        let end = Final { standing, variant: Some(0), records: run.records };
+        let end = Final { standing, variant: Some(0), records: run.records, told: Vec::new() };
         lanes.push(run.entries.into_iter());
         ledger.finals.push(end);
         ledger.sagas.push(plan);
