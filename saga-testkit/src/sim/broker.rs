@@ -27,6 +27,8 @@ struct Queues {
     waiting: BTreeMap<String, Vec<Waiting>>,
     /// Messages that were accepted, and how often.
     accepted: BTreeMap<MessageId, u32>,
+    /// How many copies are on their way: late, waiting, or received and not settled.
+    under_way: u64,
     /// Messages whose receiver said that it has them.
     settled: BTreeMap<(String, MessageId), Message>,
 }
@@ -58,6 +60,7 @@ impl Broker {
             world.hit(Fault::MessageDoubled);
         }
         for _ in 0..1 + u32::from(is_doubled) {
+            world.broker.lock().under_way += 1;
             let waiting = Waiting { message: message.clone(), redelivered: false };
             if !world.happens(|rates| rates.message_delayed) {
                 world.broker.put(waiting);
@@ -75,6 +78,11 @@ impl Broker {
     fn put(&self, waiting: Waiting) {
         self.lock().waiting.entry(waiting.message.topic.clone()).or_default().push(waiting);
         self.filled.notify_waiters();
+    }
+
+    /// Whether nothing is on its way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().under_way == 0
     }
 
     /// The messages that receivers said they have, each with the topic of the queue that it came from.
@@ -146,7 +154,9 @@ impl Line {
             let Some(message) = self.unsettled.remove(tag) else { continue };
             match settlement {
                 Settlement::Accept => {
-                    self.world.broker.lock().settled.insert((self.topic.clone(), message.id), message);
+                    let mut queues = self.world.broker.lock();
+                    queues.under_way -= 1;
+                    queues.settled.insert((self.topic.clone(), message.id), message);
                 }
                 Settlement::Reject => self.world.broker.put(Waiting { message, redelivered: true }),
             }

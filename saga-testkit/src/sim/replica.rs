@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use super::Fault;
 use super::definitions::{SimDefinition, SimService};
 use super::elsewhere::HOME;
-use super::executor::SimEnvironment;
+use super::executor::{ProcessId, SimEnvironment};
 use super::hook::Hook;
 use super::transport::SimTransport;
 use super::world::{Seat, World};
@@ -22,6 +22,8 @@ const MEMBER: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(400);
 /// How long a command waits for its reply before it is sent again, at first.
 const ANSWER: Duration = Duration::from_secs(2);
+/// How long a process stays at most that does not know all steps.
+const IGNORANT_MAX: Duration = Duration::from_secs(6);
 /// How long a crashed process stays away at most.
 const AWAY_MAX: Duration = Duration::from_secs(3);
 /// How far the clocks of two processes may differ.
@@ -96,7 +98,8 @@ impl Replica {
     }
 
     async fn start(&self, env: SimEnvironment) -> Option<Runtime<MemoryStore>> {
-        let seat = Seat { world: Arc::clone(&self.world), process: env.process(), service: self.role.service };
+        let process = env.process();
+        let seat = Seat { world: Arc::clone(&self.world), process, service: self.role.service };
         let store = self.store.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
         let (places, transactions, batch, calls, run_on) = self.world.draw(|random| {
             let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
@@ -139,7 +142,20 @@ impl Replica {
         for host in &self.role.hosts {
             builder = builder.service(if is_ignorant { &host.before } else { &host.now });
         }
-        builder.start().await.ok()
+        let runtime = builder.start().await.ok();
+        if is_ignorant {
+            self.replace_soon(process);
+        }
+        runtime
+    }
+
+    /// The next version takes over from a process that does not know all steps.
+    fn replace_soon(&self, process: ProcessId) {
+        let (world, env) = (Arc::clone(&self.world), self.world.env.clone());
+        env.spawn(Box::pin(async move {
+            world.wait_up_to(IGNORANT_MAX).await;
+            world.control.kill(process);
+        }));
     }
 
     /// The number of its service.

@@ -213,7 +213,8 @@ async fn live_through(
     }
     world.calm_down();
     let until = world.control.now() + QUIET_WITHIN;
-    while world.control.now() < until && !(starting.is_over() && is_quiet(&stores, scenario).await) {
+    let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, scenario).await;
+    while world.control.now() < until && !is_over().await {
         world.env.sleep(LOOK_EVERY).await;
     }
     // Whoever asks again gets the same answer.
