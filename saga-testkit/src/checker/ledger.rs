@@ -22,6 +22,8 @@ pub struct SagaPlan {
     pub tenant: String,
     /// The saga's key.
     pub key: String,
+    /// Whether its client takes it back, whatever becomes of it.
+    pub is_taken_back: bool,
     /// The payloads and definitions that clients offer under this key. At most one of them is ever accepted.
     pub variants: Vec<Variant>,
 }

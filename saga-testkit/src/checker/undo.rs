@@ -50,7 +50,9 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
         let name = of.name(step, Op::Do);
         match of.end.standing {
             Standing::Completed => {
-                if let Some(call) = book.calls_of(saga, step, Op::Undo).next() {
+                // Where a person went past a step that another service hosts, the host undoes what it may have done.
+                let is_passed = plan.host.is_some() && of.is_skipped(step, Op::Do);
+                if let Some(call) = book.calls_of(saga, step, Op::Undo).next().filter(|_| !is_passed) {
                     note(format!("the saga is completed, and {name} was undone by call {}", call.number));
                 }
             }
@@ -68,7 +70,8 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
             _ => {}
         }
     }
-    let has_failed = calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
+    let has_failed =
+        of.plan.is_taken_back || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
     if of.end.standing == Standing::Compensated && !has_failed && !book.is_disturbed_before(book.ledger.entries.len()) {
         note("the saga is compensated, and no step of it failed".to_owned());
     }

@@ -99,6 +99,18 @@ pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
     ])
 }
 
+/// Steps that somebody else asks for, each the only one of its saga.
+///
+/// # Errors
+/// Those of the builder; there are none unless a definition here is wrong.
+pub(crate) fn foreign_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("foreign-call").step::<Elsewhere<Charge<1>>>().build()?,
+        named("foreign-write").step::<Elsewhere<Reserve<0>>>().build()?,
+        named("foreign-ship").step::<Elsewhere<Ship<2>>>().build()?,
+    ])
+}
+
 /// A service as it is, and as its last version was, which hosts only some of its steps.
 #[derive(Debug, Clone)]
 pub(crate) struct SimService {

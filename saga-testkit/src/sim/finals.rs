@@ -12,7 +12,7 @@ use super::client::tenant_of;
 use super::definitions::SimDefinition;
 use super::elsewhere::SERVICES;
 use super::steps::{SimInput, SimOutput};
-use super::world::place_of;
+use super::world::{World, place_of};
 use crate::checker::{Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
 /// How many rows are looked at.
@@ -23,6 +23,7 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
     let plans = scenario.sagas.iter().map(|script| SagaPlan {
         tenant: script.tenant.to_owned(),
         key: script.key.clone(),
+        is_taken_back: script.is_foreign,
         variants: script.variants.iter().map(|definition| definitions[*definition].variant.clone()).collect(),
     });
     plans.collect()
@@ -30,8 +31,15 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
 
 /// Whether every saga that was started has ended, nothing is left to send or to do, and no message is parked or a dead
 /// letter. The sagas are in the first store.
-pub(crate) async fn is_quiet(stores: &[MemoryStore], scenario: &Scenario) -> bool {
-    for script in &scenario.sagas {
+pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
+    let scenario = &world.scenario;
+    for (saga, script) in (0..).zip(&scenario.sagas) {
+        if script.is_foreign {
+            if !world.has_ended_foreign(saga) {
+                return false;
+            }
+            continue;
+        }
         let ended = stored(&stores[0], script.tenant, &script.key).await;
         if !ended.is_some_and(|stored| stored.saga.status.is_ended() && stored.work.is_empty()) {
             return false;
@@ -67,16 +75,23 @@ fn tenants(scenario: &Scenario) -> Vec<&'static str> {
 }
 
 /// How the sagas stand, and what else there is.
-pub(crate) async fn finals(stores: &[MemoryStore], scenario: &Scenario, plans: &[SagaPlan]) -> (Vec<Final>, Rest) {
+pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaPlan]) -> (Vec<Final>, Rest) {
+    let scenario = &world.scenario;
     let mut finals = Vec::new();
     let mut rest = Rest::default();
     let mut known = 0;
-    for (script, plan) in scenario.sagas.iter().zip(plans) {
+    for (saga, (script, plan)) in (0..).zip(scenario.sagas.iter().zip(plans)) {
         let stored = stored(&stores[0], script.tenant, &script.key).await;
         known += u64::from(stored.is_some());
         let is_ended = stored.as_ref().is_some_and(|stored| stored.saga.status.is_ended());
         rest.work_of_ended += stored.as_ref().filter(|_| is_ended).map_or(0, |stored| stored.work.len() as u64);
         let mut end = stored.map_or(ABSENT, |stored| final_of(&stored));
+        if script.is_foreign {
+            // Nobody else has written down how it stands.
+            let is_ended = world.has_ended_foreign(saga);
+            end.standing = if is_ended { Standing::Compensated } else { Standing::Unfinished };
+            end.variant = Some(0);
+        }
         known += collect_hosted(stores, script.tenant, plan, &mut end).await;
         finals.push(end);
     }

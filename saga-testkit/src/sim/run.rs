@@ -6,15 +6,16 @@ use saga_core::memory::MemoryStore;
 
 use super::blows::strike;
 use super::client::Client;
-use super::definitions::{SimDefinition, SimService, definitions, far_definitions, services};
+use super::definitions::{SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services};
 use super::executor::{Executor, Finish, Limits};
 use super::finals::{finals, is_quiet, plans, unknown_messages};
+use super::foreign::ask_and_take_back;
 use super::log::Log;
 use super::operate::operate;
 use super::recorder::Recorder;
 use super::replica::{Replica, Role};
 use super::world::World;
-use super::{Fault, Scenario};
+use super::{Counts, Fault, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
@@ -69,9 +70,10 @@ pub fn run_logged(seed: u64) -> (Report, Vec<(u64, String)>) {
 
 /// What all schedules have in common.
 struct Parts {
+    counts: Counts,
     /// Those without steps of other services.
     near: Arc<[SimDefinition]>,
-    /// The same, and behind them those with such steps.
+    /// The same, and behind them those with such steps, and those that somebody else asks for.
     all: Arc<[SimDefinition]>,
     services: Vec<SimService>,
 }
@@ -84,8 +86,10 @@ impl Parts {
             let near = definitions().unwrap_or_else(|error| wrong(&error));
             let far = far_definitions().unwrap_or_else(|error| wrong(&error));
             let services = services().unwrap_or_else(|error| wrong(&error));
-            let all: Vec<SimDefinition> = near.iter().cloned().chain(far).collect();
-            Self { near: near.into(), all: all.into(), services }
+            let foreign = foreign_definitions().unwrap_or_else(|error| wrong(&error));
+            let counts = Counts { near: near.len(), far: far.len(), foreign: foreign.len() };
+            let all: Vec<SimDefinition> = near.iter().cloned().chain(far).chain(foreign).collect();
+            Self { counts, near: near.into(), all: all.into(), services }
         })
     }
 
@@ -107,7 +111,7 @@ impl Parts {
 
 fn run_with(seed: u64, log: Option<&Log>) -> Report {
     let parts = Parts::get();
-    run_scenario(Scenario::draw(seed, parts.near.len(), parts.all.len()), parts, log)
+    run_scenario(Scenario::draw(seed, parts.counts), parts, log)
 }
 
 fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) -> Report {
@@ -200,6 +204,11 @@ async fn live_through(
     let (starting, striking) = (Busy::default(), Busy::default());
     for (saga, script) in (0..).zip(&scenario.sagas) {
         for (moment, variant) in &script.starts {
+            if script.is_foreign {
+                let step = plans[saga as usize].variants[0].steps[0].clone();
+                world.env.spawn(Box::pin(ask_and_take_back(Arc::clone(&world), saga, step, *moment)));
+                continue;
+            }
             world.env.spawn(starting.with(clients(saga, *variant).start_at(*moment)));
         }
     }
@@ -213,19 +222,19 @@ async fn live_through(
     }
     world.calm_down();
     let until = world.control.now() + QUIET_WITHIN;
-    let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, scenario).await;
+    let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, &world).await;
     while world.control.now() < until && !is_over().await {
         world.env.sleep(LOOK_EVERY).await;
     }
     // Whoever asks again gets the same answer.
-    for (saga, script) in (0..).zip(&scenario.sagas) {
+    for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
         for variant in 0..script.variants.len() as u8 {
             let live = replicas[0].when_live().await;
             clients(saga, variant).start(&live).await;
         }
     }
     world.env.sleep(LOOK_EVERY).await;
-    let (finals, mut rest) = finals(&stores, scenario, &plans).await;
+    let (finals, mut rest) = finals(&stores, &world, &plans).await;
     rest.unknown_messages = unknown_messages(&stores, world.broker.settled()).await;
     *end.lock().unwrap_or_else(PoisonError::into_inner) = Some((finals, rest));
 }

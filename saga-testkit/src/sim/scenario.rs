@@ -22,6 +22,18 @@ pub struct Scenario {
     pub poll_max: Duration,
 }
 
+/// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
+/// somebody else asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts {
+    /// Without steps of other services.
+    pub near: usize,
+    /// With such steps.
+    pub far: usize,
+    /// With one step that somebody else asks for.
+    pub foreign: usize,
+}
+
 /// A key of a tenant, and who starts what under it.
 #[derive(Debug, Clone)]
 pub struct SagaScript {
@@ -35,6 +47,8 @@ pub struct SagaScript {
     pub starts: Vec<(Duration, u8)>,
     /// The step that always rejects.
     pub refused_step: Option<u8>,
+    /// Whether somebody else, whose store is none of ours, asks for its only step and takes it back.
+    pub is_foreign: bool,
 }
 
 /// Something that is done to a replica or to the store.
@@ -79,15 +93,17 @@ const SERVICES_SEED: u64 = 0x7365_7276_6963_6573;
 const BUSY: Duration = Duration::from_secs(4);
 
 impl Scenario {
-    /// The schedule of that seed, with sagas of so many definitions; those behind the first `near` have steps that other
-    /// services do.
-    pub fn draw(seed: u64, near: usize, definitions: usize) -> Self {
+    /// The schedule of that seed, with sagas of so many definitions.
+    pub fn draw(seed: u64, definitions: Counts) -> Self {
         let mut random = Random::new(seed);
         let has_services = Random::new(seed ^ SERVICES_SEED).per_mille(SERVICES_PER_MILLE);
-        let (most, first) = if has_services { (SAGAS_MIN, near) } else { (SAGAS_MAX, 0) };
+        let Counts { near, far, foreign } = definitions;
+        let (most, kinds) = if has_services { (SAGAS_MIN, near..near + far) } else { (SAGAS_MAX, 0..near) };
         let count = random.between(SAGAS_MIN, most);
-        let end = if has_services { definitions } else { near };
-        let sagas = (0..count).map(|at| SagaScript::draw(&mut random, at, first..end)).collect();
+        let mut sagas: Vec<_> = (0..count).map(|at| SagaScript::draw(&mut random, at, kinds.clone())).collect();
+        if has_services && random.per_mille(500) {
+            sagas.push(SagaScript::draw_foreign(&mut random, near + far..near + far + foreign));
+        }
         let replicas = random.between(1, 3);
         let hosts = if has_services { random.between(1, 2) } else { 0 };
         let hosts: Vec<u64> = (0..hosts).map(|_| random.between(1, 2)).collect();
@@ -116,7 +132,14 @@ impl SagaScript {
         });
         let starts = starts.collect();
         let refused_step = random.per_mille(400).then(|| random.below(5) as u8);
-        Self { tenant, key, variants, starts, refused_step }
+        Self { tenant, key, variants, starts, refused_step, is_foreign: false }
+    }
+
+    fn draw_foreign(random: &mut Random, definitions: Range<usize>) -> Self {
+        let variants = vec![definitions.start + random.below(definitions.len() as u64) as usize];
+        let starts = vec![(moment(random), 0)];
+        let key = "foreign".to_owned();
+        Self { tenant: "", key, variants, starts, refused_step: None, is_foreign: true }
     }
 }
 

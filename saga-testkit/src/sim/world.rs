@@ -31,6 +31,8 @@ pub(crate) struct World {
     is_calm: AtomicBool,
     /// Until when the store of each service cannot be reached.
     store_down_until: [AtomicU64; SERVICES.len() + 1],
+    /// The sagas of others of which they were told that nothing stands.
+    foreign_ended: Mutex<BTreeSet<u32>>,
     /// The events that the broker has accepted.
     delivered: Mutex<BTreeSet<(u64, u8)>>,
 }
@@ -50,6 +52,7 @@ impl World {
             random,
             is_calm: AtomicBool::new(false),
             store_down_until: Default::default(),
+            foreign_ended: Mutex::default(),
             delivered: Mutex::default(),
         }
     }
@@ -105,6 +108,16 @@ impl World {
 
     pub(crate) fn is_store_down(&self, service: u8) -> bool {
         u128::from(self.store_down_until[usize::from(service)].load(Ordering::Relaxed)) > self.control.now().as_nanos()
+    }
+
+    /// Notes that somebody else was told that nothing of that saga stands.
+    pub(crate) fn end_foreign(&self, saga: u32) {
+        self.foreign_ended.lock().unwrap_or_else(PoisonError::into_inner).insert(saga);
+    }
+
+    /// Whether somebody else was told that nothing of that saga stands.
+    pub(crate) fn has_ended_foreign(&self, saga: u32) -> bool {
+        self.foreign_ended.lock().unwrap_or_else(PoisonError::into_inner).contains(&saga)
     }
 
     /// Notes that the broker accepted an event; answers whether it was the first time.

@@ -15,6 +15,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
         let plan = SagaPlan {
             tenant: if saga == 1 { "other".to_owned() } else { String::new() },
             key: if saga < 2 { "twice".to_owned() } else { format!("k{saga}") },
+            is_taken_back: false,
             variants: (0..random.between(1, 2)).map(|_| variant(random)).collect(),
         };
         let mut run =
@@ -49,6 +50,7 @@ fn variant(random: &mut Random) -> Variant {
         StepPlan {
             name: format!("s{step}"),
             kind,
+            host: None,
             undo: has_undo.then(|| UndoPlan {
                 kind,
                 takes_unknown: random.per_mille(600),
