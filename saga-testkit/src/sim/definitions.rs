@@ -105,9 +105,9 @@ pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
 /// Those of the builder; there are none unless a definition here is wrong.
 pub(crate) fn foreign_definitions() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
-        named("foreign-call").step::<Elsewhere<Charge<1>>>().build()?,
+        named("foreign-call").step::<Elsewhere<Charge<0>>>().build()?,
         named("foreign-write").step::<Elsewhere<Reserve<0>>>().build()?,
-        named("foreign-ship").step::<Elsewhere<Ship<2>>>().build()?,
+        named("foreign-ship").step::<Elsewhere<Ship<0>>>().build()?,
     ])
 }
 
@@ -127,9 +127,15 @@ pub(crate) fn services() -> Result<Vec<SimService>, ServiceError> {
     let payments_before = || Service::named(payments).host::<Reserve<0>>().host::<Charge<1>>();
     let shipping_before = || Service::named(shipping).host::<Ship<2>>().host::<Confirm<1>>();
     Ok(vec![
-        SimService { now: payments_before().host::<Reserve<2>>().build()?, before: payments_before().build()? },
+        SimService { now: payments_before().host::<Charge<0>>().host::<Reserve<2>>().build()?, before: payments_before().build()? },
         SimService {
-            now: shipping_before().host::<Ship<1>>().host::<Ship<3>>().host::<Note<1>>().host::<Announce<3>>().build()?,
+            now: shipping_before()
+                .host::<Ship<0>>()
+                .host::<Ship<1>>()
+                .host::<Ship<3>>()
+                .host::<Note<1>>()
+                .host::<Announce<3>>()
+                .build()?,
             before: shipping_before().build()?,
         },
     ])

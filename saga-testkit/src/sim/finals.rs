@@ -10,7 +10,7 @@ use saga_core::store::{
 use super::Scenario;
 use super::client::tenant_of;
 use super::definitions::SimDefinition;
-use super::elsewhere::SERVICES;
+use super::elsewhere::{HOME, SERVICES};
 use super::steps::{SimInput, SimOutput};
 use super::world::{World, place_of};
 use crate::checker::{Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
@@ -133,9 +133,10 @@ async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, e
 pub(crate) async fn unknown_messages(stores: &[MemoryStore], settled: Vec<(String, Message)>) -> u64 {
     let mut unknown = 0;
     for (topic, message) in settled {
-        let is_at = |(place, name): (usize, &&str)| (service_topic(name) == topic).then_some(place + 1);
-        let host = SERVICES.iter().enumerate().find_map(is_at).unwrap_or(0);
-        let store = &stores[host.min(stores.len() - 1)];
+        let mut services = std::iter::once(HOME).chain(SERVICES);
+        // Whoever else received something keeps it elsewhere.
+        let Some(service) = services.position(|name| service_topic(name) == topic) else { continue };
+        let store = &stores[service.min(stores.len() - 1)];
         unknown += u64::from(!is_known(store, message).await);
     }
     unknown
