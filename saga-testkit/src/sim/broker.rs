@@ -80,6 +80,11 @@ impl Broker {
         self.filled.notify_waiters();
     }
 
+    /// Whether this message was accepted before.
+    pub(crate) fn has(&self, message: MessageId) -> bool {
+        self.lock().accepted.contains_key(&message)
+    }
+
     /// Whether nothing is on its way.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().under_way == 0

@@ -28,5 +28,5 @@ pub use self::fault::{Fault, Hits};
 pub use self::random::Random;
 pub(crate) use self::random::splitmix64;
 pub use self::rates::Rates;
-pub use self::run::{Report, run, run_logged};
-pub use self::scenario::{Blow, Counts, SAGAS_MIN, SagaScript, Scenario};
+pub use self::run::{Report, run, run_logged, run_planted};
+pub use self::scenario::{Blow, Counts, Plant, SAGAS_MIN, SagaScript, Scenario, has_services};

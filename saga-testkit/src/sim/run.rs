@@ -15,7 +15,7 @@ use super::operate::operate;
 use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
 use super::world::World;
-use super::{Counts, Fault, Scenario};
+use super::{Counts, Fault, Plant, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
@@ -55,6 +55,15 @@ pub struct Report {
 /// When a definition of the simulation itself cannot be built.
 pub fn run(seed: u64) -> Report {
     run_with(seed, None)
+}
+
+/// Runs the schedule of that seed with a mistake in it that is to be found, if it is one of several services.
+///
+/// # Panics
+/// When a definition of the simulation itself cannot be built.
+pub fn run_planted(seed: u64, plant: Plant) -> Report {
+    let parts = Parts::get();
+    run_scenario(Scenario { plant: Some(plant), ..Scenario::draw(seed, parts.counts) }, parts, None)
 }
 
 /// Runs the schedule of that seed, and keeps what the engine says in its tracing events: the time in microseconds, and

@@ -20,6 +20,19 @@ pub struct Scenario {
     pub rates: Rates,
     /// How much virtual time one poll takes at most.
     pub poll_max: Duration,
+    /// What is broken on purpose.
+    pub plant: Option<Plant>,
+}
+
+/// A mistake between services that is made on purpose, to see that it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plant {
+    /// A receiver says that it has a message before it has stored it.
+    SettlesBeforeStoring,
+    /// A command that is sent again goes under another id.
+    SendsUnderNewIds,
+    /// A reply names a message that nobody sent.
+    AnswersNothing,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
@@ -96,7 +109,7 @@ impl Scenario {
     /// The schedule of that seed, with sagas of so many definitions.
     pub fn draw(seed: u64, definitions: Counts) -> Self {
         let mut random = Random::new(seed);
-        let has_services = Random::new(seed ^ SERVICES_SEED).per_mille(SERVICES_PER_MILLE);
+        let has_services = has_services(seed);
         let Counts { near, far, foreign } = definitions;
         let (most, kinds) = if has_services { (SAGAS_MIN, near..near + far) } else { (SAGAS_MAX, 0..near) };
         let count = random.between(SAGAS_MIN, most);
@@ -113,8 +126,13 @@ impl Scenario {
         let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, all, services))).collect();
         let rates = Rates::draw(&mut random);
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
-        Self { seed, replicas, hosts, sagas, blows, rates, poll_max }
+        Self { seed, replicas, hosts, sagas, blows, rates, poll_max, plant: None }
     }
+}
+
+/// Whether the schedule of that seed has several services.
+pub fn has_services(seed: u64) -> bool {
+    Random::new(seed ^ SERVICES_SEED).per_mille(SERVICES_PER_MILLE)
 }
 
 impl SagaScript {

@@ -2,11 +2,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::env::Environment;
+use saga_core::store::MessageId;
 use saga_core::transport::{
     Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 
-use super::Fault;
+use super::{Fault, Plant};
 use super::broker::{Broker, Line};
 use super::steps::SimEvent;
 use super::world::Seat;
@@ -38,10 +39,28 @@ impl SimTransport {
         Ok(())
     }
 
+    /// The message as it is sent, with the mistake of the schedule.
+    fn planted(&self, message: &Message) -> Message {
+        let mut planted = message.clone();
+        let world = &self.seat.world;
+        let other = || MessageId(uuid::Uuid::from_u128(message.id.0.as_u128() ^ 1));
+        match world.scenario.plant {
+            Some(Plant::SendsUnderNewIds) if message.kind == MessageKind::Command && world.broker.has(message.id) => {
+                planted.id = other();
+            }
+            Some(Plant::AnswersNothing) if message.kind == MessageKind::Reply => {
+                planted.headers.correlation = Some(other());
+            }
+            _ => {}
+        }
+        planted
+    }
+
     fn accept(&self, message: &Message) {
         if message.kind != MessageKind::Event {
-            self.seat.enter_sent(message);
-            Broker::accept(&self.seat.world, message);
+            let message = self.planted(message);
+            self.seat.enter_sent(&message);
+            Broker::accept(&self.seat.world, &message);
             return;
         }
         let event: SimEvent = match serde_json::from_slice(&message.payload) {
@@ -109,6 +128,10 @@ impl Incoming for SimIncoming {
         if self.seat.world.happens(|rates| rates.receive_fails) {
             self.seat.world.hit(Fault::ReceiveFailed);
             return Err(broken("receive"));
+        }
+        if self.seat.world.scenario.plant == Some(Plant::SettlesBeforeStoring) {
+            let all: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
+            self.line.settle(&all);
         }
         Ok(deliveries)
     }
