@@ -8,7 +8,7 @@ use order_saga::{
     cli::{Cli, Command, OutsideArgs},
     outside::{Book, Dice, Services, serve},
     place::{Place, StoreUrl},
-    run, saga, show, verify,
+    run, saga, service, show, verify,
 };
 
 /// The program could not do what was asked.
@@ -33,6 +33,7 @@ async fn main() -> ExitCode {
 async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(place, &args).await,
+        Command::Service(args) => service::service(place, &args).await,
         Command::Verify(args) => verify::verify(place, &args).await,
         Command::Show(args) => show::show(place, &args).await,
         Command::List(args) => show::list(place, &args).await,

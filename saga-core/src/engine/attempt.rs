@@ -9,8 +9,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::command::Command;
-use super::decide::Findings;
 use super::guard::inside_step;
+use super::prepared::Findings;
 use super::shared::Shared;
 use crate::env::timeout;
 use crate::key::{StepId, outside_key};

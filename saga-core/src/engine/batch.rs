@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::attempt::Attempted;
 use super::command::Command;
-use super::decide::Prepared;
+use super::prepared::Prepared;
 use super::run_on::{RanBefore, RanStep};
 use super::shared::Shared;
 use super::starting::Starting;

@@ -6,8 +6,8 @@ use tokio::sync::Semaphore;
 
 use super::attempt::Attempted;
 use super::command::{Command, InFlight};
-use super::decide::{Findings, HandOn};
 use super::late;
+use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
 use super::transactions::{pause_after, refs};
 use crate::machine::{Ending, Event, Next};
@@ -185,7 +185,7 @@ impl<S: Store> Shared<S> {
     /// Changes that an operator or a claim decided on, with what follows.
     pub(super) async fn apply_prepared(
         self: &Arc<Self>,
-        mut prepared: super::decide::Prepared<S>,
+        mut prepared: super::prepared::Prepared<S>,
     ) -> Result<Applied, super::recorder::RecordError> {
         let changes = prepared.take_changes();
         let applied = self.recorder.record(changes).await?;

@@ -4,52 +4,19 @@ use std::time::Duration;
 
 use super::callers::{answer_of, is_to_be_taken_back};
 use super::command::{Command, InFlight, effect_of, step_id};
-use super::outcome::{Outcome, outcome_of};
+use super::notes::{keep_input, note_record, note_revision, reason_of, stuck_entry};
+use super::outcome::outcome_of;
+use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused, SagaState};
-use crate::step::{Emitted, Rejection};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused};
+use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
-    NewRecord, NewWork, Postponed, RecordedOutcome, RevisedRecord, SagaId, Store, WorkId, WorkKind, WorkRef, lane_of,
+    NewWork, Postponed, RecordedOutcome, Store, WorkId, WorkKind, WorkRef, lane_of,
 };
 
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
 const FAILED_ATTEMPTS_KEPT: u32 = 100;
-
-/// What is known of an attempt besides how it ended.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Findings {
-    pub(super) output: Option<Vec<u8>>,
-    pub(super) emitted: Vec<Emitted>,
-    /// How many attempts were made, with this one.
-    pub(super) attempts: u32,
-    /// How long ago the last attempt began.
-    pub(super) took: Duration,
-}
-
-/// Where the next command goes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HandOn {
-    /// The id for the next command's row.
-    pub(super) id: i64,
-    /// Whether there is a place for it in this process.
-    pub(super) has_place: bool,
-}
-
-/// What is to be written, and what follows when it is committed.
-pub(super) struct Prepared<S: Store> {
-    /// Without the encoded state, which [`take_changes`](Prepared::take_changes) adds.
-    pub(super) changes: Changes,
-    /// The saga's state, where no successor carries it.
-    state: Option<SagaState>,
-    /// The next command, leased to this process.
-    pub(super) successor: Option<Command<S>>,
-    /// After how long a command falls due that nobody has yet.
-    pub(super) left_free: Option<Duration>,
-    /// The saga moved; it has this outcome now, if it has one.
-    pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
-    pub(super) has_messages: bool,
-}
 
 impl<S: Store> Shared<S> {
     /// What follows from an attempt of this command.
@@ -174,10 +141,6 @@ impl<S: Store> Shared<S> {
         prepared: &mut Prepared<S>,
         handed_on: &mut Option<machine::Command>,
     ) {
-        let (kind, step) = match order {
-            machine::Command::Do { step } => (WorkKind::Do, step),
-            machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
-        };
         let due_in = settle_time_left(saga, order, findings);
         if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
@@ -186,18 +149,7 @@ impl<S: Store> Shared<S> {
             .then(|| self.member())
             .flatten()
             .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
-        prepared.changes.commands.push(NewWork {
-            id: WorkId(hand_on.id),
-            saga: saga.id,
-            tenant: saga.tenant.clone(),
-            key: saga.key.clone(),
-            kind,
-            step: step_id(&saga.definition, order),
-            definition: saga.definition.id.clone(),
-            payload: saga.mapped_input_of(step).filter(|_| kind == WorkKind::Do).map(|input| input.to_vec()),
-            due_in,
-            lease,
-        });
+        prepared.changes.commands.push(work_row(saga, order, hand_on.id, due_in, lease));
         if lease.is_some() {
             *handed_on = Some(order);
         } else {
@@ -246,32 +198,33 @@ impl<S: Store> Shared<S> {
     }
 }
 
-impl<S: Store> Prepared<S> {
-    fn nothing() -> Self {
-        Self {
-            changes: Changes::default(),
-            state: None,
-            successor: None,
-            left_free: None,
-            outcome: None,
-            has_messages: false,
-        }
-    }
-
-    /// Steps that were done, and the one that follows them.
-    pub(super) fn run_on(changes: Changes, successor: Command<S>, has_messages: bool) -> Self {
-        let outcome = Some((successor.saga.id, None));
-        Self { changes, outcome, successor: Some(successor), has_messages, ..Self::nothing() }
-    }
-
-    /// What is to be written.
-    pub(super) fn take_changes(&mut self) -> Changes {
-        let mut changes = std::mem::take(&mut self.changes);
-        let state = self.successor.as_ref().map(|successor| &successor.saga.state).or(self.state.as_ref());
-        if let (Some(advance), Some(state)) = (&mut changes.saga, state) {
-            advance.state = state.encode();
-        }
-        changes
+/// The row of a command; a lease says that this process has it already.
+pub(super) fn work_row<S: Store>(
+    saga: &InFlight<S>,
+    order: machine::Command,
+    id: i64,
+    due_in: Duration,
+    lease: Option<Lease>,
+) -> NewWork {
+    let payload = match order {
+        machine::Command::Do { step } => saga.mapped_input_of(step).map(|input| input.to_vec()),
+        machine::Command::Undo { .. } => None,
+    };
+    let kind = match order {
+        machine::Command::Do { .. } => WorkKind::Do,
+        machine::Command::Undo { .. } => WorkKind::Undo,
+    };
+    NewWork {
+        id: WorkId(id),
+        saga: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        kind,
+        step: step_id(&saga.definition, order),
+        definition: saga.definition.id.clone(),
+        payload,
+        due_in,
+        lease,
     }
 }
 
@@ -314,99 +267,4 @@ fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findi
         }
         _ => Duration::ZERO,
     }
-}
-
-fn note_record<S: Store>(
-    saga: &mut InFlight<S>,
-    decision: &Decision,
-    findings: &Findings,
-    error: Option<Rejection>,
-    changes: &mut Changes,
-) {
-    let Some(record) = decision.record else { return };
-    let order = match record.undo_round {
-        None => machine::Command::Do { step: record.step },
-        Some(round) => machine::Command::Undo { step: record.step, round, known: true },
-    };
-    let output = findings.output.clone().filter(|_| record.undo_round.is_none());
-    if let Some(output) = &output {
-        saga.outputs.insert(saga.definition.steps[record.step].name, output.clone().into());
-    }
-    changes.records.push(NewRecord {
-        saga: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step: step_id(&saga.definition, order),
-        outcome: record.outcome,
-        output,
-        // A message and JSON text always encode.
-        error: error.and_then(|reason| serde_json::to_vec(&reason).ok()),
-        input: match record.undo_round {
-            None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
-            Some(_) => None,
-        },
-        position: record.position,
-        attempts: findings.attempts,
-        took: findings.took,
-    });
-}
-
-fn note_revision<S: Store>(saga: &mut InFlight<S>, decision: &Decision, findings: &Findings, changes: &mut Changes) {
-    let Some(revision) = decision.revision else { return };
-    let name = saga.definition.steps[revision.step].name;
-    let step = step_id(&saga.definition, machine::Command::Do { step: revision.step });
-    if let Some(output) = &findings.output {
-        saga.outputs.insert(name, output.clone().into());
-    }
-    changes.history.push(HistoryEntry {
-        saga: saga.id,
-        step: Some(step.clone()),
-        kind: HistoryKind::Late,
-        attempt: findings.attempts,
-        detail: format!("it was {} when an older owner reported its success", revision.expected.as_str()),
-    });
-    changes.revised.push(RevisedRecord {
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step,
-        expected: revision.expected,
-        outcome: revision.outcome,
-        output: findings.output.clone(),
-    });
-}
-
-fn reason_of(event: &Event) -> Option<Rejection> {
-    match event {
-        Event::Rejected { failure, .. } | Event::Failed { failure, .. } | Event::Unknown { failure, .. } => {
-            Some(failure.reason.clone())
-        }
-        _ => None,
-    }
-}
-
-/// The command is gone while a person decides, and what its mapping gave is never computed again.
-fn keep_input<S: Store>(saga: &mut InFlight<S>) {
-    let Some(stuck) = saga.state.stuck.as_ref().filter(|stuck| !stuck.undo) else { return };
-    let input = saga.mapped_input_of(stuck.step).and_then(|input| String::from_utf8(input.to_vec()).ok());
-    if let Some(stuck) = &mut saga.state.stuck {
-        stuck.input = input;
-    }
-}
-
-fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> {
-    let stuck = saga.state.stuck.as_ref()?;
-    let order = if stuck.undo {
-        let round = saga.state.steps[stuck.step].undo_round;
-        machine::Command::Undo { step: stuck.step, round, known: true }
-    } else {
-        machine::Command::Do { step: stuck.step }
-    };
-    tracing::warn!(saga = %saga.key, step = saga.step(stuck.step).name, reason = stuck.reason, "the saga is stuck");
-    Some(HistoryEntry {
-        saga: saga.id,
-        step: Some(step_id(&saga.definition, order)),
-        kind: HistoryKind::Stuck,
-        attempt: 0,
-        detail: stuck.reason.clone(),
-    })
 }

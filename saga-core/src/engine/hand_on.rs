@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::command::Command;
-use super::decide::Prepared;
+use super::prepared::Prepared;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::machine::Effect;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempted;
 use super::command::Command;
-use super::decide::Findings;
+use super::prepared::Findings;
 use crate::machine::Ending;
 use crate::step::Emitted;
 use crate::store::Store;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::command::InFlight;
-use super::decide::{Findings, HandOn};
 use super::error::RuntimeError;
+use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
 use crate::key::{Key, Tenant};
 use crate::machine::{Action, Event, StepPhase, Stuck};

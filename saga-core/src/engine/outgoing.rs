@@ -12,15 +12,30 @@ use crate::store::{MessageId, OutboxDepth, ParkedKey, Store};
 /// More keys than are ever parked at once: those of other tenants are among them.
 const PARKED_MAX: usize = 10_000;
 
-/// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent.
+/// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent. It needs no
+/// runtime, only a store: what is released waits for one.
 pub struct OutboxDesk<S: Store> {
-    shared: Arc<Shared<S>>,
+    store: Arc<S>,
+    /// The runtime that is told at once, where it runs in this process.
+    runtime: Option<Arc<Shared<S>>>,
     tenant: Tenant,
 }
 
 impl<S: Store> OutboxDesk<S> {
-    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self { shared: Arc::clone(shared), tenant: tenant.clone() }
+    /// The outbox of this store, and the parked keys of the default tenant.
+    pub fn new(store: impl Into<Arc<S>>) -> Self {
+        Self { store: store.into(), runtime: None, tenant: Tenant::default() }
+    }
+
+    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Looks at the parked keys of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: Tenant) -> Self {
+        self.tenant = tenant;
+        self
     }
 
     /// How many messages of all tenants wait, since when the oldest does, and how many ordering keys are parked.
@@ -32,7 +47,7 @@ impl<S: Store> OutboxDesk<S> {
     /// It only reads.
     pub async fn depth(&self) -> Result<OutboxDepth, RuntimeError> {
         outside_step()?;
-        Ok(self.shared.store.depth().await?)
+        Ok(self.store.depth().await?)
     }
 
     /// The parked ordering keys, each with the message that could not be sent, its attempts and its error.
@@ -44,7 +59,7 @@ impl<S: Store> OutboxDesk<S> {
     /// It only reads.
     pub async fn parked(&self) -> Result<Vec<ParkedKey>, RuntimeError> {
         outside_step()?;
-        let mut parked = self.shared.store.parked(PARKED_MAX).await?;
+        let mut parked = self.store.parked(PARKED_MAX).await?;
         parked.retain(|key| key.tenant == self.tenant);
         Ok(parked)
     }
@@ -60,8 +75,8 @@ impl<S: Store> OutboxDesk<S> {
         if !self.is_parked(message).await? {
             return Ok(false);
         }
-        let was_parked = self.shared.store.release(message).await?;
-        self.shared.outbox_filled.notify_one();
+        let was_parked = self.store.release(message).await?;
+        self.wake_relay();
         Ok(was_parked)
     }
 
@@ -80,12 +95,18 @@ impl<S: Store> OutboxDesk<S> {
         if !self.is_parked(message).await? {
             return Ok(false);
         }
-        let was_parked = self.shared.store.discard(message).await?;
+        let was_parked = self.store.discard(message).await?;
         if was_parked {
             tracing::warn!(%message, reason, "a message that could not be sent was discarded");
         }
-        self.shared.outbox_filled.notify_one();
+        self.wake_relay();
         Ok(was_parked)
+    }
+
+    fn wake_relay(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.outbox_filled.notify_one();
+        }
     }
 
     async fn is_parked(&self, message: MessageId) -> Result<bool, RuntimeError> {

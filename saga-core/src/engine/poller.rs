@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::command::{Command, InFlight};
-use super::decide::{Findings, HandOn};
 use super::late;
 use super::outcome::Outcome;
+use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
 use crate::machine::{self, Effect, Event, Failure, FailureKind, Phase, StepPhase};
 use crate::step::Rejection;

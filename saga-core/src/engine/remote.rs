@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::command::{Command, InFlight, step_id};
-use super::decide::{HandOn, Prepared};
+use super::decide::work_row;
+use super::prepared::{HandOn, Prepared};
 use super::shared::Shared;
 use crate::machine::{self, Effect, SagaState, Sent};
 use crate::saga::Definition;
 use crate::store::{
-    Answer, Changes, Headers, MessageId, MessageKind, NewMessage, NewSaga, NewWork, Postponed, Store, WorkId, WorkKind,
-    lane_of, service_topic,
+    Answer, Changes, Headers, MessageId, MessageKind, NewMessage, NewSaga, Postponed, Store, lane_of, service_topic,
 };
 
 /// By how much the wait for a reply may have grown: so many doublings.
@@ -42,10 +42,7 @@ impl<S: Store> Shared<S> {
         hand_on: HandOn,
         prepared: &mut Prepared<S>,
     ) {
-        let (kind, step) = match order {
-            machine::Command::Do { step } => (WorkKind::Do, step),
-            machine::Command::Undo { step, .. } => (WorkKind::Undo, step),
-        };
+        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let fresh = self.random_uuid().as_u128();
         let state = &mut saga.state.steps[step];
         let known = state.sent.map(|sent| sent.message);
@@ -62,18 +59,7 @@ impl<S: Store> Shared<S> {
         }
         let due_in = if due_in.is_zero() { self.settings.answer_within } else { due_in };
         prepared.left_free = Some(due_in);
-        prepared.changes.commands.push(NewWork {
-            id: WorkId(hand_on.id),
-            saga: saga.id,
-            tenant: saga.tenant.clone(),
-            key: saga.key.clone(),
-            kind,
-            step: step_id(&saga.definition, order),
-            definition: saga.definition.id.clone(),
-            payload: saga.mapped_input_of(step).filter(|_| kind == WorkKind::Do).map(|input| input.to_vec()),
-            due_in,
-            lease: None,
-        });
+        prepared.changes.commands.push(work_row(saga, order, hand_on.id, due_in, None));
     }
 
     /// Sends a command whose reply did not come, or that was never sent.

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::arrivals::Arrived;
 use super::command::InFlight;
-use super::decide::Findings;
 use super::hosted::check_value;
 use super::letters::Problem;
+use super::prepared::Findings;
 use super::shared::Shared;
 use crate::key::Key;
 use crate::machine::{Event, Failure, FailureKind, Sent, StepPhase};

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::batch::Member;
 use super::command::Command;
-use super::decide::{Findings, HandOn, Prepared};
 use super::limits::SLOW;
+use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, NewWork, Store, Verdict, WorkRef};

@@ -171,12 +171,12 @@ impl<S: Store> Runtime<S> {
 
     /// The messages that could not be handled, and what can be done with them.
     pub fn dead_letters(&self) -> DeadLetterDesk<S> {
-        DeadLetterDesk::new(&self.shared, &self.tenant)
+        DeadLetterDesk::of(&self.shared, &self.tenant)
     }
 
     /// What waits to be sent, and what can be done with what cannot be.
     pub fn outbox(&self) -> OutboxDesk<S> {
-        OutboxDesk::new(&self.shared, &self.tenant)
+        OutboxDesk::of(&self.shared, &self.tenant)
     }
 
     /// Answers what happened to sagas.

@@ -63,7 +63,10 @@ impl Services {
         };
         let weather = self.dice.weather(&key, nth);
         match weather {
-            Weather::BreaksBefore => return Reply::error(503, "the service is not at home"),
+            Weather::BreaksBefore => {
+                self.note(path, key, nth, Event::Answered(503)).await;
+                return Reply::error(503, "the service is not at home");
+            }
             Weather::Slow(time) => tokio::time::sleep(time).await,
             Weather::Fair | Weather::BreaksAfter => {}
         }

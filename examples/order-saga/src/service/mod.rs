@@ -1,0 +1,8 @@
+//! The order saga across services: each a process with a database of its own, and a broker between them.
+
+mod command;
+mod host;
+mod orders;
+mod serve;
+
+pub use command::service;
