@@ -1,6 +1,7 @@
 //! One file per task.
 
 mod bench;
+mod chaos;
 mod check;
 mod packages;
 mod prerequisites;
@@ -10,6 +11,7 @@ mod test;
 mod tidy;
 
 pub(crate) use bench::bench;
+pub(crate) use chaos::chaos;
 pub(crate) use check::check;
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
