@@ -25,9 +25,14 @@ const DELAY: Duration = Duration::from_secs(3);
 
 /// Has every message come a second time, at once or a while later, for as long as it runs.
 pub(crate) async fn copy_everything(url: String, counts: Arc<Counts>, diary: Arc<Diary>) {
+    let mut is_said = false;
     loop {
-        if let Err(error) = copy(&url, &counts).await {
-            diary.say(format_args!("whoever copies messages connects again: {error}"));
+        let before = counts.of(Count::Copies);
+        let copied = copy(&url, &counts).await;
+        is_said &= counts.of(Count::Copies) == before;
+        if let (Err(error), false) = (copied, is_said) {
+            diary.say(format_args!("whoever copies messages has lost the broker: {error}"));
+            is_said = true;
         }
         sleep(RECONNECT_AFTER).await;
     }

@@ -90,6 +90,9 @@ impl Injector {
                 if replica.kill_and_shift(minutes).await? {
                     self.counts.add(Count::Kills);
                     self.counts.add(Count::ClockShifts);
+                    if !replica.is_clock_right().await {
+                        bail!("the library that shifts clocks is not loaded in {}", replica.key.name());
+                    }
                 }
             }
             Fault::Stop(role, nth, time) => {

@@ -1,7 +1,7 @@
 //! Doing what the plan says.
 
-mod counts;
 mod copies;
+mod counts;
 mod injector;
 
 pub(crate) use copies::copy_everything;

@@ -270,14 +270,12 @@ fn final_of(stored: &SagaWithSteps, lines: &[&Line], calls: &BTreeMap<(&str, u32
 
 /// A call that gave this number back: the service gives every call under a key the same answer.
 fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Option<u64> {
-    let is_ours = |line: &&&Line| {
-        parse(&line.key).is_some_and(|call| call.step == step && !call.is_undo)
-    };
+    let is_ours = |line: &&&Line| parse(&line.key).is_some_and(|call| call.step == step && !call.is_undo);
     let took = lines.iter().filter(is_ours).find(|line| line.event == "took" && line.number == Some(number));
     let key = took.map(|line| line.key.as_str());
-    let answered = lines.iter().find(|line| {
-        Some(line.key.as_str()) == key && line.event == "answered" && line.number == Some(200)
-    });
+    let answered = lines
+        .iter()
+        .find(|line| Some(line.key.as_str()) == key && line.event == "answered" && line.number == Some(200));
     let call = answered.or(took).and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied());
     // A number that the service never gave is nobody's.
     Some(call.unwrap_or(NOBODY - 1))

@@ -119,7 +119,9 @@ impl fmt::Display for Fault {
             Self::Cut(CutAt::Confirm(bytes)) => write!(f, "cut behind byte {bytes} of the answer to a publish"),
             Self::Cut(CutAt::Acknowledgement(bytes)) => write!(f, "cut behind byte {bytes} of an acknowledgement"),
             Self::Stop(role, nth, time) => write!(f, "SIGSTOP {}-{nth} for {} s", role.name(), time.as_secs()),
-            Self::Clock(role, nth, minutes) => write!(f, "the clock of {}-{nth} is {minutes:+} minutes off", role.name()),
+            Self::Clock(role, nth, minutes) => {
+                write!(f, "the clock of {}-{nth} is {minutes:+} minutes off", role.name())
+            }
             Self::DeleteQueue(role) => write!(f, "delete the queue of {}", role.name()),
             Self::MemoryAlarm(time) => write!(f, "memory alarm for {} s", time.as_secs()),
         }

@@ -4,4 +4,4 @@ mod rest;
 mod watcher;
 
 pub(crate) use rest::{NotAtRest, wait_for_rest};
-pub(crate) use watcher::{Watcher, Watched};
+pub(crate) use watcher::{Watched, Watcher};

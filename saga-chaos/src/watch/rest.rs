@@ -88,6 +88,7 @@ pub(crate) async fn look_for_rest(
 fn calls_under_way(book: &Path) -> anyhow::Result<i64> {
     let book = Book::open_with_flags(book, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     book.busy_timeout(Duration::from_secs(10))?;
-    let open = "SELECT coalesce(sum(CASE event WHEN 'called' THEN 1 WHEN 'answered' THEN -1 ELSE 0 END), 0) FROM journal";
+    let open =
+        "SELECT coalesce(sum(CASE event WHEN 'called' THEN 1 WHEN 'answered' THEN -1 ELSE 0 END), 0) FROM journal";
     Ok(book.query_row(open, [], |row| row.get(0))?)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_servers::{ProcessGroup, Signal};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, sleep};
 
 use super::waves::Wave;
 use super::{ClockShift, Diary, Happened, Programs, Waves};
@@ -15,6 +16,10 @@ use crate::plan::Role;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long nothing is started after a replica could not do its work, as a supervisor would have it.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long a process must have run to be worth killing.
+const MOMENT: Duration = Duration::from_millis(400);
+/// How long one that is to be killed may take to run: a broker that is started again takes its time.
+const RUNNING_PATIENCE: Duration = Duration::from_mins(2);
 const STOP_PATIENCE: Duration = Duration::from_secs(40);
 
 /// Which replica.
@@ -74,6 +79,7 @@ struct Urls {
 #[derive(Debug, Default)]
 struct Slot {
     process: Option<ProcessGroup>,
+    started: Option<Instant>,
     wave: Option<(Wave, u64)>,
     clock_minutes: i64,
     is_stopped: bool,
@@ -108,27 +114,23 @@ impl Replica {
     pub(crate) async fn supervise(&self) -> anyhow::Result<()> {
         loop {
             let paused = self.look().await?;
-            tokio::time::sleep(if paused { PAUSE } else { LOOK_EVERY }).await;
+            sleep(if paused { PAUSE } else { LOOK_EVERY }).await;
         }
     }
 
-    /// SIGKILL. It is started again with the right time.
+    /// SIGKILL, as soon as it has run for a moment. It is started again with the right time.
     pub(crate) async fn kill(&self) -> anyhow::Result<bool> {
         self.kill_and_shift(0).await
     }
 
-    /// SIGKILL. It is started again with its clock so many minutes off.
+    /// SIGKILL, as soon as it has run for a moment. It is started again with its clock so many minutes off.
     pub(crate) async fn kill_and_shift(&self, minutes: i64) -> anyhow::Result<bool> {
-        let mut slot = self.slot.lock().await;
-        slot.clock_minutes = minutes;
-        slot.is_stopped = false;
+        let Some(mut slot) = self.running().await else { return Ok(false) };
         let Some(mut process) = slot.process.take() else { return Ok(false) };
-        if process.ended()?.is_some() {
-            slot.process = Some(process);
-            return Ok(false);
-        }
         process.kill().await?;
         self.shared.diary.enter(self.key.number(), Happened::Killed);
+        slot.clock_minutes = minutes;
+        slot.is_stopped = false;
         self.start(&mut slot)?;
         Ok(true)
     }
@@ -136,13 +138,13 @@ impl Replica {
     /// SIGSTOP, and after that time SIGCONT, unless it was killed meanwhile.
     pub(crate) async fn pause(&self, time: Duration) -> anyhow::Result<bool> {
         {
-            let mut slot = self.slot.lock().await;
+            let Some(mut slot) = self.running().await else { return Ok(false) };
             let Some(process) = slot.process.as_mut() else { return Ok(false) };
             process.signal(Signal::Stop)?;
             slot.is_stopped = true;
             self.shared.diary.enter(self.key.number(), Happened::Stopped);
         }
-        tokio::time::sleep(time).await;
+        sleep(time).await;
         let mut slot = self.slot.lock().await;
         let was_stopped = slot.is_stopped;
         slot.is_stopped = false;
@@ -151,6 +153,30 @@ impl Replica {
             self.shared.diary.enter(self.key.number(), Happened::Continued);
         }
         Ok(was_stopped)
+    }
+
+    /// Whether the library that shifts clocks is loaded where it should be, and nowhere else, once it has run for a
+    /// moment.
+    pub(crate) async fn is_clock_right(&self) -> bool {
+        let Some(slot) = self.running().await else { return false };
+        let loaded = slot.process.as_ref().is_some_and(|process| self.shared.shift.is_loaded(process.id()));
+        loaded == (slot.clock_minutes != 0)
+    }
+
+    /// Its slot, once there is a process in it that has run for a moment. One whose servers are away ends at once, and
+    /// to kill that would prove little.
+    async fn running(&self) -> Option<MutexGuard<'_, Slot>> {
+        let begin = Instant::now();
+        while begin.elapsed() < RUNNING_PATIENCE {
+            let mut slot = self.slot.lock().await;
+            let has_run = slot.started.is_some_and(|started| started.elapsed() >= MOMENT);
+            if has_run && slot.process.as_mut().is_some_and(|process| matches!(process.ended(), Ok(None))) {
+                return Some(slot);
+            }
+            drop(slot);
+            sleep(LOOK_EVERY).await;
+        }
+        None
     }
 
     /// Ends it in an orderly way, for good; its supervisor is gone by then.
@@ -165,13 +191,6 @@ impl Replica {
     /// How often it ended because it could not do its work.
     pub(crate) async fn ended_badly(&self) -> u64 {
         self.slot.lock().await.ended_badly
-    }
-
-    /// Whether the library that shifts clocks is loaded where it should be, and nowhere else.
-    pub(crate) async fn is_clock_right(&self) -> bool {
-        let slot = self.slot.lock().await;
-        let loaded = slot.process.as_ref().is_some_and(|process| self.shared.shift.is_loaded(process.id()));
-        loaded == (slot.clock_minutes != 0)
     }
 
     /// Starts it if it has ended. True where it is better to wait before the next look.
@@ -219,6 +238,7 @@ impl Replica {
             command.envs(shift.environment(slot.clock_minutes));
         }
         slot.process = Some(ProcessGroup::spawn(command, Signal::Kill)?);
+        slot.started = Some(Instant::now());
         Ok(())
     }
 }
