@@ -1,13 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use saga_core::store::{RecordedOutcome, SagaWithSteps};
+use saga_core::store::RecordedOutcome;
 use saga_testkit::checker::{
     Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan, UndoPlan,
     Variant, What,
 };
 
 use super::books::{Books, Line, Written};
-use super::stored::{Stored, records_of, standing_of};
+use super::stored::{Saga, Stored};
 use crate::plan::Role;
 use crate::world::{DiaryLine, Happened, ReplicaKey};
 
@@ -249,10 +249,10 @@ fn variant() -> Variant {
 
 const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new() };
 
-fn final_of(stored: &SagaWithSteps, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
-    let records = records_of(stored).filter_map(|record| {
+fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
+    let records = stored.records.iter().filter_map(|record| {
         Some(RecordSeen {
-            step: place_of(record.step)?,
+            step: place_of(&record.step)?,
             op: if record.is_undo { Op::Undo } else { Op::Do },
             outcome: match record.outcome {
                 RecordedOutcome::Done => Recorded::Done,
@@ -260,12 +260,12 @@ fn final_of(stored: &SagaWithSteps, lines: &[&Line], calls: &BTreeMap<(&str, u32
                 RecordedOutcome::Skipped => Recorded::Skipped,
                 RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => Recorded::NotDone,
             },
-            call: record.number.and_then(|number| returned(record.step, number, lines, calls)),
+            call: record.number.and_then(|number| returned(&record.step, number, lines, calls)),
             is_late: record.is_late,
             position: record.position,
         })
     });
-    Final { standing: standing_of(stored), variant: Some(0), records: records.collect() }
+    Final { standing: stored.standing, variant: Some(0), records: records.collect() }
 }
 
 /// A call that gave this number back: the service gives every call under a key the same answer.
@@ -279,18 +279,4 @@ fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u3
     let call = answered.or(took).and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied());
     // A number that the service never gave is nobody's.
     Some(call.unwrap_or(NOBODY - 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_read_from_the_right() {
-        let call = |order, step, is_undo| Some(Call { order, step, is_undo });
-        assert_eq!(parse("C1-2:charge-card"), call("C1-2", "charge-card", false));
-        assert_eq!(parse("C1-2:charge-card:undo"), call("C1-2", "charge-card", true));
-        assert_eq!(parse("a:b:charge-card:undo#2"), call("a:b", "charge-card", true));
-        assert_eq!(parse("nothing"), None);
-    }
 }

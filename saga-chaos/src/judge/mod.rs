@@ -21,6 +21,8 @@ mod ledger;
 mod planted;
 mod remainder;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub(crate) use planted::with_a_charge_too_many;

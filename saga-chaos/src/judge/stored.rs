@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
-use saga_core::store::{HistoryKind, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas as _, Status};
+use saga_core::store::{HistoryKind, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas as _, Status, StepRecord};
 use saga_core::{Key, Tenant};
 use saga_postgres::PostgresStore;
 use saga_testkit::checker::Standing;
+use serde_json::Value;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::plan::Role;
@@ -14,7 +15,7 @@ use crate::world::Database;
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     /// The sagas of the orders.
-    pub(crate) orders: BTreeMap<String, SagaWithSteps>,
+    pub(crate) orders: BTreeMap<String, Saga>,
     /// Sagas of which nobody knows.
     pub(crate) strangers: u64,
     pub(crate) outbox: u64,
@@ -67,7 +68,7 @@ impl Stored {
                 if role == Role::Orders && known.contains(key) {
                     let key = Key::from_stored(key)?;
                     let whole = store.saga_with_steps(&Tenant::default(), &key).await?;
-                    self.orders.insert(key.to_string(), whole.context("a saga that was listed is gone")?);
+                    self.orders.insert(key.to_string(), Saga::of(&whole.context("a saga that was listed is gone")?));
                 }
             }
         }
@@ -75,22 +76,21 @@ impl Stored {
 
     /// How many orders stand so.
     pub(crate) fn count(&self, standing: Standing) -> usize {
-        self.orders.values().filter(|saga| standing_of(saga) == standing).count()
+        self.orders.values().filter(|saga| saga.standing == standing).count()
     }
 }
 
-pub(crate) fn standing_of(saga: &SagaWithSteps) -> Standing {
-    match saga.saga.status {
-        Status::Completed => Standing::Completed,
-        Status::Compensated => Standing::Compensated,
-        Status::Stuck => Standing::Stuck,
-        Status::Running | Status::Compensating => Standing::Unfinished,
-    }
+/// The saga of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Saga {
+    pub(crate) standing: Standing,
+    pub(crate) records: Vec<Record>,
 }
 
 /// A step record, with whether it came in late.
-pub(crate) struct Record<'a> {
-    pub(crate) step: &'a str,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) step: String,
     pub(crate) is_undo: bool,
     pub(crate) outcome: RecordedOutcome,
     /// The number of the payment or of the shipment that the step returned.
@@ -99,21 +99,29 @@ pub(crate) struct Record<'a> {
     pub(crate) position: u32,
 }
 
-pub(crate) fn records_of(saga: &SagaWithSteps) -> impl Iterator<Item = Record<'_>> {
-    saga.records.iter().map(|record| {
-        let output: Option<serde_json::Value> =
-            record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());
-        let number = |name: &str| output.as_ref()?.get(name)?.as_i64();
-        let is_late = |(_, entry): &(_, saga_core::store::HistoryEntry)| {
-            entry.kind == HistoryKind::Late && entry.step.as_ref() == Some(&record.step)
+impl Saga {
+    fn of(stored: &SagaWithSteps) -> Self {
+        let standing = match stored.saga.status {
+            Status::Completed => Standing::Completed,
+            Status::Compensated => Standing::Compensated,
+            Status::Stuck => Standing::Stuck,
+            Status::Running | Status::Compensating => Standing::Unfinished,
         };
-        Record {
-            step: record.step.step(),
-            is_undo: record.step.undo_round().is_some(),
-            outcome: record.outcome,
-            number: number("payment_id").or_else(|| number("shipment_id")),
-            is_late: saga.history.iter().any(is_late),
-            position: record.position,
-        }
-    })
+        let record = |record: &StepRecord| {
+            let output: Option<Value> = record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());
+            let number = |name: &str| output.as_ref()?.get(name)?.as_i64();
+            Record {
+                step: record.step.step().to_owned(),
+                is_undo: record.step.undo_round().is_some(),
+                outcome: record.outcome,
+                number: number("payment_id").or_else(|| number("shipment_id")),
+                is_late: stored
+                    .history
+                    .iter()
+                    .any(|(_, entry)| entry.kind == HistoryKind::Late && entry.step.as_ref() == Some(&record.step)),
+                position: record.position,
+            }
+        };
+        Self { standing, records: stored.records.iter().map(record).collect() }
+    }
 }

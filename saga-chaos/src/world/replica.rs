@@ -15,7 +15,7 @@ use crate::plan::Role;
 /// How often it is looked whether a replica has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long nothing is started after a replica could not do its work, as a supervisor would have it.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(1);
 /// How long a process must have run to be worth killing.
 const MOMENT: Duration = Duration::from_millis(400);
 /// How long one that is to be killed may take to run: a broker that is started again takes its time.
