@@ -145,9 +145,10 @@ impl Services {
                 read(body).map(|refund| book.once(service, key, &request, noted, |tx| gateway::refund(tx, &refund)))
             }
             "/shipments" => read(body).map(|parcel| {
-                let terms = match self.dice.turns_away(key) {
-                    true => Terms::TurnedAway,
-                    false => Terms::Taken { price_percent: self.dice.price_percent(key) },
+                let terms = if self.dice.turns_away(key) {
+                    Terms::TurnedAway
+                } else {
+                    Terms::Taken { price_percent: self.dice.price_percent(key) }
                 };
                 book.once(service, key, &request, noted, |tx| carrier::book(tx, key, &parcel, terms, late))
             }),
