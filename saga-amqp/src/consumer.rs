@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use crate::backoff::Backoff;
 use crate::health::HealthCell;
 use crate::names::is_service;
+use crate::origin::Origin;
 use crate::session::{Ended, Plans, Session};
 use crate::unsettled::Unsettled;
 use crate::wire::decode;
@@ -69,12 +70,14 @@ impl Receiver {
         while self.session.is_none() {
             match self.open().await {
                 Ok(session) => {
+                    tracing::info!(subscription = self.plans.name, "subscribed again");
                     self.health.connected(session.connection().status().clone());
                     self.session = Some(session);
                 }
                 Err(error) => {
                     let attempts = self.backoff.attempts();
-                    tracing::warn!(subscription = self.plans.name, attempts, %error, "still not subscribed");
+                    // That it is lost was said.
+                    tracing::debug!(subscription = self.plans.name, attempts, %error, "still not subscribed");
                     self.health.failed_again(&error.to_string());
                     if error.kind() == TransportErrorKind::Refused {
                         return Err(error);
@@ -137,15 +140,20 @@ impl Receiver {
     fn read(&mut self, came: Came) -> Delivery {
         self.careful = self.careful.saturating_sub(1);
         let tag = self.unsettled.arrived(came.delivery_tag);
-        let Plans { name, queue, options, .. } = &*self.plans;
+        let Plans { name, queue, options, died_in, .. } = &*self.plans;
+        let origin = died_in.as_ref().map(|died_in| Origin::of(&came.properties, died_in, options.delivery_limit));
+        let (exchange, key) = match &origin {
+            Some(origin) => (origin.exchange.as_str(), origin.routing_key.as_str()),
+            None => (came.exchange.as_str(), came.routing_key.as_str()),
+        };
         // Whoever puts a message straight into the queue of a service addresses the service.
-        let is_direct = came.exchange.as_str().is_empty() && came.routing_key.as_str() == queue && is_service(name);
-        let topic = if is_direct { name } else { came.routing_key.as_str() };
+        let is_direct = exchange.is_empty() && key == died_in.as_ref().unwrap_or(queue) && is_service(name);
+        let topic = if is_direct { name } else { key };
         let message = decode(topic, &came.properties, came.data, options.payload_bytes_max);
         if let Err(unreadable) = &message {
             tracing::warn!(queue, problem = unreadable.problem, "what came is no message");
         }
-        Delivery { tag, redelivered: came.redelivered, message }
+        Delivery { tag, redelivered: came.redelivered, message, death: origin.map(|origin| origin.death) }
     }
 }
 

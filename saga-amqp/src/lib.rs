@@ -28,6 +28,7 @@ mod error;
 mod health;
 mod names;
 mod options;
+mod origin;
 mod publisher;
 mod session;
 mod supervisor;

@@ -6,6 +6,8 @@ const SUBSCRIPTION_BYTES_MAX: usize = 120;
 pub(crate) const TOPIC_BYTES_MAX: usize = 255;
 /// What the name of a dead-letter queue ends with.
 const DEAD_LETTERS: &str = ".dead-letters";
+/// What the name of the queue of what could not even be taken as a dead letter ends with.
+const UNREAD: &str = ".unread";
 
 /// What the topic of a service begins with, and the name of the subscription to what is addressed to it.
 const SERVICE: &str = "service:";
@@ -54,7 +56,7 @@ impl Names {
         let name = subscription.strip_prefix(SERVICE).unwrap_or(subscription);
         check("the name of the subscription", name, SUBSCRIPTION_BYTES_MAX)?;
         let queue = format!("{}{subscription}", self.prefix);
-        if queue.ends_with(DEAD_LETTERS) {
+        if queue.strip_suffix(UNREAD).unwrap_or(&queue).ends_with(DEAD_LETTERS) {
             return Err(format!("the subscription {subscription:?} is called like a queue of dead letters"));
         }
         if queue.starts_with("amq.") {
@@ -66,6 +68,11 @@ impl Names {
     /// The queue of the dead letters of a queue.
     pub(crate) fn dead_letters_of(queue: &str) -> String {
         format!("{queue}{DEAD_LETTERS}")
+    }
+
+    /// The queue of what nobody could take from a queue of dead letters.
+    pub(crate) fn unread_of(dead_letters: &str) -> String {
+        format!("{dead_letters}{UNREAD}")
     }
 }
 
@@ -109,6 +116,7 @@ mod tests {
         assert_eq!(names.exchange("payments"), "shop.events");
         assert_eq!(names.exchange(&saga_core::transport::service_topic("payments")), "shop.services");
         assert_eq!(Names::dead_letters_of("shop.payments"), "shop.payments.dead-letters");
+        assert_eq!(Names::unread_of("shop.payments.dead-letters"), "shop.payments.dead-letters.unread");
     }
 
     #[test]
@@ -124,6 +132,7 @@ mod tests {
         check(names.queue("").map(drop), "needs a name");
         check(names.queue("service:a:b").map(drop), "contains ':'");
         check(names.queue("a.dead-letters").map(drop), "a queue of dead letters");
+        check(names.queue("a.dead-letters.unread").map(drop), "a queue of dead letters");
         check(names.queue("amq.gen").map(drop), "the broker's own");
         check(names.queue("a\"b").map(drop), "contains");
         check(check_topic("orders.*"), "a pattern");

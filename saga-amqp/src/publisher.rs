@@ -17,7 +17,7 @@ use crate::health::HealthCell;
 use crate::names::Names;
 use crate::options::AmqpOptions;
 use crate::supervisor::{Link, Supervisor};
-use crate::topology::Needs;
+use crate::topology::{Needs, Queues};
 use crate::window::{Fate, send};
 use crate::wire::Outgoing;
 
@@ -41,7 +41,7 @@ struct Idle {
 impl Publisher {
     pub(crate) async fn connect(options: AmqpOptions) -> Result<Self, TransportError> {
         let names = options.names()?;
-        let needs = Needs { names: names.clone(), queue: None };
+        let needs = Needs { names: names.clone(), queues: Queues::None };
         let supervisor = Supervisor::start(options.clone(), needs).await?;
         let slots = Semaphore::new(options.publish_channels);
         Ok(Self { supervisor, options, names, slots, idle: Mutex::default() })

@@ -27,6 +27,8 @@ pub(crate) struct Plans {
     pub(crate) needs: Needs,
     pub(crate) name: String,
     pub(crate) queue: String,
+    /// Of dead letters: the queue that they were in.
+    pub(crate) died_in: Option<String>,
 }
 
 /// How long the reason of an end may lag behind the end.
@@ -53,7 +55,7 @@ pub(crate) struct Ended {
 
 impl Session {
     pub(crate) async fn begin(plans: Arc<Plans>, prefetch: u16) -> Result<Self, TransportError> {
-        let Plans { options, needs, name, queue } = &*plans;
+        let Plans { options, needs, name, queue, .. } = &*plans;
         let connection = open(options, &format!("subscription {name}")).await?;
         let events = connection.events_listener().boxed();
         prepare(&connection, options, needs).await?;

@@ -16,8 +16,18 @@ use crate::options::{AmqpOptions, Topology};
 #[derive(Debug, Clone)]
 pub(crate) struct Needs {
     pub(crate) names: Names,
-    /// The queue of a subscription and its topics; nothing for the publisher.
-    pub(crate) queue: Option<(String, Vec<String>)>,
+    pub(crate) queues: Queues,
+}
+
+/// Which queues that are.
+#[derive(Debug, Clone)]
+pub(crate) enum Queues {
+    /// The publisher needs none.
+    None,
+    /// A subscription's own, bound to its topics, and that of its dead letters.
+    Subscription { queue: String, topics: Vec<String> },
+    /// That of the dead letters of this queue.
+    DeadLettersOf { queue: String },
 }
 
 /// Makes or looks for what is needed, on a channel of its own: a refusal closes the channel.
@@ -42,13 +52,16 @@ async fn prepare_all(connection: &Connection, options: &AmqpOptions, needs: &Nee
     work.exchange(&needs.names.events(), ExchangeKind::Topic).await?;
     work.exchange(&needs.names.services(), ExchangeKind::Direct).await?;
     work.exchange(&needs.names.dead_letters(), ExchangeKind::Direct).await?;
-    let Some((queue, topics)) = &needs.queue else { return Ok(()) };
-    let dead_letters = Names::dead_letters_of(queue);
-    work.queue(&dead_letters, quorum()).await?;
-    work.bind(&dead_letters, &needs.names.dead_letters(), queue).await?;
-    work.queue(queue, subscription_arguments(options, &needs.names, queue)).await?;
-    for topic in topics {
-        work.bind(queue, &needs.names.exchange(topic), topic).await?;
+    match &needs.queues {
+        Queues::None => {}
+        Queues::DeadLettersOf { queue } => work.dead_letters_of(queue, options, &needs.names).await?,
+        Queues::Subscription { queue, topics } => {
+            work.dead_letters_of(queue, options, &needs.names).await?;
+            work.queue(queue, limited(options, &needs.names, queue)).await?;
+            for topic in topics {
+                work.bind(queue, &needs.names.exchange(topic), topic).await?;
+            }
+        }
     }
     Ok(())
 }
@@ -60,7 +73,7 @@ fn quorum() -> FieldTable {
 }
 
 /// A message that comes back too often is a dead letter, and leaves its queue only when the queue of dead letters has it.
-fn subscription_arguments(options: &AmqpOptions, names: &Names, queue: &str) -> FieldTable {
+fn limited(options: &AmqpOptions, names: &Names, queue: &str) -> FieldTable {
     let mut arguments = quorum();
     let limit = i32::try_from(options.delivery_limit).unwrap_or(i32::MAX);
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(limit));
@@ -85,16 +98,31 @@ impl Work {
         if self.is_passive { "find" } else { "declare" }
     }
 
+    /// The queue of dead letters of a queue, and behind it the last one, for what nobody can take from there either.
+    async fn dead_letters_of(&self, queue: &str, options: &AmqpOptions, names: &Names) -> Result<(), TransportError> {
+        let dead_letters = Names::dead_letters_of(queue);
+        let unread = Names::unread_of(&dead_letters);
+        self.queue(&dead_letters, limited(options, names, &dead_letters)).await?;
+        self.bind(&dead_letters, &names.dead_letters(), queue).await?;
+        let count = self.queue(&unread, quorum()).await?;
+        if count > 0 {
+            tracing::warn!(queue = unread, count, "there are dead letters that nobody could read; look at them");
+        }
+        self.bind(&unread, &names.dead_letters(), &dead_letters).await
+    }
+
     async fn exchange(&self, name: &str, kind: ExchangeKind) -> Result<(), TransportError> {
         let options = ExchangeDeclareOptions { passive: self.is_passive, durable: true, ..Default::default() };
         let declared = self.channel.exchange_declare(name.into(), kind, options, FieldTable::default()).await;
         declared.map_err(|error| self.refused(&format!("the exchange {name:?}"), &error))
     }
 
-    async fn queue(&self, name: &str, arguments: FieldTable) -> Result<(), TransportError> {
+    /// Makes or finds a queue; answers how many messages wait in it.
+    async fn queue(&self, name: &str, arguments: FieldTable) -> Result<u32, TransportError> {
         let options = QueueDeclareOptions { passive: self.is_passive, durable: true, ..Default::default() };
         let declared = self.channel.queue_declare(name.into(), options, arguments).await;
-        declared.map(drop).map_err(|error| self.refused(&format!("the queue {name:?}"), &error))
+        let count = declared.map(|queue| queue.message_count());
+        count.map_err(|error| self.refused(&format!("the queue {name:?}"), &error))
     }
 
     async fn bind(&self, queue: &str, exchange: &str, key: &str) -> Result<(), TransportError> {

@@ -13,11 +13,11 @@ use saga_core::transport::{
 
 use crate::consumer::Receiver;
 use crate::health::{AmqpHealth, HealthCell, SubscriptionHealth};
-use crate::names::check_topic;
+use crate::names::{Names, check_topic};
 use crate::options::{AmqpOptions, Unrouted};
 use crate::publisher::Publisher;
 use crate::session::Plans;
-use crate::topology::Needs;
+use crate::topology::{Needs, Queues};
 use crate::window::Fate;
 use crate::wire::{Outgoing, encode};
 
@@ -81,13 +81,22 @@ impl AmqpTransport {
         AmqpHealth { publisher: self.publisher.health().read(), subscriptions }
     }
 
+    async fn receive(&self, plans: Plans, prefetch: usize) -> Result<Box<dyn Incoming>, TransportError> {
+        // 0 would be no limit at all.
+        let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
+        let health = HealthCell::new();
+        let name = if plans.died_in.is_some() { format!("{} (dead letters)", plans.name) } else { plans.name.clone() };
+        let receiver = Receiver::begin(plans, health.clone(), prefetch).await?;
+        Ok(Box::new(Registered { entry: Entry::new(&self.subscriptions, name, health), receiver }))
+    }
+
     fn answer(&self, fate: Result<Fate, TransportError>, message: &Outgoing) -> Result<(), TransportError> {
         let must_be_taken = message.is_addressed || self.options.unrouted == Unrouted::Refuse;
         if matches!(fate?, Fate::Returned) && must_be_taken {
             let topic = message.routing_key.as_str();
             let exchange = self.publisher.names().exchange(topic);
             let detail = format!("no queue takes the topic {topic:?} from the exchange {exchange:?}");
-            return Err(TransportError::new(TransportErrorKind::Refused, "publish", detail));
+            return Err(TransportError::new(TransportErrorKind::NoRoute, "publish", detail));
         }
         Ok(())
     }
@@ -122,13 +131,22 @@ impl Transport for AmqpTransport {
         let names = self.publisher.names().clone();
         let queue = names.queue(&name).map_err(refused)?;
         topics.iter().try_for_each(|topic| check_topic(topic)).map_err(refused)?;
-        let needs = Needs { names, queue: Some((queue.clone(), topics)) };
-        let plans = Plans { options: self.options.clone(), needs, name: name.clone(), queue };
-        // 0 would be no limit at all.
-        let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
-        let health = HealthCell::new();
-        let receiver = Receiver::begin(plans, health.clone(), prefetch).await?;
-        Ok(Box::new(Registered { entry: Entry::new(&self.subscriptions, name, health), receiver }))
+        let needs = Needs { names, queues: Queues::Subscription { queue: queue.clone(), topics } };
+        self.receive(Plans { options: self.options.clone(), needs, name, queue, died_in: None }, prefetch).await
+    }
+
+    async fn dead_letters(
+        &self,
+        subscription: &str,
+        prefetch: usize,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+        let refused = |problem| TransportError::new(TransportErrorKind::Refused, "subscribe", problem);
+        let names = self.publisher.names().clone();
+        let died_in = names.queue(subscription).map_err(refused)?;
+        let queue = Names::dead_letters_of(&died_in);
+        let needs = Needs { names, queues: Queues::DeadLettersOf { queue: died_in.clone() } };
+        let (options, name, died_in) = (self.options.clone(), subscription.to_owned(), Some(died_in));
+        self.receive(Plans { options, needs, name, queue, died_in }, prefetch).await.map(Some)
     }
 }
 

@@ -143,7 +143,7 @@ async fn a_returned_message_is_a_failure_of_that_message_only() {
         let accepted: Vec<bool> = answers.iter().map(Result::is_ok).collect();
         assert_eq!(accepted, expected);
         let error = answers.into_iter().find_map(Result::err).unwrap();
-        assert_eq!(error.kind(), TransportErrorKind::Refused);
+        assert_eq!(error.kind(), TransportErrorKind::NoRoute);
         assert!(error.to_string().contains("no queue takes the topic \"nobody\""), "{error}");
     }
     receive_all(&mut incoming, routed).await;
@@ -174,7 +174,7 @@ async fn what_is_addressed_to_a_service_reaches_its_queue_alone_or_is_refused() 
     assert!(answers[30].is_ok(), "{answers:?}");
     for answer in &answers[..30] {
         let error = answer.as_ref().expect_err("there is no such service");
-        assert_eq!(error.kind(), TransportErrorKind::Refused);
+        assert_eq!(error.kind(), TransportErrorKind::NoRoute);
         assert!(error.to_string().contains("no queue takes the topic \"service:payments\""), "{error}");
     }
     let mut incoming = subscribe_service(&transport, "payments", 100).await;

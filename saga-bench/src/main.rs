@@ -4,6 +4,7 @@
 
 mod clock;
 mod disk;
+mod drive;
 mod figures;
 mod postgres;
 mod sqlite;

@@ -243,7 +243,11 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded() {
     let shop = Shop::open(refused).await;
     let _running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
     let outbox = shop.orders_runtime.outbox();
-    let parked = shop.wait_for(async || outbox.parked().await.unwrap().pop()).await;
+    let waits_for_a_person = async || {
+        let parked = outbox.parked().await.unwrap().pop();
+        parked.filter(|parked| parked.retry_at.is_none())
+    };
+    let parked = shop.wait_for(waits_for_a_person).await;
     assert_eq!(parked.error, "publish: the test refuses it");
     let depth = outbox.depth().await.unwrap();
     assert_eq!((depth.rows, depth.parked), (1, 1));
@@ -254,4 +258,13 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded() {
     assert!(outbox.discard(parked.message, "the queue is gone").await.unwrap());
     assert!(!outbox.discard(parked.message, "the queue is gone").await.unwrap());
     assert_eq!(outbox.depth().await.unwrap().parked, 0);
+    // What was discarded, and why, is kept.
+    let filter = LetterFilter { state: Some(LetterState::Discarded), ..LetterFilter::default() };
+    let letters = shop.orders_runtime.dead_letters().list(filter).await.unwrap();
+    let [letter] = &letters[..] else { panic!("{letters:?}") };
+    assert_eq!((letter.letter.reason, letter.note.as_deref()), (DeadReason::Unsendable, Some("the queue is gone")));
+    assert_eq!((letter.letter.attempts, letter.letter.detail.as_str()), (5, "publish: the test refuses it"));
+    assert_eq!(letter.letter.payload, br#"{"cents":12,"heavy":false}"#);
+    assert!(letter.letter.headers.contains(&("message-id".into(), parked.message.to_string())), "{letter:?}");
+    assert!(shop.orders_runtime.dead_letters().replay(letter.letter.id, "after all").await.is_err());
 }

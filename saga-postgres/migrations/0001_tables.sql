@@ -109,6 +109,16 @@ CREATE TABLE {schema}.outbox (
 
 CREATE INDEX outbox_lane ON {schema}.outbox (lane, seq);
 
+-- How many messages the application published under an ordering key. The lock on a row makes their positions the order of
+-- the commits.
+CREATE TABLE {schema}.published (
+    tenant        text COLLATE "C" NOT NULL,
+    aggregatetype text COLLATE "C" NOT NULL,
+    aggregateid   text COLLATE "C" NOT NULL,
+    position      bigint NOT NULL,
+    PRIMARY KEY (tenant, aggregatetype, aggregateid)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
 -- Who sends which lane.
 CREATE TABLE {schema}.lanes (
     lane         smallint PRIMARY KEY,
@@ -119,7 +129,7 @@ CREATE TABLE {schema}.lanes (
 
 INSERT INTO {schema}.lanes (lane) SELECT generate_series(0, 63);
 
--- Ordering keys whose next message cannot be sent.
+-- Ordering keys whose next message could not be sent. One without a time waits for a person.
 CREATE TABLE {schema}.parked (
     tenant        text COLLATE "C" NOT NULL,
     aggregatetype text COLLATE "C" NOT NULL,
@@ -128,6 +138,7 @@ CREATE TABLE {schema}.parked (
     attempts      bigint NOT NULL,
     error         text NOT NULL,
     since         timestamptz NOT NULL,
+    retry_at      timestamptz,
     PRIMARY KEY (tenant, aggregatetype, aggregateid)
 );
 

@@ -213,9 +213,9 @@ $$;
 -- Writes a whole batch of changes, numbered from 0. With `p_xact`, the transaction that the claims were made in, it writes
 -- all of them or none; without it each for itself. What was in the way comes back, and nothing of what it was in the way
 -- of is written. Arrays are sorted by what they lock: `h` and `s` by id, `r` and `v` by tenant, key and step, `t` by
--- tenant and key, `l` by fingerprint. A row of `h` without an epoch is one that is withdrawn: held if it is still there.
+-- tenant and key, `l` by fingerprint. With `p_cdc` messages are for who reads the log of the server, and stay in no table. A row of `h` without an epoch is one that is withdrawn: held if it is still there.
 CREATE FUNCTION {schema}.record_changes(
-    p_xact text,
+    p_xact text, p_cdc boolean,
     h_change integer[], h_id bigint[], h_epoch bigint[], h_not_late boolean[],
     f_change integer[], f_id bigint[],
     p_change integer[], p_id bigint[], p_due bigint[], p_attempts bigint[], p_maybe boolean[], p_error text[],
@@ -241,6 +241,7 @@ DECLARE
     v_bad integer[] := '{}';
     v_inserted text[] := '{}';
     v_started bigint[] := '{}';
+    v_messages uuid[];
     v_met record;
 BEGIN
     IF p_xact IS NOT NULL THEN
@@ -249,6 +250,9 @@ BEGIN
             RETURN;
         END IF;
         PERFORM set_config('saga.recorded', p_xact, true);
+        IF current_setting('saga.guarded', true) = 'on' THEN
+            PERFORM set_config('default_transaction_read_only', 'off', false);
+        END IF;
     END IF;
 
     FOR v_met IN
@@ -383,13 +387,18 @@ BEGIN
         WHERE c.change <> ALL (v_bad);
     END IF;
     IF cardinality(m_change) > 0 THEN
-        INSERT INTO {schema}.outbox
-            (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, kind, headers)
-        SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload, m.kind, m.headers
-        FROM unnest(m_change, m_id, m_lane, m_tenant, m_type, m_aggregate, m_event, m_position, m_payload, m_kind,
-            m_headers) m (change, id, lane, tenant, type, aggregate, event, position, payload, kind, headers)
-        WHERE m.change <> ALL (v_bad)
-        ON CONFLICT (id) DO NOTHING;
+        WITH new AS (
+            INSERT INTO {schema}.outbox AS o
+                (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, kind, headers)
+            SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload, m.kind, m.headers
+            FROM unnest(m_change, m_id, m_lane, m_tenant, m_type, m_aggregate, m_event, m_position, m_payload, m_kind,
+                m_headers) m (change, id, lane, tenant, type, aggregate, event, position, payload, kind, headers)
+            WHERE m.change <> ALL (v_bad)
+            ON CONFLICT (id) DO NOTHING RETURNING o.id)
+        SELECT array_agg(n.id) INTO v_messages FROM new n;
+        IF p_cdc THEN
+            DELETE FROM {schema}.outbox o WHERE o.id = ANY (v_messages);
+        END IF;
     END IF;
     IF cardinality(l_change) > 0 THEN
         PERFORM {schema}.bury_letters(v_bad, l_change, l_id, l_fingerprint, l_tenant, l_reason, l_detail, l_source,

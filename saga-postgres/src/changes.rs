@@ -14,12 +14,13 @@ use crate::clock::micros;
 use crate::dead_letters::bind_letters;
 use crate::definitions::Numbers;
 use crate::error::misuse;
+use crate::options::Relay;
 use crate::rows::{self, clean, signed};
 use crate::sagas::wanted;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 89;
+const ARGUMENTS: usize = 90;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
@@ -214,6 +215,7 @@ impl<'a> Flat<'a> {
         let sql = store.sql(&format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql)
             .bind(xact.map(str::to_owned))
+            .bind(store.shared().options.relay == Relay::Cdc)
             .bind(column(&self.held, |(change, ..)| *change))
             .bind(column(&self.held, |(_, work, ..)| work.0))
             .bind(column(&self.held, |(_, _, epoch, _)| epoch.map(signed)))

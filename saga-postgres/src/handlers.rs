@@ -15,6 +15,7 @@ use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
 use crate::error::{
     FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error,
 };
+use crate::planted::Planted;
 use crate::rows::signed;
 use crate::store::PostgresStore;
 use crate::transaction::{Body, OPERATION};
@@ -23,6 +24,11 @@ use crate::transaction::{Body, OPERATION};
 const DECISIONS_MAX: usize = 4;
 /// By how much the server waits longer than a handler may take, before it takes its process for stopped.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// What is written outside of the transaction is refused: a handler that sent `ROLLBACK` would write there. The session is
+/// told in a transaction of its own, since it would forget it with that rollback; the record statement takes it back.
+const GUARDED_BEGIN: &str = "BEGIN; SET default_transaction_read_only = on; COMMIT; \
+     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL saga.guarded = 'on'";
 
 /// Why a step transaction did not come to its end.
 pub(crate) struct Stopped {
@@ -53,11 +59,8 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
         _ => (options.batch_lock_timeout, ""),
     };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
-    format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}; {}{check}{savepoint}",
-        millis(lock_timeout),
-        limits(limit),
-    )
+    let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
+    format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit),)
 }
 
 /// Claims, runs and records; answers how many commands were granted.
@@ -101,6 +104,7 @@ impl Handlers<'_> {
                 // A rollback to the savepoint in front of the claim is the first handler's alone.
                 self.savepoint = Savepoint::Used;
             }
+            Verdict::RollBack if self.store.has_planted(Planted::KeepsRejected) => self.savepoint = Savepoint::Used,
             Verdict::RollBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
                 back.map_err(|error| at_savepoint(error, index))?;
@@ -200,7 +204,9 @@ async fn record(
 ) -> Result<(), Stopped> {
     let mut changes = body.changes();
     for _ in 0..DECISIONS_MAX {
-        refuse_twins(OPERATION, &changes)?;
+        if !store.has_planted(Planted::TakesTwins) {
+            refuse_twins(OPERATION, &changes)?;
+        }
         let mut moved: Vec<SagaId> = Vec::new();
         for (number, part) in parts(&changes).into_iter().enumerate() {
             let part = &changes[part];

@@ -2,11 +2,13 @@
 
 use async_trait::async_trait;
 use saga_core::store::{
-    Lease, LeasedLane, MessageId, MessageKind, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+    Lease, LeasedLane, LetterState, Message, MessageId, MessageKind, NewLetter, NewParked, Outbox, OutboxDepth,
+    OutboxRow, ParkedKey, StoreError,
 };
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
+use crate::arrays::column;
 use crate::clock::{duration, micros};
 use crate::error::store_error;
 use crate::rows::{self, clean, signed};
@@ -14,7 +16,8 @@ use crate::store::PostgresStore;
 
 /// That the key of a row `o` is not parked.
 const NOT_PARKED: &str = "NOT EXISTS (SELECT 1 FROM {schema}.parked k WHERE k.tenant = o.tenant \
-     AND k.aggregatetype = o.aggregatetype AND k.aggregateid = o.aggregateid)";
+     AND k.aggregatetype = o.aggregatetype AND k.aggregateid = o.aggregateid \
+     AND (k.retry_at IS NULL OR k.retry_at > clock_timestamp()))";
 
 #[async_trait]
 impl Outbox for PostgresStore {
@@ -22,7 +25,7 @@ impl Outbox for PostgresStore {
         // The condition on the lane is looked at again when its row is held, so that two relays never get the same one.
         let sql = format!(
             "WITH free AS MATERIALIZED (SELECT l.lane FROM {{schema}}.lanes l \
-             WHERE (l.owner IS NULL OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
+             WHERE (l.owner IS NULL OR l.owner = $1 OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
                  WHERE m.id = l.owner AND m.alive_until > clock_timestamp())) \
              AND EXISTS (SELECT 1 FROM {{schema}}.outbox o WHERE o.lane = l.lane AND {NOT_PARKED}) \
              ORDER BY l.lane LIMIT $3 FOR UPDATE OF l SKIP LOCKED) \
@@ -67,8 +70,8 @@ impl Outbox for PostgresStore {
                  AND n.tenant = p.tenant AND n.aggregatetype = p.aggregatetype AND n.aggregateid = p.aggregateid \
                  ORDER BY p.seq LIMIT $3) \
              SELECT o.id, o.tenant, o.aggregatetype, o.aggregateid, o.type, o.payload, o.position, o.committed_at, \
-             o.kind, o.headers \
-             FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq ORDER BY p.place"
+             o.kind, o.headers, coalesce(k.attempts, 0) FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq \
+             LEFT JOIN {{schema}}.parked k ON k.message = o.id ORDER BY p.place"
         );
         let query =
             sqlx::query(self.sql(&sql)).bind(i16::from(lane.lane)).bind(signed(lane.epoch)).bind(rows::limit(limit));
@@ -83,17 +86,25 @@ impl Outbox for PostgresStore {
         self.execute("sent", sqlx::query(self.sql(sql)).bind(ids)).await.map(drop)
     }
 
-    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
-        let sql = "INSERT INTO {schema}.parked (tenant, aggregatetype, aggregateid, message, attempts, error, since) \
-             SELECT tenant, aggregatetype, aggregateid, id, $2, $3, clock_timestamp() FROM {schema}.outbox WHERE id = $1 \
+    async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError> {
+        let sql = "INSERT INTO {schema}.parked AS k (tenant, aggregatetype, aggregateid, message, attempts, error, since, \
+             retry_at) \
+             SELECT o.tenant, o.aggregatetype, o.aggregateid, o.id, u.attempts, u.error, clock_timestamp(), \
+             clock_timestamp() + u.retry_in * interval '1 microsecond' \
+             FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[]) u (id, attempts, error, retry_in) \
+             JOIN {schema}.outbox o ON o.id = u.id ORDER BY o.tenant, o.aggregatetype, o.aggregateid \
              ON CONFLICT (tenant, aggregatetype, aggregateid) DO UPDATE SET message = excluded.message, \
-             attempts = excluded.attempts, error = excluded.error";
-        let query = sqlx::query(self.sql(sql)).bind(message.0).bind(i64::from(attempts)).bind(clean(error));
+             attempts = excluded.attempts, error = excluded.error, retry_at = excluded.retry_at";
+        let query = sqlx::query(self.sql(sql))
+            .bind(column(parked, |parked| parked.message.0))
+            .bind(column(parked, |parked| i64::from(parked.attempts)))
+            .bind(column(parked, |parked| clean(&parked.error)))
+            .bind(column(parked, |parked| parked.retry_in.map(micros)));
         self.execute("park", query).await.map(drop)
     }
 
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
-        let sql = "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since FROM {schema}.parked \
+        let sql = "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM {schema}.parked \
              ORDER BY tenant, aggregatetype, aggregateid LIMIT $1";
         let rows = self.read_rows("parked", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
         rows.iter().map(parked_key).collect::<Result<_, _>>().map_err(|error| store_error("parked", error))
@@ -104,10 +115,27 @@ impl Outbox for PostgresStore {
         Ok(self.execute("release", sqlx::query(sql).bind(message.0)).await? == 1)
     }
 
-    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
         let sql = "WITH gone AS (DELETE FROM {schema}.parked WHERE message = $1 RETURNING message), \
-             discarded AS (DELETE FROM {schema}.outbox o USING gone g WHERE o.id = g.message) SELECT message FROM gone";
-        Ok(!self.write_rows("discard", sqlx::query(self.sql(sql)).bind(message.0)).await?.is_empty())
+             discarded AS (DELETE FROM {schema}.outbox o USING gone g WHERE o.id = g.message RETURNING o.payload) \
+             INSERT INTO {schema}.dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, message, \
+             attempts, seen, buried_at, state, decided_at, note) \
+             SELECT $2, $3, $4, $5, $6, $7, $8, coalesce((SELECT payload FROM discarded), ''), $9, $10, 1, \
+             clock_timestamp(), $11, clock_timestamp(), $12 FROM gone";
+        let query = sqlx::query(self.sql(sql))
+            .bind(message.0)
+            .bind(letter.id.0)
+            .bind(letter.fingerprint.to_vec())
+            .bind(letter.tenant.as_str().to_owned())
+            .bind(letter.reason.as_str())
+            .bind(clean(&letter.detail))
+            .bind(clean(&letter.source))
+            .bind(serde_json::json!(letter.headers).to_string())
+            .bind(letter.message.as_ref().map(Message::encode))
+            .bind(i64::from(letter.attempts))
+            .bind(LetterState::Discarded.as_str())
+            .bind(clean(note));
+        Ok(self.execute("discard", query).await? == 1)
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {
@@ -147,6 +175,7 @@ fn outbox_row(row: &PgRow) -> Result<OutboxRow, sqlx::Error> {
         committed_at: rows::moment(row, 7)?,
         kind: rows::parsed(row, 8, MessageKind::parse)?,
         headers: rows::headers(row, 9)?,
+        attempts: rows::narrow(row, 10)?,
     })
 }
 
@@ -159,5 +188,6 @@ fn parked_key(row: &PgRow) -> Result<ParkedKey, sqlx::Error> {
         attempts: rows::narrow(row, 4)?,
         error: row.try_get(5)?,
         since: rows::moment(row, 6)?,
+        retry_at: rows::moment_or_none(row, 7)?,
     })
 }

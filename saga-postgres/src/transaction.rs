@@ -1,8 +1,9 @@
 //! The step transaction: claim, handlers, record, commit.
 
 use saga_core::store::{Claim, RetryClass, StoreErrorKind, TransactError, TransactionBody};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Transaction};
 
+use crate::connection::Lent;
 use crate::error::{commit_error, store_error};
 use crate::handlers::{self, Stopped, begin_statement};
 use crate::store::PostgresStore;
@@ -21,7 +22,7 @@ pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut
     let commands = match ran {
         Ok(0) => {
             if tx.rollback().await.is_ok() {
-                conn.done();
+                unguard(store, conn).await;
             }
             return Ok(());
         }
@@ -32,7 +33,7 @@ pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut
                 // The server rolls back when it sees that the connection is closed.
                 statistics.cut.add(1);
             } else if tx.rollback().await.is_ok() {
-                conn.done();
+                unguard(store, conn).await;
             }
             return Err(error);
         }
@@ -47,10 +48,17 @@ pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut
         Err(error) => {
             statistics.rollbacks.add(1);
             if error.error.class() != RetryClass::Unknown {
-                conn.done();
+                unguard(store, conn).await;
             }
             Err(error)
         }
+    }
+}
+
+/// Gives a connection back whose transaction was rolled back, and with it the statement that takes the guard away.
+async fn unguard(store: &PostgresStore, mut conn: Lent) {
+    if !store.guards_outside() || conn.execute("SET default_transaction_read_only = off").await.is_ok() {
+        conn.done();
     }
 }
 

@@ -105,6 +105,15 @@ CREATE TABLE saga_outbox (
 
 CREATE INDEX saga_outbox_lane ON saga_outbox (lane);
 
+-- How many messages the application published under an ordering key.
+CREATE TABLE saga_published (
+    tenant        TEXT NOT NULL,
+    aggregatetype TEXT NOT NULL,
+    aggregateid   TEXT NOT NULL,
+    position      INTEGER NOT NULL,
+    PRIMARY KEY (tenant, aggregatetype, aggregateid)
+) STRICT, WITHOUT ROWID;
+
 -- Who sends which lane.
 CREATE TABLE saga_lanes (
     lane         INTEGER PRIMARY KEY,
@@ -113,7 +122,7 @@ CREATE TABLE saga_lanes (
     leased_until INTEGER
 ) STRICT;
 
--- Ordering keys whose next message cannot be sent.
+-- Ordering keys whose next message could not be sent. One without a time waits for a person.
 CREATE TABLE saga_parked (
     tenant        TEXT NOT NULL,
     aggregatetype TEXT NOT NULL,
@@ -122,6 +131,7 @@ CREATE TABLE saga_parked (
     attempts      INTEGER NOT NULL,
     error         TEXT NOT NULL,
     since         INTEGER NOT NULL,
+    retry_at      INTEGER,
     PRIMARY KEY (tenant, aggregatetype, aggregateid)
 ) STRICT, WITHOUT ROWID;
 

@@ -109,8 +109,19 @@ pub(crate) fn bury(conn: &Connection, letter: &NewLetter, now: Timestamp) -> rus
     if conn.prepare_cached(sql)?.execute([letter.fingerprint])? > 0 {
         return Ok(false);
     }
+    insert(conn, letter, LetterState::Open, now)?;
+    Ok(true)
+}
+
+/// Inserts a letter that was decided about before it was one.
+pub(crate) fn keep_discarded(session: &Session, letter: &NewLetter, note: &str) -> rusqlite::Result<()> {
+    insert(&session.conn, letter, LetterState::Discarded, session.now())?;
+    decide(session, letter.id, LetterState::Discarded, note)
+}
+
+fn insert(conn: &Connection, letter: &NewLetter, state: LetterState, now: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT INTO saga_dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, \
-         message, attempts, seen, buried_at, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, 'open')";
+         message, attempts, seen, buried_at, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12)";
     conn.prepare_cached(sql)?.execute(params![
         letter.id.0,
         letter.fingerprint,
@@ -123,8 +134,9 @@ pub(crate) fn bury(conn: &Connection, letter: &NewLetter, now: Timestamp) -> rus
         letter.message.as_ref().map(Message::encode),
         letter.attempts,
         now.0,
+        state.as_str(),
     ])?;
-    Ok(true)
+    Ok(())
 }
 
 fn standing(

@@ -5,20 +5,21 @@ use std::collections::{HashMap, VecDeque};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{
-    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
-    Timestamp,
+    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewLetter, NewParked, Outbox, OutboxDepth, OutboxRow,
+    ParkedKey, StoreError, Timestamp,
 };
 
 use crate::clock::{after, between};
+use crate::dead_letters::keep_discarded;
 use crate::rows::{self, id_bytes, signed};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// That no key of a row `o` is parked.
+/// That the key of a row `o` is not parked at the time `?2`.
 macro_rules! not_parked {
     () => {
         "NOT EXISTS (SELECT 1 FROM saga_parked k WHERE k.tenant = o.tenant AND k.aggregatetype = o.aggregatetype \
-         AND k.aggregateid = o.aggregateid)"
+         AND k.aggregateid = o.aggregateid AND (k.retry_at IS NULL OR k.retry_at > ?2))"
     };
 }
 
@@ -55,7 +56,8 @@ impl Outbox for SqliteStore {
     }
 
     async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
-        self.look("read_lane", move |conn| read_lane(conn, lane, limit)).await
+        let now = self.now();
+        self.look("read_lane", move |conn| read_lane(conn, lane, limit, now)).await
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
@@ -70,15 +72,18 @@ impl Outbox for SqliteStore {
         .await
     }
 
-    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
-        let error = error.to_owned();
+    async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError> {
+        let parked = parked.to_vec();
         self.call("park", move |session| {
-            let sql = "INSERT INTO saga_parked (tenant, aggregatetype, aggregateid, message, attempts, error, since) \
-                 SELECT tenant, aggregatetype, aggregateid, id, ?2, ?3, ?4 FROM saga_outbox WHERE id = ?1 \
+            let sql = "INSERT INTO saga_parked (tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at) \
+                 SELECT tenant, aggregatetype, aggregateid, id, ?2, ?3, ?4, ?5 FROM saga_outbox WHERE id = ?1 \
                  ON CONFLICT (tenant, aggregatetype, aggregateid) DO UPDATE SET message = excluded.message, \
-                 attempts = excluded.attempts, error = excluded.error";
-            let row = (id_bytes(message), attempts, &*error, session.now().0);
-            session.conn.prepare_cached(sql)?.execute(row)?;
+                 attempts = excluded.attempts, error = excluded.error, retry_at = excluded.retry_at";
+            let (now, mut statement) = (session.now(), session.conn.prepare_cached(sql)?);
+            for NewParked { message, attempts, error, retry_in } in &parked {
+                let retry_at = retry_in.map(|pause| after(now, pause).0);
+                statement.execute((id_bytes(*message), attempts, error, now.0, retry_at))?;
+            }
             Ok(())
         })
         .await
@@ -87,7 +92,8 @@ impl Outbox for SqliteStore {
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
         self.look("parked", move |conn| {
             conn.prepare_cached(
-                "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since FROM saga_parked LIMIT ?1",
+                "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM saga_parked \
+                 LIMIT ?1",
             )?
             .query_map([rows::limit(limit)], parked_key)?
             .collect()
@@ -99,11 +105,13 @@ impl Outbox for SqliteStore {
         self.call("release", move |session| Ok(unpark(&session.conn, message)?)).await
     }
 
-    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+        let (letter, note) = (letter.clone(), note.to_owned());
         self.call("discard", move |session| {
             let was_parked = unpark(&session.conn, message)?;
             if was_parked {
-                delete(&session.conn, message)?;
+                let payload = delete(&session.conn, message)?.unwrap_or_default();
+                keep_discarded(session, &NewLetter { payload, ..letter.clone() }, &note)?;
             }
             Ok(was_parked)
         })
@@ -139,7 +147,7 @@ fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Resul
         if leased.len() >= limit {
             break;
         }
-        if !has_rows(conn, lane)? || !is_free(session, lane, now)? {
+        if !has_rows(conn, lane, now)? || !is_free(session, lane, lease.owner, now)? {
             continue;
         }
         let epoch = conn
@@ -154,23 +162,23 @@ fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Resul
     Ok(leased)
 }
 
-fn has_rows(conn: &Connection, lane: u8) -> rusqlite::Result<bool> {
+fn has_rows(conn: &Connection, lane: u8, now: Timestamp) -> rusqlite::Result<bool> {
     let sql = concat!("SELECT 1 FROM saga_outbox o WHERE o.lane = ?1 AND ", not_parked!(), " LIMIT 1");
-    Ok(conn.prepare_cached(sql)?.query_row([lane], |_| Ok(())).optional()?.is_some())
+    Ok(conn.prepare_cached(sql)?.query_row((lane, now.0), |_| Ok(())).optional()?.is_some())
 }
 
-fn is_free(session: &Session, lane: u8, now: Timestamp) -> rusqlite::Result<bool> {
+fn is_free(session: &Session, lane: u8, owner: MemberId, now: Timestamp) -> rusqlite::Result<bool> {
     let held = session
         .conn
         .prepare_cached("SELECT owner FROM saga_lanes WHERE lane = ?1 AND leased_until > ?2")?
         .query_row((lane, now.0), |row| row.get(0).map(MemberId))
         .optional()?;
-    Ok(held.is_none_or(|owner| !session.shared.members.has(owner, now)))
+    Ok(held.is_none_or(|holder| holder == owner || !session.shared.members.has(holder, now)))
 }
 
 /// Each ordering key keeps the places that its rows have in the order of the commits, so that no key is starved, and
 /// fills them by position.
-fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize) -> rusqlite::Result<Vec<OutboxRow>> {
+fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) -> rusqlite::Result<Vec<OutboxRow>> {
     let is_held = conn
         .prepare_cached("SELECT 1 FROM saga_lanes WHERE lane = ?1 AND epoch = ?2")?
         .query_row((lane.lane, signed(lane.epoch)), |_| Ok(()))
@@ -179,16 +187,17 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize) -> rusqlite::Res
     if !is_held {
         return Ok(Vec::new());
     }
-    let order = places(conn, lane.lane, limit)?;
+    let order = places(conn, lane.lane, limit, now)?;
     let mut statement = conn.prepare_cached(
-        "SELECT id, tenant, aggregatetype, aggregateid, type, payload, position, committed_at, kind, headers \
+        "SELECT id, tenant, aggregatetype, aggregateid, type, payload, position, committed_at, kind, headers, \
+         coalesce((SELECT k.attempts FROM saga_parked k WHERE k.message = saga_outbox.id), 0) \
          FROM saga_outbox WHERE seq = ?1",
     )?;
     order.into_iter().map(|seq| statement.query_row([seq], outbox_row)).collect()
 }
 
 /// The rows of a lane in the order in which they may be sent: at most `limit` of their numbers.
-fn places(conn: &Connection, lane: u8, limit: usize) -> rusqlite::Result<Vec<i64>> {
+fn places(conn: &Connection, lane: u8, limit: usize, now: Timestamp) -> rusqlite::Result<Vec<i64>> {
     let sql = concat!(
         "SELECT o.seq, o.position, o.tenant, o.aggregatetype, o.aggregateid FROM saga_outbox o WHERE o.lane = ?1 AND ",
         not_parked!(),
@@ -198,7 +207,7 @@ fn places(conn: &Connection, lane: u8, limit: usize) -> rusqlite::Result<Vec<i64
     let mut rows_of_key: Vec<Vec<(i64, i64)>> = Vec::new();
     let mut places = Vec::new();
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query([lane])?;
+    let mut rows = statement.query((lane, now.0))?;
     while let Some(row) = rows.next()? {
         let number = rows_of_key.len();
         let key = *keys.entry((row.get(2)?, row.get(3)?, row.get(4)?)).or_insert(number);
@@ -230,6 +239,7 @@ fn outbox_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
         committed_at: Timestamp(row.get(7)?),
         kind: rows::parsed(row, 8, MessageKind::parse)?,
         headers: rows::headers(row, 9)?,
+        attempts: row.get(10)?,
     })
 }
 
@@ -242,11 +252,13 @@ fn parked_key(row: &Row<'_>) -> rusqlite::Result<ParkedKey> {
         attempts: row.get(4)?,
         error: row.get(5)?,
         since: Timestamp(row.get(6)?),
+        retry_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
     })
 }
 
-fn delete(conn: &Connection, message: MessageId) -> rusqlite::Result<bool> {
-    Ok(conn.prepare_cached("DELETE FROM saga_outbox WHERE id = ?1")?.execute(params![id_bytes(message)])? == 1)
+fn delete(conn: &Connection, message: MessageId) -> rusqlite::Result<Option<Vec<u8>>> {
+    let sql = "DELETE FROM saga_outbox WHERE id = ?1 RETURNING payload";
+    conn.prepare_cached(sql)?.query_row(params![id_bytes(message)], |row| row.get(0)).optional()
 }
 
 fn unpark(conn: &Connection, message: MessageId) -> rusqlite::Result<bool> {

@@ -44,6 +44,7 @@ mod fixture;
 mod harness;
 mod memory;
 mod model;
+pub mod one_step;
 mod registry;
 mod report;
 mod run;

@@ -4,10 +4,10 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
-    recovery, running_on, sagas, start_in, starting, transaction, unknown,
+    claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox,
+    publish_in, records, recovery, running_on, sagas, start_in, starting, transaction, unknown,
 };
-use crate::transport::{self, acknowledge, content, delivery, ordering, prefetch, publish};
+use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
 /// One line a check: its clauses, where it stands, and what it needs.
 macro_rules! checks {
@@ -39,6 +39,10 @@ pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
         ["S-IN-2"] => start_in::a_taken_key_does_not_end_the_transaction::<H>,
         ["S-IN-2", "S-SAGA-2"] => start_in::one_key_twice_in_one_transaction::<H>,
         ["S-IN-3"] => start_in::a_bare_connection_is_refused::<H>,
+        ["S-IN-4", "S-IN-3"] => publish_in::an_event_is_there_if_its_transaction_commits::<H>,
+        ["S-IN-4"] => publish_in::an_event_is_read_as_it_was_published::<H>,
+        ["S-IN-5"] => publish_in::positions_count_what_was_committed::<H>,
+        ["S-IN-5"] => publish_in::the_positions_of_a_key_are_the_order_of_the_commits::<H>,
     ]
 }
 
@@ -119,6 +123,7 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-1"] => lanes::a_released_lane_is_leased_under_the_next_epoch::<H>,
         ["S-OUT-1", "S-MEM-2"] => lanes::a_lane_of_a_vanished_owner_is_free::<H>,
         ["S-OUT-1"] => lanes::a_renewed_lane_lasts::<H>,
+        ["S-OUT-1"] => lanes::a_lane_that_its_owner_lost_track_of_is_leased_again::<H>,
         ["S-OUT-1"] => outbox::a_lane_with_parked_keys_only_is_not_leased::<H>,
         ["S-OUT-1"] => concurrency::a_lane_goes_to_one_of_many::<H>,
         ["S-OUT-2"] => lanes::a_lane_whose_epoch_moved_reads_nothing::<H>,
@@ -130,7 +135,8 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-3"] => outbox::the_depth_tells_the_age_of_the_oldest::<H>,
         ["S-OUT-4", "S-OUT-2"] => outbox::a_parked_key_holds_up_itself_only::<H>,
         ["S-OUT-4"] => outbox::a_released_key_is_read_again::<H>,
-        ["S-OUT-4"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
+        ["S-OUT-4"] => outbox::a_key_that_is_parked_for_a_time_is_read_after_it::<H>,
+        ["S-OUT-6"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
         ["S-OUT-4"] => outbox::one_key_of_two_tenants_is_parked_apart::<H>,
         ["S-OUT-5"] => outbox::a_message_that_waits_is_not_inserted_again::<H>,
         ["S-INBOX-1"] => inbox::what_was_received_outlives_its_process::<H>,
@@ -153,6 +159,8 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-MEM-2"] => members::a_beat_keeps_what_was_leased::<H>,
         ["S-MEM-3"] => members::a_living_member_beats::<H>,
         ["S-MEM-3", "S-MEM-2"] => members::a_member_that_left_is_dead::<H>,
+        ["S-HINT-1"] => hints::another_process_hears_of_what_was_committed::<H> needs Hints,
+        ["S-HINT-1"] => hints::each_of_several_hears_every_kind_of_hint::<H> needs Hints,
         ["S-MEM-4"] => members::members_of_an_earlier_process_are_dead::<H> needs Alone,
     ]
 }
@@ -242,6 +250,7 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-PUB-3"] => ordering::one_call_keeps_the_order_of_a_key::<H>,
         ["T-PUB-3"] => ordering::many_keys_keep_their_orders::<H>,
         ["T-PUB-4"] => publish::the_same_id_is_delivered_again::<H>,
+        ["T-PUB-5"] => publish::what_is_for_one_receiver_needs_one::<H>,
         ["T-SUB-1"] => delivery::every_name_gets_every_message::<H>,
         ["T-SUB-1"] => delivery::one_of_a_name_gets_each_message::<H>,
         ["T-SUB-1"] => delivery::only_its_topics_are_received::<H>,
@@ -261,5 +270,8 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-SUB-5"] => content::everything_arrives_as_it_was_sent::<H>,
         ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
         ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
+        ["T-DEAD-1"] => dead_letters::what_was_given_up_is_received::<H>,
+        ["T-DEAD-1"] => dead_letters::a_dead_letter_that_is_not_accepted_comes_again::<H>,
+        ["T-DEAD-1"] => dead_letters::nothing_else_is_a_dead_letter::<H>,
     ]
 }

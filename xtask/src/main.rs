@@ -31,6 +31,11 @@ enum Task {
         #[command(subcommand)]
         task: tasks::ServicesTask,
     },
+    /// The example on private servers that it starts: `demo services`.
+    Demo {
+        #[command(subcommand)]
+        demo: tasks::Demo,
+    },
     /// Formatting, clippy and rustdoc with warnings denied, and tidy.
     Check,
     /// The rules of the house that a program can check.
@@ -59,6 +64,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test { filter } => tasks::test(&filter),
         Task::Services { task } => tasks::services(task),
+        Task::Demo { demo } => tasks::demo(demo),
         Task::Check => tasks::check(),
         Task::Tidy => tasks::tidy(),
         Task::Sim { arguments } => tasks::sim(&arguments),

@@ -7,7 +7,9 @@
 pub mod cli;
 pub mod contracts;
 mod interrupt;
+pub mod letters;
 pub mod orders;
+pub mod outbox;
 pub mod outside;
 pub mod place;
 mod print;

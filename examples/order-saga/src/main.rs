@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Parser;
 use order_saga::{
     cli::{Cli, Command, OutsideArgs},
+    letters, outbox,
     outside::{Book, Dice, Services, serve},
     place::{Place, StoreUrl},
     run, saga, service, show, verify,
@@ -37,6 +38,8 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
         Command::Verify(args) => verify::verify(place, &args).await,
         Command::Show(args) => show::show(place, &args).await,
         Command::List(args) => show::list(place, &args).await,
+        Command::DeadLetters(command) => letters::letters(place, &command).await,
+        Command::Outbox(command) => outbox::outbox(place, &command).await,
         Command::Graph => {
             print!("{}", saga::create_order::<P::Store>().to_mermaid());
             Ok(ExitCode::SUCCESS)

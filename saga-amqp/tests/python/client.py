@@ -125,19 +125,23 @@ def receive(queue, count):
 def bind(queue, exchange, exchange_type, routing_key):
     """A queue of this client's own, beside those of the transport."""
     connection, channel = connect()
-    arguments = {
-        "x-queue-type": "quorum",
-        "x-delivery-limit": 20,
-        "x-dead-letter-exchange": DEAD_LETTERS,
-        "x-dead-letter-routing-key": queue,
-        "x-dead-letter-strategy": "at-least-once",
-        "x-overflow": "reject-publish",
-    }
     channel.exchange_declare(exchange, exchange_type, durable=True)
     channel.exchange_declare(DEAD_LETTERS, "direct", durable=True)
-    channel.queue_declare(queue + ".dead-letters", durable=True, arguments={"x-queue-type": "quorum"})
-    channel.queue_bind(queue + ".dead-letters", DEAD_LETTERS, queue)
-    channel.queue_declare(queue, durable=True, arguments=arguments)
+    # What comes back too often goes from the first to the second, and from there to the last.
+    dead_letters, unread = queue + ".dead-letters", queue + ".dead-letters.unread"
+    for name, is_last in [(queue, False), (dead_letters, False), (unread, True)]:
+        arguments = {
+            "x-queue-type": "quorum",
+            "x-delivery-limit": 20,
+            "x-dead-letter-exchange": DEAD_LETTERS,
+            "x-dead-letter-routing-key": name,
+            "x-dead-letter-strategy": "at-least-once",
+            "x-overflow": "reject-publish",
+        }
+        arguments = {"x-queue-type": "quorum"} if is_last else arguments
+        channel.queue_declare(name, durable=True, arguments=arguments)
+    channel.queue_bind(dead_letters, DEAD_LETTERS, queue)
+    channel.queue_bind(unread, DEAD_LETTERS, dead_letters)
     channel.queue_bind(queue, exchange, routing_key)
     connection.close()
 
@@ -150,6 +154,7 @@ TASKS = {
     "command": send_command,
     "receive-service": lambda: receive(SERVICE_QUEUE, int(sys.argv[4])),
     "receive": lambda: receive(QUEUE, int(sys.argv[4])),
+    "unread": lambda: receive(PREFIX + sys.argv[4] + ".dead-letters.unread", int(sys.argv[5])),
     "dead-letters": lambda: receive(PREFIX + sys.argv[4] + ".dead-letters", int(sys.argv[5])),
 }
 TASKS[TASK]()

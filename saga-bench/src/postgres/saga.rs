@@ -1,17 +1,13 @@
 //! The contender: the same work as a saga on the engine and the PostgreSQL store, as users write it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use anyhow::{Context as _, Result, ensure};
-use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+use anyhow::Result;
+use saga_core::{Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
-use tokio::task::JoinSet;
 
 use super::workload::STEPS_PER_SAGA;
-use crate::clock::Stopwatch;
+use crate::drive::drive;
 
 /// What is ordered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,37 +51,9 @@ pub(crate) async fn run(url: &str, sagas: u32, in_flight: u32, run_on_max: Optio
         .build()?;
     let builder = Runtime::builder(PostgresStore::connect(url).await?).saga(&create_order);
     let builder = builder.settings(|settings| settings.run_on_max = run_on_max.unwrap_or(settings.run_on_max));
-    let runtime = Arc::new(builder.start().await?);
-    let next = Arc::new(AtomicU32::new(0));
-
-    let watch = Stopwatch::started();
-    let mut callers = JoinSet::new();
-    for _ in 0..in_flight {
-        callers.spawn(call(Arc::clone(&runtime), create_order.clone(), Arc::clone(&next), sagas));
-    }
-    while let Some(caller) = callers.join_next().await {
-        caller.context("a caller panicked")??;
-    }
-    let took = watch.elapsed();
+    let runtime = builder.start().await?;
+    let order = |number| Order { number: i64::from(number), amount: 100 + i64::from(number % 10_000) };
+    let took = drive(&runtime, &create_order, sagas, in_flight, order).await?;
     runtime.shutdown().await;
     Ok(f64::from(sagas * STEPS_PER_SAGA) / took.as_secs_f64())
-}
-
-/// One of the callers: it starts the next saga when the one before has ended.
-async fn call(
-    runtime: Arc<Runtime<PostgresStore>>,
-    create_order: Saga<PostgresStore, Order>,
-    next: Arc<AtomicU32>,
-    sagas: u32,
-) -> Result<()> {
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= sagas {
-            return Ok(());
-        }
-        let order = Order { number: i64::from(number), amount: 100 + i64::from(number % 10_000) };
-        let running = runtime.start(&create_order, format!("order-{number}"), order).await?;
-        let outcome = running.outcome().await?;
-        ensure!(matches!(outcome, Outcome::Completed { .. }), "order {number} ended as {outcome}");
-    }
 }

@@ -1,19 +1,16 @@
 //! The contender: the same work as a saga on the engine and the SQLite store, as users write it.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use rusqlite::Connection;
-use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+use saga_core::{Runtime, Saga, StepError, saga_step};
 use saga_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
-use tokio::task::JoinSet;
 
 use super::file::assert_rows;
 use super::workload::{STEPS, STEPS_PER_SAGA, amount};
-use crate::clock::Stopwatch;
+use crate::drive::drive;
 
 /// What is ordered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,19 +42,8 @@ pub(crate) async fn run(file: &Path, sagas: u32, in_flight: u32) -> Result<f64> 
     let create_order = create_order()?;
     let store = SqliteStore::open(file).await?;
     let runtime = Runtime::builder(store).saga(&create_order).start().await?;
-    let runtime = Arc::new(runtime);
-    let next = Arc::new(AtomicU32::new(0));
-
-    let watch = Stopwatch::started();
-    let mut callers = JoinSet::new();
-    for _ in 0..in_flight {
-        callers.spawn(call(Arc::clone(&runtime), create_order.clone(), Arc::clone(&next), sagas));
-    }
-    while let Some(caller) = callers.join_next().await {
-        caller.context("a caller panicked")??;
-    }
-    let took = watch.elapsed();
-
+    let order = |number| Order { number, amount: amount(number) };
+    let took = drive(&runtime, &create_order, sagas, in_flight, order).await?;
     runtime.shutdown().await;
     drop(runtime);
     assert_rows(file, sagas)?;
@@ -67,23 +53,4 @@ pub(crate) async fn run(file: &Path, sagas: u32, in_flight: u32) -> Result<f64> 
 fn create_order() -> Result<Saga<SqliteStore, Order>> {
     let saga = Saga::named("create-order").input::<Order>();
     Ok(saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build()?)
-}
-
-/// One of the callers: it starts the next saga when the one before has ended.
-async fn call(
-    runtime: Arc<Runtime<SqliteStore>>,
-    create_order: Saga<SqliteStore, Order>,
-    next: Arc<AtomicU32>,
-    sagas: u32,
-) -> Result<()> {
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= sagas {
-            return Ok(());
-        }
-        let order = Order { number, amount: amount(number) };
-        let running = runtime.start(&create_order, format!("order-{number}"), order).await?;
-        let outcome = running.outcome().await?;
-        ensure!(matches!(outcome, Outcome::Completed { .. }), "order {number} ended as {outcome}");
-    }
 }

@@ -176,7 +176,7 @@ fn failure_of<S: Store>(command: &Command<S>) -> Option<FailedStep> {
 }
 
 /// Polls a future, and catches a panic in it.
-async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = pin!(future);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(polled) => polled.map(Ok),

@@ -102,10 +102,10 @@ impl<S: Store> Shared<S> {
         let noted = late::encode(&attempted.findings);
         for failures in 0.. {
             match self.store.note_late(command.work.id, &noted).await {
-                Ok(true) => return,
+                Ok(true) => return self.store_works("note_late"),
                 Ok(false) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "a late success could not be noted; trying again");
+                    self.store_failed("note_late", &error);
                     if self.has_stopped() {
                         return;
                     }
@@ -165,9 +165,12 @@ impl<S: Store> Shared<S> {
         }
         for failures in 0.. {
             match self.store.give_back(rows).await {
-                Ok(_) => return self.announce_work(std::time::Duration::ZERO),
+                Ok(_) => {
+                    self.store_works("give_back");
+                    return self.leave_work(std::time::Duration::ZERO);
+                }
                 Err(error) => {
-                    tracing::warn!(%error, count = rows.len(), "commands could not be given back; trying again");
+                    self.store_failed("give_back", &error);
                     if self.has_stopped() {
                         return;
                     }

@@ -7,7 +7,7 @@ use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{DeadLetter, LetterFilter, LetterId, LetterState, Store, WorkId};
+use crate::store::{DeadLetter, Hint, LetterFilter, LetterId, LetterState, Store, WorkId};
 
 /// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
 /// once. It needs no runtime, only a store that can be written: what is handed in again waits for one.
@@ -85,6 +85,7 @@ impl<S: Store> DeadLetterDesk<S> {
                 if let Some(runtime) = &self.runtime {
                     runtime.inbox_filled.notify_one();
                 }
+                self.store.hint(Hint::Inbox);
                 Ok(())
             }
             Some(LetterState::Discarded) => refused("it was discarded"),

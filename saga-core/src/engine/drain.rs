@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::inbox::Inlet;
 use super::shared::Shared;
 use crate::env::BoxFuture;
-use crate::store::Store;
+use crate::store::{Hint, Store};
 use crate::transport::Incoming;
 
 impl<S: Store> Shared<S> {
@@ -24,12 +25,14 @@ impl<S: Store> Shared<S> {
         spawn(Box::pin(Arc::clone(self).poll()));
         spawn(Box::pin(Arc::clone(self).beat()));
         spawn(Box::pin(Arc::clone(self).relay()));
+        spawn(Box::pin(Arc::clone(self).listen()));
         spawn(Box::pin({
             let shared = Arc::clone(self);
             async move { shared.watch().await }
         }));
         for (service, first) in self.services.iter().zip(incoming) {
-            spawn(Box::pin(Arc::clone(self).receive(service.clone(), first)));
+            spawn(Box::pin(Arc::clone(self).receive(service.clone(), Inlet::Messages, first)));
+            spawn(Box::pin(Arc::clone(self).receive(service.clone(), Inlet::DeadLetters, None)));
         }
         if !self.services.is_empty() {
             spawn(Box::pin(Arc::clone(self).poll_inbox()));
@@ -69,6 +72,9 @@ impl<S: Store> Shared<S> {
         if let Err(error) = self.store.leave(self.member_id()).await {
             tracing::warn!(%error, "leaving failed; the store finds out by itself");
         }
+        // What is left has no owner any more.
+        self.store.hint(Hint::Work);
+        self.store.hint(Hint::Outbox);
         tracing::info!(given_back = count, "the runtime has ended");
     }
 

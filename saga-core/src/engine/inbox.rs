@@ -4,26 +4,50 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arrivals::Arrived;
+use super::attempt::caught;
 use super::letters::Problem;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::{Key, check_step_name};
 use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
-use crate::transport::{Delivery, Incoming, Settlement, Subscription, TransportError, service_topic};
+use crate::transport::{
+    Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
+};
 
 /// How long a start waits for the transport.
 const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
 /// How many messages are stored in one commit.
 const STORED_AT_A_TIME: usize = 256;
+/// How many dead letters are buried before the first of them is acknowledged.
+const DEAD_LETTERS_AT_A_TIME: usize = 16;
 /// By how much the content of an undo, which brings input and output, may be longer than both.
 const UNDO_FRAME_BYTES: usize = 64;
+
+/// Where a service's messages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inlet {
+    /// What is addressed to it.
+    Messages,
+    /// What the transport gave up of that.
+    DeadLetters,
+}
+
+impl Inlet {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Messages => "receive",
+            Self::DeadLetters => "receive dead letters",
+        }
+    }
+}
 
 impl<S: Store> Shared<S> {
     /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
     /// later.
     pub(super) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
-        let problem = match crate::env::timeout(&*self.env, FIRST_SUBSCRIPTION_MAX, self.subscribe(service)).await {
-            Ok(Ok(incoming)) => return Some(incoming),
+        let subscribing = self.subscribe(service, Inlet::Messages);
+        let problem = match crate::env::timeout(&*self.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
+            Ok(Ok(incoming)) => return incoming,
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
         };
@@ -31,51 +55,69 @@ impl<S: Store> Shared<S> {
         None
     }
 
-    /// Receives what is addressed to a service, until the runtime stops.
-    pub(super) async fn receive(self: Arc<Self>, service: String, mut first: Option<Box<dyn Incoming>>) {
+    /// Receives what is addressed to a service, or was given up of it, until the runtime stops.
+    pub(super) async fn receive(self: Arc<Self>, service: String, inlet: Inlet, mut first: Option<Box<dyn Incoming>>) {
         let mut failures = 0;
+        let doing = inlet.in_words();
         while !self.is_stopping() {
             let incoming = match first.take() {
-                Some(incoming) => Ok(incoming),
-                None => self.subscribe(&service).await,
+                Some(incoming) => Ok(Some(incoming)),
+                None => self.subscribe(&service, inlet).await,
             };
             let received = match incoming {
-                Ok(incoming) => {
-                    failures = 0;
-                    self.receive_from(incoming, &service).await
-                }
+                Ok(Some(incoming)) => self.receive_from(incoming, &service, inlet, &mut failures).await,
+                Ok(None) => return,
                 Err(error) => Err(error),
             };
             let Err(error) = received else { return };
-            tracing::warn!(%error, service, "receiving failed; trying again");
+            self.transport_failed(doing, &error);
             self.env.sleep(pause_after(failures)).await;
             failures += 1;
         }
     }
 
-    async fn subscribe(&self, service: &str) -> Result<Box<dyn Incoming>, TransportError> {
+    /// Nothing where the transport gives nothing up. A panic of the transport is an error of this call.
+    async fn subscribe(&self, service: &str, inlet: Inlet) -> Result<Option<Box<dyn Incoming>>, TransportError> {
         let topic = service_topic(service);
-        let prefetch = self.settings.prefetch;
-        self.transport.subscribe(Subscription { name: topic.clone(), topics: vec![topic], prefetch }).await
+        let subscribing = async {
+            match inlet {
+                Inlet::Messages => {
+                    let (name, topics, prefetch) = (topic.clone(), vec![topic], self.settings.prefetch);
+                    self.transport.subscribe(Subscription { name, topics, prefetch }).await.map(Some)
+                }
+                Inlet::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
+            }
+        };
+        caught(subscribing)
+            .await
+            .unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "subscribe", &panic)))
     }
 
     async fn receive_from(
         self: &Arc<Self>,
         mut incoming: Box<dyn Incoming>,
         service: &str,
+        inlet: Inlet,
+        failures: &mut u32,
     ) -> Result<(), TransportError> {
+        self.transport_works(inlet.in_words());
         loop {
             let deliveries = tokio::select! {
                 biased;
                 () = self.stopping.cancelled() => return Ok(()),
-                deliveries = incoming.receive(STORED_AT_A_TIME) => deliveries?,
+                deliveries = caught(incoming.receive(STORED_AT_A_TIME)) => {
+                    deliveries.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "receive", &panic)))?
+                }
             };
+            *failures = 0;
             let _under_way = self.tasks.enter();
             // All of them are settled at once, so that none below a settled one is open.
             let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
             let Some(arrived) = self.take_in(deliveries, service).await else { return Ok(()) };
-            incoming.settle(&settled).await?;
+            let settling = caught(incoming.settle(&settled)).await;
+            // What was stored is handled, whether or not it comes again.
             self.handle_all(arrived).await;
+            settling.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "settle", &panic)))?;
         }
     }
 
@@ -84,6 +126,10 @@ impl<S: Store> Shared<S> {
     async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
         let mut readable = Vec::new();
         for delivery in deliveries {
+            if let Some(death) = &delivery.death {
+                self.bury_given_up(&delivery.message, death, service).await?;
+                continue;
+            }
             match delivery.message {
                 Ok(message) => match self.check(&message, service) {
                     Ok(()) => readable.push(message),
@@ -98,9 +144,12 @@ impl<S: Store> Shared<S> {
         let ids = self.take_ids(readable.len()).await?;
         for failures in 0.. {
             match self.store_received(&readable, ids.start).await {
-                Ok(receipt) => return Some(arrived(readable, &receipt, ids.start, service)),
+                Ok(receipt) => {
+                    self.store_works("receive");
+                    return Some(arrived(readable, &receipt, ids.start, service));
+                }
                 Err(error) => {
-                    tracing::warn!(%error, count = readable.len(), "messages could not be stored; trying again");
+                    self.store_failed("receive", &error);
                     if self.is_stopping() {
                         return None;
                     }
@@ -124,8 +173,7 @@ impl<S: Store> Shared<S> {
     /// Whether a message can be handled at all. What needs the store is looked at later.
     pub(super) fn check(&self, message: &Message, service: &str) -> Result<(), Problem> {
         let dead = |reason, detail: String| Err(Problem::Dead(reason, detail));
-        let (bytes, max) = (message.payload.len(), self.settings.payload_bytes_max);
-        let max = if message.kind == MessageKind::Undo { 2 * max + UNDO_FRAME_BYTES } else { max };
+        let (bytes, max) = (message.payload.len(), self.bytes_max(message.kind));
         if bytes > max {
             return dead(DeadReason::TooLarge, format!("it has {bytes} bytes; at most {max} are taken"));
         }
@@ -163,6 +211,12 @@ impl<S: Store> Shared<S> {
         }
     }
 
+    /// How long the content of a message may be.
+    pub(super) fn bytes_max(&self, kind: MessageKind) -> usize {
+        let max = self.settings.payload_bytes_max;
+        if kind == MessageKind::Undo { 2 * max + UNDO_FRAME_BYTES } else { max }
+    }
+
     /// Claims messages that nobody has, until the runtime stops: those that are tried again or were replayed, and what
     /// dead processes left behind.
     pub(super) async fn poll_inbox(self: Arc<Self>) {
@@ -177,9 +231,12 @@ impl<S: Store> Shared<S> {
                 () = self.env.sleep(pause) => {}
             }
             match self.claim_messages().await {
-                Ok(()) => failures = 0,
+                Ok(()) => {
+                    self.store_works("claim_received");
+                    failures = 0;
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "claiming messages failed; trying again");
+                    self.store_failed("claim_received", &error);
                     failures += 1;
                 }
             }
@@ -236,6 +293,10 @@ fn arrived(messages: Vec<Message>, receipt: &Receipt, first_id: i64, service: &s
         source: service.to_owned(),
     };
     messages.into_iter().zip(rows).map(arrived).collect()
+}
+
+pub(super) fn panicked(kind: TransportErrorKind, operation: &'static str, panic: &str) -> TransportError {
+    TransportError::new(kind, operation, format!("the transport panicked: {panic}"))
 }
 
 fn age(message: &Message, now: crate::store::Timestamp) -> Duration {

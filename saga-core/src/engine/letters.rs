@@ -47,6 +47,12 @@ impl<S: Store> Shared<S> {
 
     /// Buries what is no message; nothing when the runtime stops first.
     pub(super) async fn bury_unreadable(self: &Arc<Self>, unreadable: &Unreadable, source: &str) -> Option<()> {
+        let letter = self.unreadable_letter(unreadable, source).await?;
+        self.bury(Changes { letters: vec![letter], ..Changes::default() }).await
+    }
+
+    /// The letter of what is no message.
+    pub(super) async fn unreadable_letter(&self, unreadable: &Unreadable, source: &str) -> Option<NewLetter> {
         let mut hash = Sha256::new();
         hash.update(source.as_bytes());
         if let Some(id) = unreadable.id {
@@ -58,7 +64,7 @@ impl<S: Store> Shared<S> {
             }
             hash.update(&unreadable.payload);
         }
-        let letter = NewLetter {
+        Some(NewLetter {
             id: self.letter_id().await?,
             fingerprint: hash.finalize().into(),
             tenant: crate::key::Tenant::default(),
@@ -69,8 +75,7 @@ impl<S: Store> Shared<S> {
             payload: self.cut(&unreadable.payload),
             message: None,
             attempts: 1,
-        };
-        self.bury(Changes { letters: vec![letter], ..Changes::default() }).await
+        })
     }
 
     /// Buries a message that was stored, in the commit that ends its row.
@@ -84,14 +89,14 @@ impl<S: Store> Shared<S> {
         let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
         match self.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
-                self.outbox_filled.notify_one();
+                self.tell_of_messages();
                 Ok(())
             }
             Err(miss) => Err(Problem::Later { why: format!("it could not be buried: {miss:?}"), is_counted: false }),
         }
     }
 
-    async fn bury(self: &Arc<Self>, changes: Changes) -> Option<()> {
+    pub(super) async fn bury(self: &Arc<Self>, changes: Changes) -> Option<()> {
         for letter in &changes.letters {
             tracing::warn!(
                 source = letter.source,
@@ -103,11 +108,11 @@ impl<S: Store> Shared<S> {
         for failures in 0.. {
             match self.recorder.record(changes.clone()).await {
                 Ok(_) => {
-                    self.outbox_filled.notify_one();
+                    self.tell_of_messages();
                     return Some(());
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a dead letter could not be stored; trying again");
+                    tracing::debug!(%error, "a dead letter could not be stored; trying again");
                     if self.is_stopping() {
                         return None;
                     }
@@ -119,7 +124,13 @@ impl<S: Store> Shared<S> {
     }
 
     /// What the sender of a command that became a dead letter is told, if it can be told anything.
-    fn refusal(&self, message: &Message, source: &str, reason: DeadReason, detail: &str) -> Option<NewMessage> {
+    pub(super) fn refusal(
+        &self,
+        message: &Message,
+        source: &str,
+        reason: DeadReason,
+        detail: &str,
+    ) -> Option<NewMessage> {
         if !matches!(message.kind, MessageKind::Command | MessageKind::Undo) {
             return None;
         }
@@ -145,7 +156,7 @@ impl<S: Store> Shared<S> {
         })
     }
 
-    async fn letter(
+    pub(super) async fn letter(
         &self,
         message: &Message,
         source: &str,
@@ -153,11 +164,10 @@ impl<S: Store> Shared<S> {
         detail: &str,
         attempts: u32,
     ) -> Option<NewLetter> {
-        let fingerprint = Sha256::new().chain_update(source.as_bytes()).chain_update(message.id.0.as_bytes());
-        let is_whole = reason != DeadReason::TooLarge;
+        let is_whole = message.payload.len() <= self.bytes_max(message.kind);
         Some(NewLetter {
             id: self.letter_id().await?,
-            fingerprint: fingerprint.finalize().into(),
+            fingerprint: fingerprint_of(source, message.id),
             tenant: message.tenant.clone(),
             reason,
             detail: detail.to_owned(),
@@ -177,4 +187,9 @@ impl<S: Store> Shared<S> {
     fn cut(&self, payload: &[u8]) -> Vec<u8> {
         payload[..payload.len().min(self.settings.payload_bytes_max)].to_vec()
     }
+}
+
+/// The same for the same message from the same source.
+pub(super) fn fingerprint_of(source: &str, message: MessageId) -> [u8; 32] {
+    Sha256::new().chain_update(source.as_bytes()).chain_update(message.0.as_bytes()).finalize().into()
 }

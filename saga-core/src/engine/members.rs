@@ -13,15 +13,16 @@ impl<S: Store> Shared<S> {
         loop {
             self.env.sleep(ttl / 4).await;
             match self.store.beat(self.member_id(), ttl).await {
-                Ok(true) => {}
+                Ok(true) => self.store_works("beat"),
                 Ok(false) => match self.store.join(ttl).await {
                     Ok(incarnation) => {
                         tracing::warn!("this process was taken for dead; it goes on as another member");
+                        self.store_works("join");
                         self.set_member(incarnation.member);
                     }
-                    Err(error) => tracing::warn!(%error, "joining again failed; trying again"),
+                    Err(error) => self.store_failed("join", &error),
                 },
-                Err(error) => tracing::warn!(%error, "saying that this process is alive failed; trying again"),
+                Err(error) => self.store_failed("beat", &error),
             }
         }
     }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::letters::fingerprint_of;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{MessageId, OutboxDepth, ParkedKey, Store};
+use crate::store::{DeadReason, Hint, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
 
 /// More keys than are ever parked at once: those of other tenants are among them.
 const PARKED_MAX: usize = 10_000;
+/// Where a letter comes from that was to leave.
+const SOURCE: &str = "outbox";
 
 /// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent. It needs no
 /// runtime, only a store: what is released waits for one.
@@ -50,7 +53,8 @@ impl<S: Store> OutboxDesk<S> {
         Ok(self.store.depth().await?)
     }
 
-    /// The parked ordering keys, each with the message that could not be sent, its attempts and its error.
+    /// The ordering keys whose next message could not be sent, each with its attempts and its error, and with the time at
+    /// which it is tried again by itself. One without such a time waits to be released or discarded.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,7 +85,7 @@ impl<S: Store> OutboxDesk<S> {
     }
 
     /// Gives this message of a parked key up, so that the key goes on behind it; answers whether it was parked. The
-    /// reason is logged.
+    /// message stays among the dead letters, as discarded for this reason.
     ///
     /// # Errors
     /// When no reason is given, or the store fails.
@@ -90,12 +94,11 @@ impl<S: Store> OutboxDesk<S> {
     /// When dropped, it was discarded or not; the same call again acts once.
     pub async fn discard(&self, message: MessageId, reason: &str) -> Result<bool, RuntimeError> {
         if reason.trim().is_empty() {
-            return Err(RuntimeError::Parked { message, problem: "give a reason; it is logged".to_owned() });
+            return Err(RuntimeError::Parked { message, problem: "give a reason; it is kept".to_owned() });
         }
-        if !self.is_parked(message).await? {
-            return Ok(false);
-        }
-        let was_parked = self.store.discard(message).await?;
+        let Some(key) = self.parked().await?.into_iter().find(|key| key.message == message) else { return Ok(false) };
+        let id = LetterId(self.store.reserve_ids(1).await?.start);
+        let was_parked = self.store.discard(message, &letter_of(key, id), reason).await?;
         if was_parked {
             tracing::warn!(%message, reason, "a message that could not be sent was discarded");
         }
@@ -107,10 +110,28 @@ impl<S: Store> OutboxDesk<S> {
         if let Some(runtime) = &self.runtime {
             runtime.outbox_filled.notify_one();
         }
+        self.store.hint(Hint::Outbox);
     }
 
     async fn is_parked(&self, message: MessageId) -> Result<bool, RuntimeError> {
         Ok(self.parked().await?.iter().any(|key| key.message == message))
+    }
+}
+
+fn letter_of(key: ParkedKey, id: LetterId) -> NewLetter {
+    let message = key.message;
+    let headers = [("message-id", message.to_string()), ("topic", key.aggregate_type), ("key", key.aggregate_id)];
+    NewLetter {
+        id,
+        fingerprint: fingerprint_of(SOURCE, message),
+        tenant: key.tenant,
+        reason: DeadReason::Unsendable,
+        detail: key.error,
+        source: SOURCE.to_owned(),
+        headers: headers.map(|(name, text)| (name.to_owned(), text)).into(),
+        payload: Vec::new(),
+        message: None,
+        attempts: key.attempts,
     }
 }
 

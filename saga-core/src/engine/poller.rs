@@ -36,12 +36,13 @@ impl<S: Store> Shared<S> {
             let limit = places.len();
             match self.claim(owner, places).await {
                 Ok((claimed, next_due_in)) => {
+                    self.store_works("claim");
                     let next_due_in = if claimed == limit { Some(Duration::ZERO) } else { next_due_in };
                     if let Some(due_in) = next_due_in {
                         self.announce_work(due_in);
                     }
                 }
-                Err(error) => tracing::warn!(%error, "claiming work failed; trying again"),
+                Err(error) => self.store_failed("claim", &error),
             }
         }
     }

@@ -54,12 +54,13 @@ impl<S: Store> Shared<S> {
             let changes = now.iter().map(|request| request.call.clone()).collect();
             match self.store.record(changes).await {
                 Ok(applied) => {
+                    self.store_works("record");
                     for (request, applied) in now.into_iter().zip(applied) {
                         request.answer(Ok(applied));
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, count = now.len(), "recording failed");
+                    self.store_failed("record", &error);
                     for request in now {
                         request.answer(Err((&error).into()));
                     }

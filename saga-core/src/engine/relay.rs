@@ -4,47 +4,73 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attempt::caught;
+use super::inbox::panicked;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Lease, LeasedLane, Message, MessageId, OutboxRow, Store, StoreError};
+use crate::store::{Hint, Lease, LeasedLane, Message, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// How many lanes are leased at a time.
 const LANES_AT_A_TIME: usize = 16;
+/// How long a key waits whose message was tried once in vain. Each further attempt doubles it.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
 
 /// The messages of one ordering key, in their order.
 type OrderingKey = (Tenant, String, String);
 
-/// How often a message was tried, across rounds.
-type Attempts = BTreeMap<MessageId, u32>;
+/// What became of a look at the outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Something was sent: there may be more.
+    Sent,
+    /// There is nothing that could be sent now; whether some of it will be tried again.
+    Idle { retries: bool },
+    /// The transport takes nothing from anybody at present.
+    Outage,
+}
 
 impl<S: Store> Shared<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
-        let mut attempts = Attempts::new();
+        if !self.store.capabilities().relayed {
+            return;
+        }
         let mut lanes = Vec::new();
         let mut failures = 0;
         loop {
-            match self.relay_once(&mut attempts, &mut lanes).await {
-                Ok(true) => {
+            let pass = caught(self.relay_once(&mut lanes)).await.unwrap_or_else(|panic| {
+                tracing::error!(panic, "relaying panicked; trying again");
+                Ok(Pass::Outage)
+            });
+            let pass = match pass {
+                Ok(pass) => pass,
+                Err(error) => {
+                    self.store_failed("relay", &error);
+                    Pass::Outage
+                }
+            };
+            let pause = match pass {
+                Pass::Sent => {
                     failures = 0;
                     continue;
                 }
-                Ok(false) => failures = 0,
-                Err(error) => {
-                    tracing::warn!(%error, "relaying failed; trying again");
+                Pass::Outage => {
                     failures += 1;
+                    // Somebody else may get through to where this process cannot.
+                    self.store.hint(Hint::Outbox);
+                    // What is committed meanwhile makes nothing better.
+                    self.env.sleep(pause_after(failures)).await;
+                    continue;
                 }
-            }
-            let pause = if failures > 0 || !attempts.is_empty() {
-                pause_after(failures)
-            } else if self.store.capabilities().shared {
-                self.settings.poll_interval
-            } else {
-                // Nobody else writes to it: this only finds what a process that died had left.
-                10 * self.settings.poll_interval
+                Pass::Idle { retries } => {
+                    failures = 0;
+                    let is_alone = !retries && !self.store.capabilities().shared;
+                    // Nobody else writes to it: this only finds what a process that died had left.
+                    self.settings.poll_interval * if is_alone { 10 } else { 1 }
+                }
             };
             tokio::select! {
                 biased;
@@ -54,23 +80,31 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Sends what can be sent now; answers whether there may be more.
+    /// Sends what can be sent now.
     /// What an error left leased comes first, or nobody sent it before the leases end.
-    async fn relay_once(&self, attempts: &mut Attempts, lanes: &mut Vec<LeasedLane>) -> Result<bool, StoreError> {
-        let Some(owner) = self.member() else { return Ok(false) };
+    async fn relay_once(&self, lanes: &mut Vec<LeasedLane>) -> Result<Pass, StoreError> {
+        let Some(owner) = self.member() else { return Ok(Pass::Idle { retries: false }) };
         self.free_lanes(lanes).await?;
-        if self.store.depth().await?.rows == 0 {
-            attempts.clear();
-            return Ok(false);
+        let depth = self.store.depth().await?;
+        self.store_works("relay");
+        if depth.rows == 0 {
+            return Ok(Pass::Idle { retries: false });
         }
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
         *lanes = self.store.lease_lanes(lease, LANES_AT_A_TIME).await?;
-        let mut sent = false;
+        let mut pass = Pass::Idle { retries: true };
         for &lane in lanes.iter() {
-            sent |= self.send_lane(lane, attempts).await?;
+            match self.send_lane(lane).await? {
+                Pass::Idle { .. } => {}
+                Pass::Sent => pass = Pass::Sent,
+                Pass::Outage => {
+                    pass = Pass::Outage;
+                    break;
+                }
+            }
         }
         self.free_lanes(lanes).await?;
-        Ok(sent)
+        Ok(pass)
     }
 
     async fn free_lanes(&self, lanes: &mut Vec<LeasedLane>) -> Result<(), StoreError> {
@@ -81,14 +115,14 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    async fn send_lane(&self, lane: LeasedLane, attempts: &mut Attempts) -> Result<bool, StoreError> {
+    async fn send_lane(&self, lane: LeasedLane) -> Result<Pass, StoreError> {
         let rows = self.store.read_lane(lane, self.settings.relay_batch).await?;
         let mut keys: BTreeMap<OrderingKey, VecDeque<OutboxRow>> = BTreeMap::new();
         for row in rows {
             let key = (row.tenant.clone(), row.aggregate_type.clone(), row.aggregate_id.clone());
             keys.entry(key).or_default().push_back(row);
         }
-        let mut any = false;
+        let mut pass = Pass::Idle { retries: true };
         let mut held_up = BTreeSet::new();
         // One message of each key at a time: the next one of a key goes when this one is confirmed (G9).
         while !keys.is_empty() {
@@ -101,53 +135,101 @@ impl<S: Store> Shared<S> {
             if round.is_empty() {
                 break;
             }
-            any |= self.send_round(round, attempts, &mut held_up).await?;
+            match self.send_round(round, &mut held_up).await? {
+                Pass::Outage => return Ok(Pass::Outage),
+                Pass::Sent => pass = Pass::Sent,
+                Pass::Idle { .. } => {}
+            }
         }
-        Ok(any)
+        Ok(pass)
     }
 
     async fn send_round(
         &self,
         round: Vec<(OrderingKey, OutboxRow)>,
-        attempts: &mut Attempts,
         held_up: &mut BTreeSet<OrderingKey>,
-    ) -> Result<bool, StoreError> {
-        let messages = round.iter().map(|(_, row)| Message::from(row.clone())).collect();
-        let limit = self.settings.lease_ttl / 4;
-        let results = match crate::env::timeout(&*self.env, limit, self.transport.publish(messages)).await {
-            Ok(results) => results,
-            Err(_) => round.iter().map(|_| Err(no_answer(limit))).collect(),
-        };
-        let mut confirmed = Vec::new();
-        for ((key, row), result) in round.into_iter().zip(results) {
+    ) -> Result<Pass, StoreError> {
+        let (keys, rows): (Vec<OrderingKey>, Vec<OutboxRow>) = round.into_iter().unzip();
+        let results = self.publish(&rows).await;
+        if results.iter().all(|result| result.as_ref().is_err_and(is_outage)) {
+            // It is nobody's fault: nothing is counted, and everything stays as it is.
+            if let Some(Err(error)) = results.first() {
+                self.transport_failed("publish", error);
+            }
+            return Ok(Pass::Outage);
+        }
+        self.transport_works("publish");
+        let (mut confirmed, mut parked) = (Vec::new(), Vec::new());
+        for ((key, row), result) in keys.into_iter().zip(&rows).zip(results) {
             match result {
-                Ok(()) => {
-                    attempts.remove(&row.id);
-                    confirmed.push(row.id);
-                }
+                Ok(()) => confirmed.push(row.id),
                 Err(error) => {
                     held_up.insert(key);
-                    self.not_sent(&row, &error, attempts).await?;
+                    parked.push(self.not_sent(row, &error));
                 }
             }
         }
         if !confirmed.is_empty() {
             self.store.sent(&confirmed).await?;
         }
-        Ok(!confirmed.is_empty())
+        if !parked.is_empty() {
+            self.store.park(&parked).await?;
+        }
+        Ok(if confirmed.is_empty() { Pass::Idle { retries: true } } else { Pass::Sent })
     }
 
-    async fn not_sent(&self, row: &OutboxRow, error: &TransportError, tried: &mut Attempts) -> Result<(), StoreError> {
-        let attempts = tried.entry(row.id).or_default();
-        *attempts += 1;
-        tracing::warn!(message = %row.id, event = row.event_type, attempts = *attempts, %error, "a message was not sent");
-        // An outage is nobody's fault; a message that the transport refuses holds up its own key only.
-        if error.kind() == TransportErrorKind::Refused && *attempts >= self.settings.publish_attempts {
-            self.store.park(row.id, *attempts, &error.to_string()).await?;
-            tried.remove(&row.id);
+    /// A message that could not be sent holds up its own key only, where everybody sees it. Only one that the transport
+    /// refuses for what it is waits for a person in the end: whatever else is in the way may go away by itself.
+    fn not_sent(&self, row: &OutboxRow, error: &TransportError) -> NewParked {
+        let attempts = row.attempts.saturating_add(1);
+        let is_final = error.kind() == TransportErrorKind::Refused && attempts >= self.settings.publish_attempts;
+        let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.settings.publish_pause_max);
+        let retry_in = (!is_final).then_some(pause);
+        let (message, event) = (row.id, &row.event_type);
+        if is_final || row.attempts == 0 {
+            tracing::warn!(%message, event, attempts, ?retry_in, %error, "a message was not sent; its key waits");
+        } else {
+            tracing::debug!(%message, event, attempts, ?retry_in, %error, "a message was not sent");
         }
-        Ok(())
+        NewParked { message, attempts, error: error.to_string(), retry_in }
     }
+
+    async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
+        match self.publish_together(rows).await {
+            Ok(results) => results,
+            // Which of them it was is found out one by one.
+            Err(_) if rows.len() > 1 => {
+                let mut results = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let alone = self.publish_together(std::slice::from_ref(row)).await;
+                    let alone = alone.map_or_else(|panic| Some(Err(panic)), |mut results| results.pop());
+                    results.push(alone.unwrap_or_else(|| Err(no_answer(self.publish_limit()))));
+                }
+                results
+            }
+            Err(panic) => vec![Err(panic)],
+        }
+    }
+
+    /// One result for each row, or what a panic of the transport said.
+    async fn publish_together(&self, rows: &[OutboxRow]) -> Result<Vec<Result<(), TransportError>>, TransportError> {
+        let messages = rows.iter().cloned().map(Message::from).collect();
+        let limit = self.publish_limit();
+        let publishing = crate::env::timeout(&*self.env, limit, self.transport.publish(messages));
+        let answered = caught(publishing).await;
+        let answered = answered.map_err(|panic| panicked(TransportErrorKind::Unknown, "publish", &panic))?;
+        let mut results = answered.unwrap_or_default();
+        results.resize_with(rows.len(), || Err(no_answer(limit)));
+        Ok(results)
+    }
+
+    fn publish_limit(&self) -> Duration {
+        self.settings.lease_ttl / 4
+    }
+}
+
+fn is_outage(error: &TransportError) -> bool {
+    matches!(error.kind(), TransportErrorKind::Unavailable | TransportErrorKind::Closed)
 }
 
 fn no_answer(limit: Duration) -> TransportError {

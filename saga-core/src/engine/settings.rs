@@ -35,8 +35,10 @@ pub struct Settings {
     pub messages_max: usize,
     /// How long a shutdown waits for what is under way: 30 s.
     pub drain_limit: Duration,
-    /// How often a message that the transport refuses is tried before its ordering key is parked: 5.
+    /// How often a message that the transport refuses for what it is is tried before its ordering key waits for a person: 5.
     pub publish_attempts: u32,
+    /// The longest pause before a message that could not be sent is tried again: 30 s. It begins with 100 ms and doubles.
+    pub publish_pause_max: Duration,
     /// How many messages the relay reads at a time: 500.
     pub relay_batch: usize,
     /// How many messages are received and not yet stored at a time: 256.
@@ -68,6 +70,7 @@ impl Default for Settings {
             messages_max: 100,
             drain_limit: Duration::from_secs(30),
             publish_attempts: 5,
+            publish_pause_max: Duration::from_secs(30),
             relay_batch: 500,
             prefetch: 256,
             message_attempts: 20,
@@ -99,6 +102,7 @@ impl Settings {
         demand(self.message_attempts > 0, "message_attempts is 0; at least 1 is needed");
         demand(self.answer_within >= self.poll_interval, "answer_within is shorter than poll_interval");
         demand(self.retention > 4 * self.answer_within, "retention is shorter than four times answer_within");
+        demand(self.publish_pause_max > Duration::ZERO, "publish_pause_max is zero; 30 s is usual");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
         demand(capabilities.batch_max > 0, "the store takes no batch at all");
         problems

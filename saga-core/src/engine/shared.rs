@@ -15,6 +15,7 @@ use super::settings::Settings;
 use super::start::Starts;
 use super::statistics::Counters;
 use super::tasks::Tasks;
+use super::trouble::Trouble;
 use super::waiters::Waiters;
 use crate::env::Environment;
 use crate::saga::Definition;
@@ -57,6 +58,8 @@ pub(super) struct Shared<S: Store> {
     pub(super) work_due: Due,
     pub(super) starts: Starts,
     pub(super) statistics: Counters,
+    pub(super) store_trouble: Trouble,
+    pub(super) transport_trouble: Trouble,
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
     /// There may be messages in the inbox that nobody has.
@@ -102,6 +105,8 @@ impl<S: Store> Shared<S> {
             work_due: Due::new(),
             starts: Starts::new(),
             statistics: Counters::default(),
+            store_trouble: Trouble::with("the store"),
+            transport_trouble: Trouble::with("the transport"),
             outbox_filled: Notify::new(),
             inbox_filled: Notify::new(),
             inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),

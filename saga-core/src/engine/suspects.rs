@@ -52,11 +52,12 @@ impl<S: Store> Shared<S> {
         for failures in 0.. {
             match self.store.begin_attempt(command.work, attempt).await {
                 Ok(held) => {
+                    self.store_works("begin_attempt");
                     command.attempts = attempt;
                     return held;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, key = %command.saga.key, "an attempt could not be written down");
+                    self.store_failed("begin_attempt", &error);
                     if self.is_stopping() {
                         return false;
                     }

@@ -98,8 +98,13 @@ impl<S: Store> Shared<S> {
             let open = self.waiters.open();
             for chunk in open.chunks(CHUNK) {
                 match self.store.sagas_by_id(chunk).await {
-                    Ok(rows) => rows.iter().for_each(|row| self.tell_of(row)),
-                    Err(error) => tracing::warn!(%error, "asking for the sagas that are waited for failed"),
+                    Ok(rows) => {
+                        self.store_works("watch");
+                        for row in &rows {
+                            self.tell_of(row);
+                        }
+                    }
+                    Err(error) => self.store_failed("watch", &error),
                 }
             }
         }

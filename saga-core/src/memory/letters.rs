@@ -93,6 +93,14 @@ impl Letters {
         true
     }
 
+    /// Inserts a letter that was decided about before it was one.
+    pub(super) fn keep_discarded(&mut self, letter: NewLetter, note: &str, now: Timestamp) {
+        let (id, state) = (letter.id, LetterState::Open);
+        let mut row = DeadLetter { letter, seen: 1, buried_at: now, state, decided_at: None, note: None };
+        row.decide(LetterState::Discarded, note, now);
+        self.rows.insert(id, row);
+    }
+
     fn of(&mut self, tenant: &Tenant, id: LetterId) -> Option<&mut DeadLetter> {
         self.rows.get_mut(&id).filter(|row| row.letter.tenant == *tenant)
     }

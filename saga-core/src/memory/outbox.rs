@@ -7,10 +7,11 @@ use super::clock::Moment;
 use super::data::Held;
 use crate::key::Tenant;
 use crate::store::{
-    Lease, LeasedLane, MessageId, NewMessage, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError, Timestamp,
+    Lease, LeasedLane, MessageId, NewLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    StoreError, Timestamp,
 };
 
-type OrderingKey = (Tenant, String, String);
+pub(super) type OrderingKey = (Tenant, String, String);
 
 /// The rows of the outbox, their lanes, and the keys that are parked.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct OutboxData {
     inserted: u64,
     lanes: BTreeMap<u8, Lane>,
     parked: BTreeMap<OrderingKey, ParkedKey>,
+    /// How many messages were published under each ordering key.
+    published: BTreeMap<OrderingKey, u64>,
 }
 
 #[derive(Debug)]
@@ -41,9 +44,10 @@ impl Outbox for MemoryStore {
     async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
         self.writing("lease_lanes", |data, now| {
             let members = &data.members;
-            let has_rows = data.outbox.lanes_with_rows();
+            let has_rows = data.outbox.lanes_with_rows(now);
             let free = data.outbox.lanes.iter_mut().filter(|(number, lane)| {
-                has_rows.contains(number) && lane.lease.is_none_or(|held| !members.holds(held, now))
+                let is_own = |held: &Held| held.owner == lease.owner;
+                has_rows.contains(number) && lane.lease.is_none_or(|held| is_own(&held) || !members.holds(held, now))
             });
             let take = |(number, lane): (&u8, &mut Lane)| {
                 lane.epoch += 1;
@@ -79,7 +83,7 @@ impl Outbox for MemoryStore {
     }
 
     async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
-        self.reading("read_lane", |data, _| data.outbox.read(lane, limit)).await
+        self.reading("read_lane", |data, now| data.outbox.read(lane, limit, now)).await
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
@@ -93,9 +97,11 @@ impl Outbox for MemoryStore {
         .await
     }
 
-    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
+    async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError> {
         self.writing("park", |data, now| {
-            data.outbox.park(message, attempts, error, now);
+            for parked in parked {
+                data.outbox.park(parked, now);
+            }
             Some(Ok(()))
         })
         .await
@@ -109,13 +115,14 @@ impl Outbox for MemoryStore {
         self.writing("release", |data, _| Some(Ok(data.outbox.release(message)))).await
     }
 
-    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
-        self.writing("discard", |data, _| {
-            let was_parked = data.outbox.release(message);
-            if was_parked {
-                data.outbox.delete(message);
+    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+        self.writing("discard", |data, now| {
+            if !data.outbox.release(message) {
+                return Some(Ok(false));
             }
-            Some(Ok(was_parked))
+            let payload = data.outbox.delete(message).map(|row| row.payload).unwrap_or_default();
+            data.letters.keep_discarded(NewLetter { payload, ..letter.clone() }, note, now);
+            Some(Ok(true))
         })
         .await
     }
@@ -151,8 +158,21 @@ impl OutboxData {
             position: new.position,
             committed_at: now,
             headers: new.headers,
+            attempts: 0,
         };
         self.rows.insert(number, Entry { row, lane: new.lane });
+    }
+
+    /// How many messages were published under this ordering key.
+    pub(super) fn published(&self, key: &OrderingKey) -> u64 {
+        self.published.get(key).copied().unwrap_or(0)
+    }
+
+    /// Inserts a message that counts for its ordering key.
+    pub(super) fn publish(&mut self, new: NewMessage, now: Timestamp) {
+        let key = (new.tenant.clone(), new.aggregate_type.clone(), new.aggregate_id.clone());
+        self.published.insert(key, new.position);
+        self.insert(new, now);
     }
 
     fn held(&mut self, lane: LeasedLane) -> Option<&mut Lane> {
@@ -160,26 +180,27 @@ impl OutboxData {
     }
 
     /// The lanes with a row whose key is not parked.
-    fn lanes_with_rows(&self) -> BTreeSet<u8> {
-        let has_rows = |lane: &&u8| self.waiting(**lane).next().is_some();
+    fn lanes_with_rows(&self, now: Timestamp) -> BTreeSet<u8> {
+        let has_rows = |lane: &&u8| self.waiting(**lane, now).next().is_some();
         self.lanes.keys().filter(has_rows).copied().collect()
     }
 
-    fn waiting(&self, lane: u8) -> impl Iterator<Item = &OutboxRow> {
+    fn waiting(&self, lane: u8, now: Timestamp) -> impl Iterator<Item = &OutboxRow> {
         let numbers = self.lanes.get(&lane).into_iter().flat_map(|lane| &lane.rows);
         let rows = numbers.filter_map(|number| Some(&self.rows.get(number)?.row));
-        rows.filter(|row| self.parked.is_empty() || !self.parked.contains_key(&ordering_key(row)))
+        let is_held = move |parked: &ParkedKey| parked.retry_at.is_none_or(|retry_at| retry_at > now);
+        rows.filter(move |row| self.parked.is_empty() || !self.parked.get(&ordering_key(row)).is_some_and(is_held))
     }
 
     /// Each ordering key keeps the places that its rows have in the order of the commits, so that no key is starved,
     /// and fills them by position.
-    fn read(&self, lane: LeasedLane, limit: usize) -> Vec<OutboxRow> {
+    fn read(&self, lane: LeasedLane, limit: usize, now: Timestamp) -> Vec<OutboxRow> {
         if self.lanes.get(&lane.lane).is_none_or(|held| held.epoch != lane.epoch) {
             return Vec::new();
         }
         let mut by_key: BTreeMap<OrderingKey, Vec<&OutboxRow>> = BTreeMap::new();
         let mut places = Vec::new();
-        for row in self.waiting(lane.lane) {
+        for row in self.waiting(lane.lane, now) {
             let key = ordering_key(row);
             by_key.entry(key.clone()).or_default().push(row);
             places.push(key);
@@ -189,11 +210,16 @@ impl OutboxData {
             (key, VecDeque::from(rows))
         });
         let mut sorted: BTreeMap<OrderingKey, VecDeque<&OutboxRow>> = sorted.collect();
-        let next = |key: OrderingKey| sorted.get_mut(&key).and_then(VecDeque::pop_front).cloned();
+        let next = |key: OrderingKey| {
+            let row = sorted.get_mut(&key).and_then(VecDeque::pop_front)?;
+            let parked = self.parked.get(&key).filter(|parked| parked.message == row.id);
+            Some(OutboxRow { attempts: parked.map_or(0, |parked| parked.attempts), ..row.clone() })
+        };
         places.into_iter().take(limit).filter_map(next).collect()
     }
 
-    fn park(&mut self, message: MessageId, attempts: u32, error: &str, now: Timestamp) {
+    fn park(&mut self, new: &NewParked, now: Timestamp) {
+        let message = new.message;
         let Some(row) = self.numbers.get(&message).and_then(|number| self.rows.get(number)).map(|entry| &entry.row)
         else {
             return;
@@ -205,9 +231,10 @@ impl OutboxData {
             aggregate_type: row.aggregate_type.clone(),
             aggregate_id: row.aggregate_id.clone(),
             message,
-            attempts,
-            error: error.to_owned(),
+            attempts: new.attempts,
+            error: new.error.clone(),
             since,
+            retry_at: new.retry_in.map(|pause| now.plus(pause)),
         };
         self.parked.insert(key, parked);
     }
@@ -218,12 +245,13 @@ impl OutboxData {
         self.parked.len() != parked_before
     }
 
-    fn delete(&mut self, message: MessageId) {
-        let Some(number) = self.numbers.remove(&message) else { return };
-        let Some(entry) = self.rows.remove(&number) else { return };
+    fn delete(&mut self, message: MessageId) -> Option<OutboxRow> {
+        let number = self.numbers.remove(&message)?;
+        let entry = self.rows.remove(&number)?;
         if let Some(lane) = self.lanes.get_mut(&entry.lane) {
             lane.rows.remove(&number);
         }
+        Some(entry.row)
     }
 }
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::transport::GivenUp;
-use crate::transport::{Delivery, Message, TransportError, TransportErrorKind};
+use crate::transport::{Death, Delivery, Message, TransportError, TransportErrorKind};
 
 /// One call of `publish`, which waits until every subscription has settled every message.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ impl Call {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn settle(&self, index: usize, is_taken: bool) {
+    pub(super) fn settle(&self, index: usize, is_taken: bool) {
         if !is_taken {
             self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
         }
@@ -48,6 +47,8 @@ pub(super) struct Item {
     pub(super) index: usize,
     pub(super) rejections: u32,
     pub(super) redelivered: bool,
+    /// Of a dead letter: why it is one.
+    pub(super) death: Option<Death>,
 }
 
 /// What waits under one name, in the order in which it was sent, and what each receiver has not settled.
@@ -67,7 +68,8 @@ impl Queue {
         while deliveries.len() < limit.min(prefetch.saturating_sub(held)) {
             let Some((tag, item)) = self.waiting.pop_first() else { break };
             let message = Message::clone(&item.message);
-            deliveries.push(Delivery { tag, redelivered: item.redelivered, message: Ok(message) });
+            let death = item.death.clone();
+            deliveries.push(Delivery { tag, redelivered: item.redelivered, message: Ok(message), death });
             self.unsettled.insert(tag, (receiver, item));
         }
         deliveries
@@ -79,18 +81,18 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts the message back to its place; after `rejections_max` rejections it is given up and answered.
+    /// Puts the message back to its place; after `rejections_max` rejections it is answered instead. A dead letter always
+    /// comes again.
     pub(super) fn reject(
         &mut self,
         receiver: u64,
         tag: u64,
         rejections_max: u32,
-    ) -> Result<Option<GivenUp>, TransportError> {
+    ) -> Result<Option<Item>, TransportError> {
         let mut item = self.held(receiver, tag)?;
         item.rejections += 1;
-        if item.rejections > rejections_max {
-            item.call.settle(item.index, false);
-            return Ok(Some(GivenUp { message: Message::clone(&item.message), rejections: item.rejections }));
+        if item.rejections > rejections_max && item.death.is_none() {
+            return Ok(Some(item));
         }
         self.put_back(tag, item);
         Ok(None)
@@ -108,6 +110,10 @@ impl Queue {
 
     fn put_back(&mut self, tag: u64, mut item: Item) {
         item.redelivered = true;
+        self.put(tag, item);
+    }
+
+    pub(super) fn put(&mut self, tag: u64, item: Item) {
         self.waiting.insert(tag, item);
         self.news.notify_waiters();
     }

@@ -6,17 +6,22 @@ use async_trait::async_trait;
 
 use super::queue::{Call, Item, Queue};
 use crate::transport::{
-    Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+    Death, Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
+    TransportErrorKind,
 };
 
 /// How often a message may be rejected and is still delivered again, unless the transport was made with another limit.
 pub const REJECTIONS_MAX: u32 = 20;
+/// Why a message was given up.
+const REJECTED: &str = "rejected";
 
 /// A transport inside the process. A clone is the same transport.
 ///
 /// A message is confirmed when every subscription of its topic has accepted it, or at once where there is none: so an
-/// outbox keeps it until it was taken, and nothing that was confirmed is lost with the process. One that a subscription
-/// rejected too often is given up: its publisher is told that it is refused, and [`given_up`](Self::given_up) keeps it.
+/// outbox keeps it until it was taken, and nothing that was confirmed is lost with the process. What is for one receiver
+/// is taken only where there was a subscription of its topic. A message that a subscription rejected too often is given
+/// up, and [`given_up`](Self::given_up) keeps it: whoever receives the dead letters of that subscription takes it, and
+/// where nobody ever did, its publisher is told that it is refused.
 #[derive(Debug, Clone)]
 pub struct MemoryTransport {
     broker: Arc<Mutex<Broker>>,
@@ -35,6 +40,8 @@ pub struct GivenUp {
 #[derive(Debug, Default)]
 struct Broker {
     queues: BTreeMap<String, Queue>,
+    /// What was given up under each name whose dead letters were ever received.
+    dead_letters: BTreeMap<String, Queue>,
     given_up: Vec<GivenUp>,
     sent: u64,
     receivers: u64,
@@ -43,6 +50,8 @@ struct Broker {
 struct Receiver {
     transport: MemoryTransport,
     name: String,
+    /// Whether it receives what was given up under the name.
+    is_of_dead_letters: bool,
     id: u64,
     prefetch: usize,
 }
@@ -83,36 +92,47 @@ impl Transport for MemoryTransport {
     }
 
     async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
-        let count = messages.len();
-        let call = self.lock().send(messages);
+        let (call, routed) = self.lock().send(messages);
         let refused = call.settled().await;
-        let answer = |index| {
-            if refused.contains(&index) {
-                let detail = "a subscription rejected the message too often";
-                return Err(TransportError::new(TransportErrorKind::Refused, "publish", detail));
+        let error = |kind, detail| Err(TransportError::new(kind, "publish", detail));
+        let answer = |(index, is_routed)| match is_routed {
+            false => error(TransportErrorKind::NoRoute, "there is no subscription of its topic"),
+            true if refused.contains(&index) => {
+                error(TransportErrorKind::Refused, "a subscription rejected the message too often")
             }
-            Ok(())
+            true => Ok(()),
         };
-        (0..count).map(answer).collect()
+        routed.into_iter().enumerate().map(answer).collect()
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
         let mut broker = self.lock();
-        broker.receivers += 1;
-        let id = broker.receivers;
         let queue = broker.queues.entry(subscription.name.clone()).or_default();
         queue.topics.extend(subscription.topics);
-        let prefetch = subscription.prefetch.max(1);
-        Ok(Box::new(Receiver { transport: self.clone(), name: subscription.name, id, prefetch }))
+        Ok(Box::new(Receiver::new(self, &mut broker, subscription.name, subscription.prefetch, false)))
+    }
+
+    async fn dead_letters(
+        &self,
+        subscription: &str,
+        prefetch: usize,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+        let mut broker = self.lock();
+        broker.dead_letters.entry(subscription.to_owned()).or_default();
+        let receiver = Receiver::new(self, &mut broker, subscription.to_owned(), prefetch, true);
+        Ok(Some(Box::new(receiver)))
     }
 }
 
 impl Broker {
-    /// Puts the messages into the queue of every subscription of their topics.
-    fn send(&mut self, messages: Vec<Message>) -> Arc<Call> {
+    /// Puts the messages into the queue of every subscription of their topics; answers of each whether it is on its way.
+    fn send(&mut self, messages: Vec<Message>) -> (Arc<Call>, Vec<bool>) {
         let takes =
             |message: &Message| self.queues.values().filter(|queue| queue.topics.contains(&message.topic)).count();
-        let call = Call::new(messages.iter().map(takes).sum());
+        let counts: Vec<usize> = messages.iter().map(takes).collect();
+        let is_routed = |(message, count): (&Message, &usize)| *count > 0 || message.kind == MessageKind::Event;
+        let routed = messages.iter().zip(&counts).map(is_routed).collect();
+        let call = Call::new(counts.iter().sum());
         for (index, message) in messages.into_iter().enumerate() {
             self.sent += 1;
             let message = Arc::new(message);
@@ -123,19 +143,46 @@ impl Broker {
                     index,
                     rejections: 0,
                     redelivered: false,
+                    death: None,
                 };
-                queue.waiting.insert(self.sent, item);
-                queue.news.notify_waiters();
+                queue.put(self.sent, item);
             }
         }
-        call
+        (call, routed)
+    }
+
+    /// What was rejected too often goes to whoever receives the dead letters of the name.
+    fn give_up(&mut self, name: &str, tag: u64, mut item: Item) {
+        let (message, rejections) = (Message::clone(&item.message), item.rejections);
+        let (id, topic) = (message.id, &message.topic);
+        tracing::error!(%id, topic, rejections, subscription = name, "a message was given up");
+        self.given_up.push(GivenUp { message, rejections });
+        let Some(dead_letters) = self.dead_letters.get_mut(name) else {
+            return item.call.settle(item.index, false);
+        };
+        item.death = Some(Death { queue: name.to_owned(), reason: REJECTED.to_owned(), deliveries: rejections });
+        item.redelivered = false;
+        dead_letters.put(tag, item);
     }
 }
 
 impl Receiver {
+    fn new(
+        transport: &MemoryTransport,
+        broker: &mut Broker,
+        name: String,
+        prefetch: usize,
+        is_of_dead_letters: bool,
+    ) -> Self {
+        broker.receivers += 1;
+        Self { transport: transport.clone(), name, is_of_dead_letters, id: broker.receivers, prefetch: prefetch.max(1) }
+    }
+
     fn with_queue<T>(&self, act: impl FnOnce(&mut Queue) -> T) -> T {
+        let mut broker = self.transport.lock();
+        let queues = if self.is_of_dead_letters { &mut broker.dead_letters } else { &mut broker.queues };
         // A subscription's name is remembered for ever, so the entry is there.
-        act(self.transport.lock().queues.entry(self.name.clone()).or_default())
+        act(queues.entry(self.name.clone()).or_default())
     }
 }
 
@@ -166,19 +213,11 @@ impl Incoming for Receiver {
             });
             match answer {
                 Ok(None) => {}
-                Ok(Some(given_up)) => self.give_up(given_up),
+                Ok(Some(item)) => self.transport.lock().give_up(&self.name, *tag, item),
                 Err(error) => outcome = Err(error),
             }
         }
         outcome
-    }
-}
-
-impl Receiver {
-    fn give_up(&self, given_up: GivenUp) {
-        let (id, topic, rejections) = (given_up.message.id, &given_up.message.topic, given_up.rejections);
-        tracing::error!(%id, %topic, rejections, subscription = %self.name, "a message was given up");
-        self.transport.lock().given_up.push(given_up);
     }
 }
 

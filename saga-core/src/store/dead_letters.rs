@@ -33,10 +33,12 @@ pub enum DeadReason {
     GivenUp,
     /// Nobody here takes messages of its kind.
     Unwanted,
+    /// It was to leave this service, and could not be sent: a person decided against it.
+    Unsendable,
 }
 
 impl DeadReason {
-    const NAMES: [(Self, &'static str); 10] = [
+    const NAMES: [(Self, &'static str); 11] = [
         (Self::Unreadable, "unreadable"),
         (Self::TooLarge, "too-large"),
         (Self::TooOld, "too-old"),
@@ -47,6 +49,7 @@ impl DeadReason {
         (Self::OutOfAttempts, "out-of-attempts"),
         (Self::GivenUp, "given-up"),
         (Self::Unwanted, "unwanted"),
+        (Self::Unsendable, "unsendable"),
     ];
 
     /// The reason as it is written down and shown.

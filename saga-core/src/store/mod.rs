@@ -16,6 +16,7 @@
 mod changes;
 mod dead_letters;
 mod error;
+mod hints;
 mod inbox;
 mod interface;
 mod members;
@@ -33,11 +34,12 @@ pub use self::changes::{
 };
 pub use self::dead_letters::{DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, NewLetter};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
+pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, Receipt};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
-pub use self::outbox::{LANES, LeasedLane, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
+pub use self::outbox::{LANES, LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
 pub use self::records::{RecordedOutcome, Records, StepRecord};
 pub use self::sagas::{NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Started};
 pub use self::transaction::{Claim, StartIn, TransactError, TransactionBody, Verdict};

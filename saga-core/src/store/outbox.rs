@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Headers, Lease, MessageId, MessageKind, StoreError, Timestamp};
+use super::{Headers, Lease, MessageId, MessageKind, NewLetter, StoreError, Timestamp};
 use crate::key::Tenant;
 
 /// How many lanes the outbox has.
@@ -56,9 +56,24 @@ pub struct OutboxRow {
     pub committed_at: Timestamp,
     /// What else travels with it.
     pub headers: Headers,
+    /// How often it was tried in vain, as it is written down with its parked key.
+    pub attempts: u32,
 }
 
-/// An ordering key whose next message cannot be sent. It holds up itself only.
+/// An ordering key to park, by its next message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewParked {
+    /// The message that could not be sent.
+    pub message: MessageId,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the last attempt said.
+    pub error: String,
+    /// After how long the key is read again; not before it is released, where this is not set.
+    pub retry_in: Option<Duration>,
+}
+
+/// An ordering key whose next message could not be sent. It holds up itself only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedKey {
     /// Whose it is.
@@ -75,6 +90,8 @@ pub struct ParkedKey {
     pub error: String,
     /// Since when.
     pub since: Timestamp,
+    /// When it is tried again by itself; never, where this is not set.
+    pub retry_at: Option<Timestamp>,
 }
 
 /// How much waits to be sent.
@@ -84,17 +101,18 @@ pub struct OutboxDepth {
     pub rows: u64,
     /// How long ago the oldest of them was committed.
     pub oldest_age: Option<Duration>,
-    /// Ordering keys that are parked.
+    /// Ordering keys that are parked, whether or not they are tried again.
     pub parked: u64,
 }
 
 /// Keeping what leaves this service until it was sent.
 ///
 /// # Contract
-/// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free like a work row is.
+/// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free like a work row is. A lane that the same owner leased before, and did not free, is given to it again, with the next epoch: it may not know of it.
 /// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, none of a parked key, and none of a lane whose epoch has moved.
 /// - `S-OUT-3` [`sent`](Outbox::sent) deletes; a row is never updated.
-/// - `S-OUT-4` [`park`](Outbox::park) takes an ordering key out of the reads, [`release`](Outbox::release) puts it back, [`discard`](Outbox::discard) deletes the message that could not be sent and puts the key back.
+/// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and writes the attempts and the error down; [`parked`](Outbox::parked) lists them also after that time, until the message was sent. [`release`](Outbox::release) puts a key back.
+/// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the letter that it is given with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.
 /// - `S-OUT-5` A message whose id waits in the outbox already is not inserted again: that is no miss and no error, the row that waits stays as it is, and the rest of its changes is written.
 #[async_trait]
 pub trait Outbox: Send + Sync {
@@ -113,8 +131,8 @@ pub trait Outbox: Send + Sync {
     /// Deletes what was confirmed.
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError>;
 
-    /// Parks the ordering key of this message.
-    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError>;
+    /// Parks ordering keys: of each key at most one message is named. What is not in the outbox any more is left out.
+    async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError>;
 
     /// The parked keys of every tenant: at most `limit`.
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
@@ -122,8 +140,8 @@ pub trait Outbox: Send + Sync {
     /// Lets the key of this message try again; answers whether it was parked.
     async fn release(&self, message: MessageId) -> Result<bool, StoreError>;
 
-    /// Deletes this message of a parked key and lets the key go on; answers whether it was parked.
-    async fn discard(&self, message: MessageId) -> Result<bool, StoreError>;
+    /// Deletes this message of a parked key, keeps the letter, and lets the key go on; answers whether it was parked.
+    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError>;
 
     /// How much waits.
     async fn depth(&self) -> Result<OutboxDepth, StoreError>;

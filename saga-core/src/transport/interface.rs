@@ -11,11 +11,13 @@ use super::{Message, Unreadable};
 /// - `T-PUB-2` A message that could not be accepted is an error of that message only.
 /// - `T-PUB-3` Messages with one key that are published one after the other's confirmation are delivered first in that order.
 /// - `T-PUB-4` The same id may be published again; it is delivered again. Receivers tell duplicates by the id.
+/// - `T-PUB-5` A message that is no event is for one receiver. Where there never was a subscription of its topic it is answered as [`NoRoute`](TransportErrorKind::NoRoute), and is not delivered later.
 /// - `T-SUB-1` Every subscription name gets every message of its topics; of several subscribers with one name each message goes to one.
 /// - `T-SUB-2` What was delivered and neither accepted nor rejected when its receiver is dropped is delivered again.
 /// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit, and then given up aloud.
 /// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time.
 /// - `T-SUB-5` The id, the kind, a tenant, a key, a topic, an event type, a payload, the time of the commit and every header arrive as they were sent, byte for byte. What others sent and what is no message of this protocol is delivered as [`Unreadable`](super::Unreadable), and says what is wrong with it.
+/// - `T-DEAD-1` [`dead_letters`](Transport::dead_letters) delivers what was given up under that subscription's name, and nothing else: as it was sent, with its [`Death`]. What is not accepted there, or rejected, comes again.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
     /// The transport's name, for messages.
@@ -26,6 +28,16 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Receives what is sent from now on, and what was sent under this name and not settled.
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError>;
+
+    /// Receives what the transport gave up of the subscription of this name; nothing where it gives nothing up.
+    async fn dead_letters(
+        &self,
+        subscription: &str,
+        prefetch: usize,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+        let _ = (subscription, prefetch);
+        Ok(None)
+    }
 }
 
 /// What to receive.
@@ -58,6 +70,19 @@ pub struct Delivery {
     pub redelivered: bool,
     /// The message; or what came instead of one, which is settled like one.
     pub message: Result<Message, Unreadable>,
+    /// Of a dead letter: why the transport gave it up.
+    pub death: Option<Death>,
+}
+
+/// Why a transport gave a message up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// The queue that it lay in, by the transport's own name for it.
+    pub queue: String,
+    /// The reason, in the transport's own word, such as `delivery_limit`, `rejected` or `expired`.
+    pub reason: String,
+    /// How often it was delivered, as far as the transport can tell: at least 1.
+    pub deliveries: u32,
 }
 
 /// What became of a delivered message.
@@ -79,6 +104,8 @@ pub enum TransportErrorKind {
     Unknown,
     /// The message will never be accepted as it is.
     Refused,
+    /// Nobody takes the message at present: its receiver has never been there, or is gone for good.
+    NoRoute,
     /// The transport was closed.
     Closed,
 }

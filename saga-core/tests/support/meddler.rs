@@ -78,4 +78,12 @@ impl Transport for Meddler {
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
         self.inner.subscribe(subscription).await
     }
+
+    async fn dead_letters(
+        &self,
+        subscription: &str,
+        prefetch: usize,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+        self.inner.dead_letters(subscription, prefetch).await
+    }
 }

@@ -3,9 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod body;
-mod sagas;
 mod server;
 
 pub use body::{Body, Meeting, complete, keep, write_note};
-pub use sagas::{begun, completed, definition, member, new_saga, status};
-pub use server::{Place, address, server};
+pub use saga_testkit::one_step::{begun, completed, definition, member, new_saga, status};
+pub use server::{Place, address, blocker_of, server};

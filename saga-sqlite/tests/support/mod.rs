@@ -4,10 +4,9 @@
 
 mod body;
 mod gate;
-mod sagas;
 mod stores;
 
 pub use body::{Body, complete, keep};
 pub use gate::{Gate, all};
-pub use sagas::{begun, completed, definition, new_saga, status};
+pub use saga_testkit::one_step::{begun, completed, definition, new_saga, status};
 pub use stores::{Error, assert_integrity, create_notes, notes, refused, store, write_note};

@@ -1,5 +1,7 @@
 use async_trait::async_trait;
-use saga_core::store::{Lease, LeasedLane, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, Store, StoreError};
+use saga_core::store::{
+    Lease, LeasedLane, MessageId, NewLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, Store, StoreError,
+};
 
 use super::Explored;
 use super::store::slower_lease;
@@ -26,8 +28,8 @@ impl<S: Store> Outbox for Explored<S> {
         self.through(self.inner.sent(messages)).await
     }
 
-    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
-        self.through(self.inner.park(message, attempts, error)).await
+    async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError> {
+        self.through(self.inner.park(parked)).await
     }
 
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
@@ -38,8 +40,8 @@ impl<S: Store> Outbox for Explored<S> {
         self.through(self.inner.release(message)).await
     }
 
-    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
-        self.through(self.inner.discard(message)).await
+    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+        self.through(self.inner.discard(message, letter, note)).await
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {

@@ -120,8 +120,12 @@ flaws! {
         SendsForEver breaks "S-OUT-3",
         /// A parked key holds up its lane.
         ParksTheLane breaks "S-OUT-4",
+        /// A key that was parked for a time is parked for good.
+        ParksForGood breaks "S-OUT-4",
         /// A message that was discarded is there again.
-        DiscardsNothing breaks "S-OUT-4",
+        DiscardsNothing breaks "S-OUT-6",
+        /// A message is discarded without a trace.
+        DiscardsSilently breaks "S-OUT-6",
         /// A message whose id was inserted before fails its changes.
         RefusesWaiting breaks "S-OUT-5",
         /// Of the messages of a call only the first is stored.
@@ -152,12 +156,18 @@ flaws! {
         BeatsTheDead breaks "S-MEM-3",
         /// Though only one process works on the data, the members of an earlier one live on.
         OutlivesTheProcess breaks "S-MEM-4",
+        /// Nobody hears of a hint.
+        LosesHints breaks "S-HINT-1",
         /// A start in a transaction does not wait for its commit.
         StartsOutside breaks "S-IN-1",
         /// A taken key ends the caller's transaction.
         EndsTheCallers breaks "S-IN-2",
         /// A bare connection is taken.
         TakesBareConnections breaks "S-IN-3",
+        /// An event that is published in a transaction does not wait for its commit.
+        PublishesOutside breaks "S-IN-4",
+        /// An event that is published is the first of a key.
+        PublishesUncounted breaks "S-IN-5",
     }
 }
 
@@ -172,6 +182,8 @@ flaws! {
         SendsBackwards breaks "T-PUB-3",
         /// A message whose id was sent before is dropped.
         DropsDuplicates breaks "T-PUB-4",
+        /// What nobody takes counts as sent.
+        SwallowsUnrouted breaks "T-PUB-5",
         /// Two receivers of one name get every message each.
         SplitsNames breaks "T-SUB-1",
         /// All names share one queue.
@@ -188,5 +200,9 @@ flaws! {
         ManglesPayloads breaks "T-SUB-5",
         /// A tenant's name is written small.
         FoldsTenants breaks "T-SUB-5",
+        /// Dead letters lie where nobody looks.
+        HidesDeadLetters breaks "T-DEAD-1",
+        /// A dead letter that is rejected counts as accepted.
+        DropsDeadLetters breaks "T-DEAD-1",
     }
 }

@@ -1,5 +1,7 @@
 use async_trait::async_trait;
-use saga_core::store::{Lease, LeasedLane, MessageId, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError, lane_of};
+use saga_core::store::{
+    Lease, LeasedLane, MessageId, NewLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError, lane_of,
+};
 
 use super::{FaultyStore, StoreFlaw};
 
@@ -45,8 +47,14 @@ impl Outbox for FaultyStore {
         if self.has(StoreFlaw::SendsForEver) { Ok(()) } else { self.inner.sent(messages).await }
     }
 
-    async fn park(&self, message: MessageId, attempts: u32, error: &str) -> Result<(), StoreError> {
-        self.inner.park(message, attempts, error).await
+    async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError> {
+        let mut parked = parked.to_vec();
+        if self.has(StoreFlaw::ParksForGood) {
+            for parked in &mut parked {
+                parked.retry_in = None;
+            }
+        }
+        self.inner.park(&parked).await
     }
 
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
@@ -57,11 +65,16 @@ impl Outbox for FaultyStore {
         self.inner.release(message).await
     }
 
-    async fn discard(&self, message: MessageId) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
         if self.has(StoreFlaw::DiscardsNothing) {
             return self.inner.release(message).await;
         }
-        self.inner.discard(message).await
+        if self.has(StoreFlaw::DiscardsSilently) {
+            let was_parked = self.inner.release(message).await?;
+            self.inner.sent(&[message]).await?;
+            return Ok(was_parked);
+        }
+        self.inner.discard(message, letter, note).await
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {

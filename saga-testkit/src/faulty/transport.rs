@@ -76,6 +76,10 @@ impl Transport for FaultyTransport {
             answers = (0..count).map(|_| refuse()).collect();
         }
         answers.resize_with(count, || Ok(()));
+        if self.has(TransportFlaw::SwallowsUnrouted) {
+            let is_unrouted = |error: &TransportError| error.kind() == TransportErrorKind::NoRoute;
+            answers.iter_mut().filter(|answer| answer.as_ref().is_err_and(is_unrouted)).for_each(|it| *it = Ok(()));
+        }
         answers
     }
 
@@ -93,6 +97,22 @@ impl Transport for FaultyTransport {
         }
         let incoming = self.inner.subscribe(subscription).await?;
         Ok(Box::new(FaultyIncoming { incoming, flaw: self.flaw }))
+    }
+
+    async fn dead_letters(
+        &self,
+        subscription: &str,
+        prefetch: usize,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+        let name = match self.flaw {
+            Some(TransportFlaw::SplitsNames) => format!("{subscription}-1"),
+            Some(TransportFlaw::JoinsNames) => "all".into(),
+            Some(TransportFlaw::HidesDeadLetters) => format!("{subscription}-nowhere"),
+            _ => subscription.to_owned(),
+        };
+        let incoming = self.inner.dead_letters(&name, prefetch).await?;
+        let flaw = self.has(TransportFlaw::DropsDeadLetters).then_some(TransportFlaw::AcceptsRejected);
+        Ok(incoming.map(|incoming| Box::new(FaultyIncoming { incoming, flaw }) as Box<dyn Incoming>))
     }
 }
 

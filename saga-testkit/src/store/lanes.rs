@@ -105,3 +105,15 @@ pub(crate) async fn a_lane_whose_epoch_moved_reads_nothing<H: StoreHarness>(benc
     ensure_eq!(bench.store.read_lane(second, 10).await?.len(), 1, "what the new owner reads");
     Ok(())
 }
+
+pub(crate) async fn a_lane_that_its_owner_lost_track_of_is_leased_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    bench.send(&begun, "o-1", &[1]).await?;
+    let lease = bench.lease().await?;
+    // As if the answer to this had not come.
+    let lost = one_lane(&bench, lease).await?;
+    ensure_eq!(lanes(&bench, bench.lease().await?).await?, [], "the lanes that are free for another");
+    let again = one_lane(&bench, lease).await?;
+    ensure_eq!((again.lane, again.epoch), (lost.lane, lost.epoch + 1), "the lane and its epoch");
+    Ok(())
+}

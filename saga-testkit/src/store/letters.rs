@@ -11,7 +11,7 @@ use crate::fixture::{Bench, tenant};
 use crate::harness::StoreHarness;
 
 /// A letter of the tenant `acme`, about the message of this number.
-async fn letter<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewLetter, Failed> {
+pub(crate) async fn letter<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewLetter, Failed> {
     Ok(NewLetter {
         id: LetterId(bench.id().await?),
         fingerprint: [number.to_le_bytes()[0]; 32],

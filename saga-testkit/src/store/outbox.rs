@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::store::{MessageId, Outbox, OutboxRow};
+use saga_core::store::{DeadLetters as _, LetterState, MessageId, NewParked, Outbox, OutboxRow};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, tenant};
@@ -80,13 +80,17 @@ pub(crate) async fn a_message_waits_until_it_is_sent<H: StoreHarness>(bench: Ben
     Ok(())
 }
 
+fn refused(message: MessageId, attempts: u32, error: &str) -> NewParked {
+    NewParked { message, attempts, error: error.to_owned(), retry_in: None }
+}
+
 /// Two keys of one lane with two messages each; the first key is parked.
 async fn parked<H: StoreHarness>(bench: &Bench<H>) -> Result<(String, String, Vec<MessageId>), Failed> {
     let begun = bench.start("k-1").await?;
     let (one, two) = neighbours(&begun);
     let ids = bench.send(&begun, &one, &[1, 2]).await?;
     bench.send(&begun, &two, &[1, 2]).await?;
-    bench.store.park(ids[0], 5, "too large").await?;
+    bench.store.park(&[refused(ids[0], 5, "too large")]).await?;
     Ok((one, two, ids))
 }
 
@@ -101,6 +105,7 @@ pub(crate) async fn a_parked_key_holds_up_itself_only<H: StoreHarness>(bench: Be
     let key = &parked[0];
     ensure_eq!((&key.aggregate_id, key.message), (&one, ids[0]), "the parked key");
     ensure_eq!((key.attempts, key.error.as_str()), (5, "too large"), "why it is parked");
+    ensure_eq!(key.retry_at, None, "when it is tried again");
     let depth = bench.store.depth().await?;
     ensure_eq!((depth.rows, depth.parked), (4, 1), "the depth");
     Ok(())
@@ -116,11 +121,51 @@ pub(crate) async fn a_released_key_is_read_again<H: StoreHarness>(bench: Bench<H
     Ok(())
 }
 
+pub(crate) async fn a_key_that_is_parked_for_a_time_is_read_after_it<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let (one, two) = neighbours(&begun);
+    let ids = bench.send(&begun, &one, &[1, 2]).await?;
+    let others = bench.send(&begun, &two, &[1]).await?;
+    let pause = bench.harness.timing().lease;
+    let soon = NewParked { retry_in: Some(pause), ..refused(ids[0], 1, "nobody takes it") };
+    let late = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(others[0], 1, "nobody takes it") };
+    bench.store.park(&[soon, late]).await?;
+    bench.pass(pause).await;
+    let rows = bench.outbox().await?;
+    ensure_eq!(positions(&rows, &one), [1, 2], "what is read of the key whose time has come");
+    ensure_eq!(rows.iter().map(|row| row.attempts).collect::<Vec<_>>(), [1, 0], "the attempts that are written down");
+    ensure_eq!(positions(&rows, &two), Vec::<u64>::new(), "what is read of the key whose time has not come");
+    let parked = bench.store.parked(10).await?;
+    ensure_eq!(parked.len(), 2, "the parked keys, while nothing was sent");
+    ensure!(parked.iter().all(|key| key.retry_at > Some(key.since)), "no time is set: {parked:?}");
+    let again = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(ids[0], 2, "still nobody") };
+    bench.store.park(&[again]).await?;
+    ensure_eq!(positions(&bench.outbox().await?, &one), Vec::<u64>::new(), "what is read of a key parked again");
+    let parked = bench.store.parked(10).await?;
+    let key = parked.iter().find(|key| key.message == ids[0]);
+    let said = key.map(|key| (key.attempts, key.error.as_str()));
+    ensure_eq!(said, Some((2, "still nobody")), "what the last attempt said");
+    bench.store.sent(&[ids[0]]).await?;
+    ensure_eq!(bench.store.parked(10).await?.len(), 1, "the parked keys, when one message was sent after all");
+    ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is left of the key");
+    Ok(())
+}
+
 pub(crate) async fn a_discarded_message_lets_its_key_go_on<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let (one, _, ids) = parked(&bench).await?;
-    ensure!(!bench.store.discard(ids[1]).await?, "a message that is not the parked one was discarded");
-    ensure!(bench.store.discard(ids[0]).await?, "the parked message was not discarded");
-    ensure!(!bench.store.discard(ids[0]).await?, "a message was discarded twice");
+    let letter = super::letters::letter(&bench, 1).await?;
+    let second = super::letters::letter(&bench, 2).await?;
+    let mut discarded = Vec::new();
+    for (message, letter) in [(ids[1], &second), (ids[0], &letter), (ids[0], &second)] {
+        discarded.push(bench.store.discard(message, letter, "not needed").await?);
+    }
+    ensure_eq!(discarded, [false, true, false], "whether another, the parked one, and the same again were discarded");
+    let kept = bench.store.dead_letter(&letter.tenant, letter.id).await?;
+    let Some(kept) = kept else { return Err(Failed("a message was discarded without a letter".into())) };
+    ensure_eq!((kept.state, kept.note.as_deref()), (LetterState::Discarded, Some("not needed")), "what became of it");
+    ensure!(kept.decided_at.is_some(), "a decision has no time");
+    ensure_eq!(kept.letter.payload, b"1", "the content that was discarded");
+    ensure_eq!(bench.store.dead_letter(&second.tenant, second.id).await?, None, "a letter of what was not discarded");
     ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is left of the key");
     ensure_eq!(bench.store.parked(10).await?, [], "the parked keys");
     Ok(())
@@ -129,7 +174,7 @@ pub(crate) async fn a_discarded_message_lets_its_key_go_on<H: StoreHarness>(benc
 pub(crate) async fn a_lane_with_parked_keys_only_is_not_leased<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let ids = bench.send(&begun, "o-1", &[1, 2]).await?;
-    bench.store.park(ids[0], 1, "refused").await?;
+    bench.store.park(&[refused(ids[0], 1, "refused")]).await?;
     let lanes = bench.store.lease_lanes(bench.lease().await?, 10).await?;
     ensure_eq!(lanes, [], "the lanes that have something to send");
     bench.store.release(ids[0]).await?;
@@ -143,7 +188,7 @@ pub(crate) async fn one_key_of_two_tenants_is_parked_apart<H: StoreHarness>(benc
     let other = bench.start_of(&tenant("umbrella"), "k-1").await?;
     let ids = bench.send(&acme, "o-1", &[1]).await?;
     bench.send(&other, "o-1", &[1]).await?;
-    bench.store.park(ids[0], 1, "refused").await?;
+    bench.store.park(&[refused(ids[0], 1, "refused")]).await?;
     let rows = bench.outbox().await?;
     ensure_eq!(rows.len(), 1, "the messages of the tenant whose key is not parked");
     ensure_eq!(rows[0].tenant, other.tenant, "whose message it is");

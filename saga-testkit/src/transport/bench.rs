@@ -64,6 +64,13 @@ impl<H: TransportHarness> Bench<H> {
         Ok(Receiver { incoming, harness: Arc::clone(&self.harness) })
     }
 
+    pub(crate) async fn dead_letters(&self, name: &str) -> Result<Receiver<H>, Failed> {
+        let Some(incoming) = self.transport.dead_letters(name, PREFETCH).await? else {
+            return Err(Failed("the transport gives messages up, and tells nobody".into()));
+        };
+        Ok(Receiver { incoming, harness: Arc::clone(&self.harness) })
+    }
+
     /// Sends messages, while the check goes on: a transport may confirm them only when they were accepted.
     pub(crate) fn publish(&self, messages: Vec<Message>) -> Publishing {
         let transport = Arc::clone(&self.transport);

@@ -3,6 +3,7 @@
 pub(crate) mod acknowledge;
 mod bench;
 pub(crate) mod content;
+pub(crate) mod dead_letters;
 pub(crate) mod delivery;
 pub(crate) mod ordering;
 pub(crate) mod prefetch;

@@ -1,6 +1,6 @@
 //! What publishing promises.
 
-use saga_core::transport::{Settlement, Transport};
+use saga_core::transport::{Message, MessageKind, Settlement, Transport, TransportErrorKind, service_topic};
 
 use super::bench::{Bench, message, numbers, tally};
 use crate::check::{Outcome, ensure, ensure_eq};
@@ -96,4 +96,20 @@ pub(crate) async fn the_same_id_is_delivered_again<H: TransportHarness>(bench: B
     let came = receiver.accept(2).await?;
     ensure_eq!(tally(numbers(&came)), [(1, 2)].into(), "how often a message came that one call sent twice");
     publishing.confirmed().await
+}
+
+pub(crate) async fn what_is_for_one_receiver_needs_one<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let topic = service_topic("payments");
+    let command = |number| Message { kind: MessageKind::Command, topic: topic.clone(), ..message("k", number) };
+    // A neighbour is none of its business.
+    let answers = bench.transport.publish(vec![command(1), message("k", 2)]).await;
+    ensure_eq!(answers.len(), 2, "the answers to two messages");
+    let kind = answers[0].as_ref().err().map(saga_core::transport::TransportError::kind);
+    ensure_eq!(kind, Some(TransportErrorKind::NoRoute), "what became of a command that nobody takes");
+    ensure!(answers[1].is_ok(), "an event was hindered: {answers:?}");
+    let mut receiver = bench.subscribe_to(&topic, &[&topic], 10).await?;
+    let publishing = bench.publish(vec![command(3)]);
+    ensure_eq!(numbers(&receiver.accept(1).await?), [3], "what came, once there was a receiver");
+    publishing.confirmed().await?;
+    receiver.expect_nothing().await
 }

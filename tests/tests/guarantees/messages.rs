@@ -103,7 +103,11 @@ async fn g9_a_parked_key_holds_up_nobody_else<S: Shop>() {
     for key in ["parked", "a", "b"] {
         runtime.start(&saga, key, Order::of(5)).await.unwrap();
     }
-    let parked = eventually("a parked key", async || fixture.store.parked(10).await.unwrap().pop()).await;
+    let waits_for_a_person = async || {
+        let parked = fixture.store.parked(10).await.unwrap().pop();
+        parked.filter(|parked| parked.retry_at.is_none())
+    };
+    let parked = eventually("a parked key", waits_for_a_person).await;
     assert_eq!((parked.aggregate_id.as_str(), parked.attempts), ("parked", 5));
     assert_eq!(parked.error, "publish: as planned");
     for key in ["a", "b"] {

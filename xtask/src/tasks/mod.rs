@@ -3,6 +3,7 @@
 mod bench;
 mod chaos;
 mod check;
+mod demo;
 mod packages;
 mod prerequisites;
 mod services;
@@ -13,6 +14,7 @@ mod tidy;
 pub(crate) use bench::bench;
 pub(crate) use chaos::chaos;
 pub(crate) use check::check;
+pub(crate) use demo::{Demo, demo};
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;

@@ -1,6 +1,6 @@
 use clap::{Parser, Subcommand};
 
-use super::{ListArgs, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs};
+use super::{LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs};
 use crate::place::DEFAULT_STORE;
 
 /// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
@@ -25,12 +25,18 @@ pub enum Command {
     Run(RunArgs),
     /// Run one of the services that share the work: orders, payments or shipping
     Service(ServiceArgs),
-    /// Audit the shop's tables and the books of the services outside
+    /// Audit the shop's tables and the books of the services outside, and whether every service is at rest
     Verify(VerifyArgs),
     /// Show what happened to one saga, step by step
     Show(ShowArgs),
     /// List the sagas
     List(ListArgs),
+    /// Messages that could not be handled: list, show, replay, discard
+    #[command(subcommand)]
+    DeadLetters(LettersCommand),
+    /// Messages that wait to be sent: list, release, discard
+    #[command(subcommand)]
+    Outbox(OutboxCommand),
     /// Print the saga definition as Mermaid
     Graph,
     /// Serve the payment gateway and the carrier as a process of their own
@@ -43,9 +49,11 @@ impl Command {
         match self {
             Self::Run(args) => &args.store.store,
             Self::Service(args) => args.store(),
-            Self::Verify(args) => &args.store.store,
+            Self::Verify(args) => args.stores.first().map_or(DEFAULT_STORE, String::as_str),
             Self::Show(args) => &args.store.store,
             Self::List(args) => &args.store.store,
+            Self::DeadLetters(command) => &command.store().store,
+            Self::Outbox(command) => &command.store().store,
             Self::Outside(args) => &args.store.store,
             Self::Graph => DEFAULT_STORE,
         }

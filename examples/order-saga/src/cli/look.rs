@@ -1,17 +1,27 @@
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use clap::{Args, ValueEnum};
 use saga_core::store::Status;
 
-use super::run::{DEFAULT_SEED, StoreArgs};
-use crate::outside::{Journal, LateCalls, Manners};
+use super::{
+    run::{DEFAULT_SEED, StoreArgs},
+    times::time,
+};
+use crate::{
+    outside::{Journal, LateCalls, Manners},
+    place::DEFAULT_STORE,
+};
 
 /// What to audit.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// The store.
-    #[command(flatten)]
-    pub store: StoreArgs,
+    /// The store with the shop's tables, and the book of the services outside beside it, as `run` takes it; given
+    /// again, the stores of the other services
+    #[arg(long = "store", value_name = "URL", default_value = DEFAULT_STORE)]
+    pub stores: Vec<String>,
+    /// How long what is under way may take to come to rest
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s")]
+    pub within: Duration,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -20,7 +30,7 @@ pub struct VerifyArgs {
 /// What to show.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The key: the order's id
+    /// The key: the order's id; in the store of a service that did a step of it, ID>STEP
     pub key: String,
     /// The store.
     #[command(flatten)]

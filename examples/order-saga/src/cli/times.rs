@@ -29,7 +29,7 @@ impl TimesArgs {
 }
 
 /// Reads a time such as `500ms`, `2s` or `1m`.
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let millis = match &text[number.len()..] {
         "ms" => 1,

@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use super::{host::host, orders::orders};
+use super::{host::host, log::log_to_stderr, orders::orders};
 use crate::{
     cli::{ServiceArgs, ServiceName},
     outside::{Carrier, Gateway, Outside},
@@ -24,6 +24,7 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     if let (ServiceName::Payments | ServiceName::Shipping, Some(flag)) = (name, args.orders_only()) {
         bail!("{flag} is for the service orders; {name} does what that one asks for");
     }
+    log_to_stderr();
     let outside = outside(args).await?;
     let transport = args.transport.as_deref().unwrap_or("memory:");
     let Some(transport) = connect_transport(transport).await? else {

@@ -2,6 +2,7 @@
 
 mod command;
 mod host;
+mod log;
 mod orders;
 mod serve;
 

@@ -1,29 +1,38 @@
-//! Sagas of one step.
+//! Sagas of one step, for the tests that a store has beside the suite.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    Advance, Changes, Claim, Condition, DefinitionId, Ids as _, Lease, Members as _, NewRecord, NewSaga, NewWork,
-    RecordedOutcome, SagaId, Sagas as _, Started, Status, WorkId, WorkKind, WorkRef,
+    Advance, Changes, Claim, Condition, DefinitionId, Lease, NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId,
+    Started, Status, Store, WorkId, WorkKind, WorkRef,
 };
-use saga_postgres::PostgresStore;
 
 const STEP: &str = "reserve-stock";
 
+/// The definition of all of them.
+#[must_use]
 pub fn definition() -> DefinitionId {
     DefinitionId { name: "create-order".into(), version: 1 }
 }
 
-/// A saga of one step, with its command.
-pub async fn new_saga(store: &PostgresStore, key: &str) -> NewSaga {
-    let ids = store.reserve_ids(2).await.unwrap();
+/// A saga with the command of its step, which is due and free.
+///
+/// # Panics
+/// When the store fails, or the key is none.
+///
+/// # Cancel safety
+/// Dropped, some ids are never used.
+pub async fn new_saga<S: Store>(store: &S, key: &str) -> NewSaga {
+    let ids = store.reserve_ids(2).await.expect("the store gives ids");
     let id = SagaId(ids.start);
+    let key = Key::new(key).expect("a key");
     let command = NewWork {
         id: WorkId(ids.start + 1),
         saga: id,
         tenant: Tenant::default(),
-        key: Key::new(key).unwrap(),
+        key: key.clone(),
         kind: WorkKind::Do,
         step: StepId::doing(STEP),
         definition: definition(),
@@ -34,7 +43,7 @@ pub async fn new_saga(store: &PostgresStore, key: &str) -> NewSaga {
     NewSaga {
         id,
         tenant: Tenant::default(),
-        key: Key::new(key).unwrap(),
+        key,
         definition: definition(),
         digest: [7; 32],
         input: b"{}".to_vec(),
@@ -46,7 +55,13 @@ pub async fn new_saga(store: &PostgresStore, key: &str) -> NewSaga {
 }
 
 /// Starts a saga and answers the claim on its only command.
-pub async fn begun(store: &PostgresStore, key: &str) -> Claim {
+///
+/// # Panics
+/// When the store fails, or knows the saga already.
+///
+/// # Cancel safety
+/// Dropped, the saga is started or not.
+pub async fn begun<S: Store>(store: &S, key: &str) -> Claim {
     let saga = new_saga(store, key).await;
     let claim = Claim {
         work: WorkRef { id: saga.commands[0].id, epoch: 1 },
@@ -57,12 +72,13 @@ pub async fn begun(store: &PostgresStore, key: &str) -> Claim {
         kind: WorkKind::Do,
         start: None,
     };
-    let started = store.start(vec![saga]).await.unwrap();
-    assert!(matches!(started[..], [Started::New]));
+    let started = store.start(vec![saga]).await.expect("the store starts it");
+    assert!(matches!(started[..], [Started::New]), "it is there already: {started:?}");
     claim
 }
 
 /// The changes that complete the saga of a claim, which has version 1.
+#[must_use]
 pub fn completed(claim: &Claim) -> Changes {
     let record = NewRecord {
         saga: claim.saga,
@@ -85,12 +101,26 @@ pub fn completed(claim: &Claim) -> Changes {
     }
 }
 
-pub async fn status(store: &PostgresStore, key: &str) -> Option<Status> {
-    store.saga(&Tenant::default(), &Key::new(key).unwrap()).await.unwrap().map(|saga| saga.status)
+/// The status of the saga with this key, if there is one.
+///
+/// # Panics
+/// When the store fails, or the key is none.
+///
+/// # Cancel safety
+/// It only reads.
+pub async fn status<S: Store>(store: &S, key: &str) -> Option<Status> {
+    let saga = store.saga(&Tenant::default(), &Key::new(key).expect("a key")).await;
+    saga.expect("the store answers").map(|saga| saga.status)
 }
 
 /// A lease of a new member that lives for an hour.
-pub async fn member(store: &PostgresStore, ttl: Duration) -> Lease {
-    let owner = store.join(Duration::from_hours(1)).await.unwrap().member;
-    Lease { owner, ttl }
+///
+/// # Panics
+/// When the store fails.
+///
+/// # Cancel safety
+/// Dropped, a member more may have joined.
+pub async fn member<S: Store>(store: &S, ttl: Duration) -> Lease {
+    let joined = store.join(Duration::from_hours(1)).await.expect("the store lets it join");
+    Lease { owner: joined.member, ttl }
 }

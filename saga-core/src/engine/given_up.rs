@@ -1,0 +1,69 @@
+//! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
+
+use std::sync::Arc;
+
+use super::shared::Shared;
+use super::transactions::pause_after;
+use crate::key::{Key, check_step_name};
+use crate::store::{Changes, DeadReason, Message, NewLetter, Store, StoreError};
+use crate::transport::{Death, Unreadable};
+
+/// Under which names a letter keeps what the transport says.
+const QUEUE: &str = "x-death-queue";
+const REASON: &str = "x-death-reason";
+
+impl<S: Store> Shared<S> {
+    /// Buries what the transport gave up; nothing when the runtime stops first.
+    pub(super) async fn bury_given_up(
+        self: &Arc<Self>,
+        came: &Result<Message, Unreadable>,
+        death: &Death,
+        service: &str,
+    ) -> Option<()> {
+        let Death { queue, reason, deliveries } = death;
+        let said = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
+        let (letter, refusal) = match came {
+            Ok(message) => {
+                let letter = self.letter(message, service, DeadReason::GivenUp, &said, *deliveries).await?;
+                // One that had been stored before it was given up has had its effect, or will.
+                let is_known = self.is_begun(message).await?;
+                let refusal = self.refusal(message, service, DeadReason::GivenUp, &said).filter(|_| !is_known);
+                (letter, refusal)
+            }
+            Err(unreadable) => {
+                let letter = self.unreadable_letter(unreadable, service).await?;
+                let detail = format!("{said}; and {}", unreadable.problem);
+                (NewLetter { reason: DeadReason::GivenUp, detail, attempts: *deliveries, ..letter }, None)
+            }
+        };
+        let mut letter = letter;
+        letter.headers.extend([(QUEUE.to_owned(), queue.clone()), (REASON.to_owned(), reason.clone())]);
+        self.bury(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+            .await
+    }
+
+    /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.
+    async fn is_begun(&self, message: &Message) -> Option<bool> {
+        for failures in 0.. {
+            match self.hosted_row_exists(message).await {
+                Ok(exists) => return Some(exists),
+                Err(error) => {
+                    tracing::debug!(%error, "a dead letter waits for the store");
+                    if self.is_stopping() {
+                        return None;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
+    }
+
+    async fn hosted_row_exists(&self, message: &Message) -> Result<bool, StoreError> {
+        let Some(step) = message.headers.step.as_deref().filter(|step| check_step_name(step).is_ok()) else {
+            return Ok(false);
+        };
+        let Ok(key) = Key::new(message.headers.saga_key.as_deref().unwrap_or_default()) else { return Ok(false) };
+        Ok(self.store.saga(&message.tenant, &key.hosted(step)).await?.is_some())
+    }
+}

@@ -1,0 +1,152 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::shared::Shared;
+use crate::store::{Store, StoreError, StoreErrorKind};
+use crate::transport::{TransportError, TransportErrorKind};
+
+/// How long after a warning the next trouble is taken for the same one: the answers to some calls are late.
+const ONE_TROUBLE: Duration = Duration::from_secs(10);
+
+/// How something that the runtime needs stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// What was called last worked.
+    Works,
+    /// It fails.
+    Fails {
+        /// For how long.
+        since: Duration,
+        /// How many calls failed since.
+        failures: u64,
+        /// What the last one said.
+        last_error: String,
+    },
+}
+
+/// How the store and the transport stand, as this runtime's own calls found them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// The store.
+    pub store: Standing,
+    /// The transport.
+    pub transport: Standing,
+}
+
+impl Health {
+    /// Whether both work.
+    pub fn is_healthy(&self) -> bool {
+        self.store == Standing::Works && self.transport == Standing::Works
+    }
+}
+
+/// Says once that something outside fails, however many find that out, and once that it works again.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    what: &'static str,
+    is_failing: AtomicBool,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// What fails, by what was being done.
+    failing: BTreeMap<&'static str, Failing>,
+    warned_at: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Failing {
+    /// Whether nothing else can work either.
+    is_outage: bool,
+    since: Duration,
+    failures: u64,
+    last_error: String,
+}
+
+impl Trouble {
+    pub(super) fn with(what: &'static str) -> Self {
+        Self { what, is_failing: AtomicBool::new(false), known: Mutex::default() }
+    }
+
+    fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
+        let (what, mut known) = (self.what, self.lock());
+        let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
+            || (is_outage && known.failing.values().any(|failing| failing.is_outage));
+        let is_late = is_outage && known.warned_at.is_some_and(|warned_at| now < warned_at + ONE_TROUBLE);
+        if is_known || is_late {
+            tracing::debug!(doing, %error, "{what} fails");
+        } else {
+            tracing::warn!(doing, %error, "{what} fails; trying again until it works");
+            known.warned_at = Some(now);
+        }
+        let new = Failing { is_outage, since: now, failures: 0, last_error: String::new() };
+        let failing = known.failing.entry(doing).or_insert(new);
+        failing.is_outage = is_outage;
+        failing.failures += 1;
+        failing.last_error = error.to_string();
+        self.is_failing.store(true, Ordering::Release);
+    }
+
+    /// What was done worked; and with it whatever failed only because nothing did.
+    fn works(&self, now: Duration, doing: &'static str) {
+        let (what, mut known) = (self.what, self.lock());
+        let before = known.failing.len();
+        let since = known.failing.values().map(|failing| failing.since).min();
+        known.failing.retain(|failed, failing| *failed != doing && !failing.is_outage);
+        if known.failing.is_empty() && before > 0 {
+            self.is_failing.store(false, Ordering::Release);
+            let after = now.saturating_sub(since.unwrap_or(now));
+            tracing::info!(?after, "{what} works again");
+        }
+    }
+
+    pub(super) fn standing(&self, now: Duration) -> Standing {
+        let known = self.lock();
+        let Some(longest) = known.failing.values().min_by_key(|failing| failing.since) else { return Standing::Works };
+        Standing::Fails {
+            since: now.saturating_sub(longest.since),
+            failures: known.failing.values().map(|failing| failing.failures).sum(),
+            last_error: longest.last_error.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// A call of the store failed that is tried again.
+    pub(super) fn store_failed(&self, doing: &'static str, error: &StoreError) {
+        if error.kind() == StoreErrorKind::Conflict {
+            return tracing::debug!(doing, %error, "the store gave up in favour of another transaction");
+        }
+        let is_outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::UnknownCommit);
+        self.store_trouble.failed(self.env.now(), doing, is_outage, error);
+    }
+
+    /// A call of the store worked.
+    pub(super) fn store_works(&self, doing: &'static str) {
+        // Nearly always there is nothing to say.
+        if self.store_trouble.is_failing.load(Ordering::Acquire) {
+            self.store_trouble.works(self.env.now(), doing);
+        }
+    }
+
+    /// A call of the transport failed that is tried again.
+    pub(super) fn transport_failed(&self, doing: &'static str, error: &TransportError) {
+        let is_outage = error.kind() != TransportErrorKind::Refused;
+        self.transport_trouble.failed(self.env.now(), doing, is_outage, error);
+    }
+
+    /// A call of the transport worked.
+    pub(super) fn transport_works(&self, doing: &'static str) {
+        if self.transport_trouble.is_failing.load(Ordering::Acquire) {
+            self.transport_trouble.works(self.env.now(), doing);
+        }
+    }
+}
