@@ -63,7 +63,7 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
     };
     let ledgers = facts(&books).ledgers();
     let without = remainder.taken_out_of(&books);
-    let (findings, verify_failed) = verify(evidence, orders).await?;
+    let (findings, verify_failed) = verify(evidence).await?;
     let count = |event: &str| books.outside.iter().filter(|line| line.event == event).count() as u64;
     let ended = [Standing::Completed, Standing::Compensated, Standing::Stuck].map(|standing| stored.count(standing));
     Ok(Judged {
@@ -93,10 +93,12 @@ fn violations(ledgers: &[Ledger]) -> Vec<(Option<String>, Violation)> {
 }
 
 /// What the program's own audit says.
-async fn verify(evidence: &Evidence<'_>, store: &str) -> anyhow::Result<(Vec<(String, String)>, Option<String>)> {
+async fn verify(evidence: &Evidence<'_>) -> anyhow::Result<(Vec<(String, String)>, Option<String>)> {
     // It looks for the book in the folder that it is started in.
     let folder = evidence.book.parent().unwrap_or(evidence.folder);
-    let output = finish(evidence.programs.replica(folder, &["verify", "--json", "--store", store])).await?;
+    let stores = evidence.databases.iter().flat_map(|database| ["--store", &*database.url]);
+    let args: Vec<&str> = ["verify", "--json"].into_iter().chain(stores).collect();
+    let output = finish(evidence.programs.replica(folder, &args)).await?;
     let said = String::from_utf8_lossy(&output.stdout);
     let audit: Option<Value> = said.lines().last().and_then(|line| serde_json::from_str(line).ok());
     let findings = audit.as_ref().and_then(|audit| audit.get("findings")?.as_array());

@@ -155,12 +155,20 @@ impl Replica {
         Ok(was_stopped)
     }
 
-    /// Whether the library that shifts clocks is loaded where it should be, and nowhere else, once it has run for a
-    /// moment.
+    /// Whether the library that shifts clocks is loaded where it should be, and nowhere else, once it has run for long
+    /// enough to have loaded it.
     pub(crate) async fn is_clock_right(&self) -> bool {
-        let Some(slot) = self.running().await else { return false };
-        let loaded = slot.process.as_ref().is_some_and(|process| self.shared.shift.is_loaded(process.id()));
-        loaded == (slot.clock_minutes != 0)
+        let begin = Instant::now();
+        while begin.elapsed() < RUNNING_PATIENCE {
+            let Some(slot) = self.running().await else { return false };
+            let loaded = slot.process.as_ref().is_some_and(|process| self.shared.shift.is_loaded(process.id()));
+            if loaded == (slot.clock_minutes != 0) {
+                return true;
+            }
+            drop(slot);
+            sleep(LOOK_EVERY).await;
+        }
+        false
     }
 
     /// Its slot, once there is a process in it that has run for a moment. One whose servers are away ends at once, and
