@@ -46,6 +46,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Orders through three services while replicas and servers are killed: --minutes N --seed S [--no-bar] [--json].
+    #[command(disable_help_flag = true)]
+    Chaos {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Benchmarks with their floors in the same run: `bench sqlite [--json] [--require]`.
     #[command(disable_help_flag = true)]
     Bench {
@@ -62,6 +68,7 @@ fn main() -> ExitCode {
         Task::Check => tasks::check(),
         Task::Tidy => tasks::tidy(),
         Task::Sim { arguments } => tasks::sim(&arguments),
+        Task::Chaos { arguments } => tasks::chaos(&arguments),
         Task::Bench { arguments } => tasks::bench(&arguments),
     };
     match outcome {

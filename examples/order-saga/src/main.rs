@@ -51,6 +51,6 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
 async fn serve_outside(place: &impl Place, args: &OutsideArgs) -> anyhow::Result<ExitCode> {
     let file = place.outside();
     let book = Book::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
-    serve(Services::new(book, Dice::new(args.seed)), args.listen).await?;
+    serve(Services::new(book, Dice::new(args.seed)).with_manners(args.manners()), args.listen).await?;
     Ok(ExitCode::SUCCESS)
 }

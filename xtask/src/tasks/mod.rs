@@ -1,6 +1,7 @@
 //! One file per task.
 
 mod bench;
+mod chaos;
 mod check;
 mod demo;
 mod packages;
@@ -11,6 +12,7 @@ mod test;
 mod tidy;
 
 pub(crate) use bench::bench;
+pub(crate) use chaos::chaos;
 pub(crate) use check::check;
 pub(crate) use demo::{Demo, demo};
 pub(crate) use services::{ServicesTask, services};
