@@ -3,6 +3,7 @@
 //! `cargo xtask bench sqlite` builds this in release and runs it.
 
 mod clock;
+mod cpu;
 mod disk;
 mod drive;
 mod figures;

@@ -6,6 +6,7 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 
 use crate::planted::Planted;
+use crate::trust::TRUSTED_AFTER;
 
 /// The longest name of a schema: PostgreSQL cuts longer ones.
 const SCHEMA_BYTES_MAX: usize = 63;
@@ -43,6 +44,7 @@ pub struct PostgresOptions {
     pub(crate) relay: Relay,
     pub(crate) read_only: bool,
     pub(crate) planted: Option<Planted>,
+    pub(crate) trusted_after: u32,
 }
 
 impl PostgresOptions {
@@ -73,6 +75,7 @@ impl PostgresOptions {
             relay: Relay::Runtime,
             read_only: false,
             planted: None,
+            trusted_after: TRUSTED_AFTER,
         }
     }
 
@@ -162,6 +165,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
+        self
+    }
+
+    /// For tests: after how many clean runs in a row a step needs no savepoint.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn trusted_after(mut self, clean_runs: u32) -> Self {
+        self.trusted_after = clean_runs;
         self
     }
 

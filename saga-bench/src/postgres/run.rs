@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::workload::{STEPS_PER_SAGA, assert_business_rows, create_business};
 use super::{floor, saga, server};
+use crate::cpu::Cpu;
 use crate::figures::{Figures, print_table};
 
 /// How the benchmark is run.
@@ -43,6 +44,7 @@ async fn run_all(options: &Options) -> Result<()> {
     let mut floor = Figures::of(format!("pgbench, one step a commit, {in_flight} clients"));
     let mut single = Figures::of(format!("sagas, {in_flight} in flight, run_on_max = 1"));
     let mut ordinary = Figures::of(format!("sagas, {in_flight} in flight"));
+    let (mut floor_cpu, mut cpu) = (Vec::new(), Vec::new());
     for round in 0..*rounds {
         let database = async |name: &str| -> Result<String> {
             let url = server.create_database(&format!("{name}_{round}")).await?;
@@ -50,13 +52,18 @@ async fn run_all(options: &Options) -> Result<()> {
             Ok(url)
         };
         let url = database("floor").await?;
+        let before = Cpu::read(server.data_folder())?;
         floor.steps_per_second.push(floor::run(&url, server.folder(), sagas * STEPS_PER_SAGA, *in_flight).await?);
+        floor_cpu.push(Cpu::read(server.data_folder())?.since(before));
         for (name, figures, run_on_max) in [("single", &mut single, Some(1)), ("ordinary", &mut ordinary, None)] {
             let url = database(name).await?;
+            let before = Cpu::read(server.data_folder())?;
             figures.steps_per_second.push(saga::run(&url, *sagas, *in_flight, run_on_max).await?);
+            cpu.push((name, Cpu::read(server.data_folder())?.since(before)));
             assert_business_rows(&url, *sagas).await?;
         }
     }
+    eprintln!("{floor_cpu:?}\n{cpu:?}");
     print_table(&[&floor, &single, &ordinary], *json);
     let ratio = |name: &str, figures: &Figures| {
         let ratio = (figures.ratio_to(&floor) * 100.0).round() / 100.0;
