@@ -21,7 +21,7 @@ use crate::sagas::wanted;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 90;
+const ARGUMENTS: usize = 91;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
