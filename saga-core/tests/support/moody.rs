@@ -47,7 +47,7 @@ impl Moody {
         let left = {
             let mut mood = self.mood.lock().unwrap();
             // An odd number makes a subscription fail, an even one what it brings.
-            let is_hit = mood.panics_in_receive > 0 && (mood.panics_in_receive % 2 == 0) == receives;
+            let is_hit = mood.panics_in_receive > 0 && mood.panics_in_receive.is_multiple_of(2) == receives;
             mood.panics_in_receive -= u32::from(is_hit);
             is_hit.then_some(mood.panics_in_receive)
         };
