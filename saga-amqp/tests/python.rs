@@ -7,7 +7,7 @@ use saga_amqp::{AmqpOptions, AmqpTransport};
 use saga_core::key::Tenant;
 use saga_core::store::{MessageId, Timestamp};
 use saga_core::transport::{
-    Answer, Delivery, Headers, Incoming, Message, MessageKind, Settlement, Unreadable, service_topic,
+    Answer, Delivery, Headers, Incoming, Message, MessageKind, Settlement, Transport as _, Unreadable, service_topic,
 };
 use serde_json::{Value, json};
 
@@ -206,4 +206,31 @@ async fn g8_what_cannot_even_be_read_is_given_up_and_holds_up_nothing_for_long()
     assert_eq!(letters[0]["body"], "unreadable");
     assert!(letters[0]["headers"]["x-death"].to_string().contains("delivery_limit"), "{letters:?}");
     assert!(transport.health().publisher.last_error.is_none(), "the publisher has a connection of its own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g8_a_dead_letter_that_cannot_even_be_read_holds_up_no_other() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let options = AmqpOptions::new(&broker.url).prefix(&prefix).delivery_limit(2);
+    let transport = AmqpTransport::connect_with(options).await.unwrap();
+    let mut incoming = subscribe(&transport, "a", 10).await;
+    run(&broker, &prefix, &["send-unreadable"]).await;
+    let mut numbers = std::collections::BTreeSet::new();
+    while numbers.len() < 4 {
+        numbers.extend(accept(&mut incoming, 1).await.iter().map(|delivery| read(delivery).id.0.as_u128()));
+    }
+    let mut dead_letters = transport.dead_letters("a", 10).await.unwrap().unwrap();
+    // Behind the one that breaks the connection of whoever receives it there is another.
+    publish_until_confirmed(&transport, vec![message(9)]).await;
+    for _ in 0..3 {
+        let came = receive(&mut incoming, 1).await;
+        incoming.settle(&[(came[0].tag, Settlement::Reject)]).await.unwrap();
+    }
+    let letters = accept(&mut dead_letters, 1).await;
+    assert_eq!(letters[0].message, Ok(message(9)));
+    let death = letters[0].death.as_ref().unwrap();
+    assert_eq!((death.queue.as_str(), death.reason.as_str()), (format!("{prefix}a").as_str(), "delivery_limit"));
+    assert_eq!(death.deliveries, 3);
+    let unread = run(&broker, &prefix, &["unread", "a", "1"]).await;
+    assert_eq!(unread[0]["body"], "unreadable");
 }

@@ -4,6 +4,8 @@
 const STEPS: &str = "steps/s";
 const MESSAGES: &str = "messages/s";
 const MILLISECONDS: &str = "ms";
+/// Processor time.
+const CPU: &str = "cpu ms/step";
 
 /// What one contender reached, one value a round.
 #[derive(Debug)]
@@ -24,6 +26,10 @@ impl Figures {
 
     pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {
         Self::of(name, MILLISECONDS)
+    }
+
+    pub(crate) fn of_cpu(name: impl Into<String>) -> Self {
+        Self::of(name, CPU)
     }
 
     fn of(name: impl Into<String>, unit: &'static str) -> Self {
@@ -56,11 +62,16 @@ impl Figures {
 
     /// How many digits of a value mean something.
     fn digits(&self) -> usize {
-        if self.unit == MILLISECONDS { 2 } else { 0 }
+        match self.unit {
+            MILLISECONDS => 2,
+            CPU => 3,
+            _ => 0,
+        }
     }
 
     fn rounded(&self, value: f64) -> f64 {
-        if self.unit == MILLISECONDS { (value * 100.0).round() / 100.0 } else { value.round() }
+        let scale = 10_f64.powi(i32::try_from(self.digits()).unwrap_or_default());
+        (value * scale).round() / scale
     }
 
     fn range(&self) -> (f64, f64) {

@@ -4,6 +4,7 @@
 
 mod amqp;
 mod clock;
+mod cpu;
 mod disk;
 mod drive;
 mod figures;

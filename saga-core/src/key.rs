@@ -12,6 +12,8 @@ pub const KEY_BYTES_MAX: usize = 120;
 pub const STEP_NAME_BYTES_MAX: usize = 40;
 /// The longest tenant or namespace, in bytes.
 pub const TENANT_BYTES_MAX: usize = 32;
+/// The longest topic that an application publishes to.
+const TOPIC_BYTES_MAX: usize = 100;
 
 /// Why a key, a step name, a tenant or a namespace was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -155,6 +157,11 @@ pub fn check_step_name(text: &str) -> Result<(), InvalidName> {
     check("step name", text, STEP_NAME_BYTES_MAX, "`[a-z0-9-]`", |byte| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
     })
+}
+
+/// Checks a topic that an application publishes to: 1 to 100 bytes of letters, digits and `_ . -`.
+pub(crate) fn check_topic(text: &str) -> Result<(), InvalidName> {
+    check("topic", text, TOPIC_BYTES_MAX, "ASCII letters, digits and `_`, `.`, `-`", is_name_byte)
 }
 
 /// The part of a step key behind the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo.

@@ -109,6 +109,16 @@ CREATE TABLE {schema}.outbox (
 
 CREATE INDEX outbox_lane ON {schema}.outbox (lane, seq);
 
+-- How many messages the application published under an ordering key. The lock on a row makes their positions the order of
+-- the commits.
+CREATE TABLE {schema}.published (
+    tenant        text COLLATE "C" NOT NULL,
+    aggregatetype text COLLATE "C" NOT NULL,
+    aggregateid   text COLLATE "C" NOT NULL,
+    position      bigint NOT NULL,
+    PRIMARY KEY (tenant, aggregatetype, aggregateid)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
 -- Who sends which lane.
 CREATE TABLE {schema}.lanes (
     lane         smallint PRIMARY KEY,

@@ -9,6 +9,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
 
 use crate::error::{commit_error, ended, is_answer_of_server, store_error};
+use crate::planted::Planted;
 use crate::store::PostgresStore;
 
 /// A connection of the pool. One that is dropped before its call came to its end is closed: it may be in the middle of a
@@ -80,10 +81,8 @@ impl PostgresStore {
         let store = self.clone();
         Self::own(operation, async move {
             let mut conn = store.lend(operation).await?;
-            let mut tx = conn
-                .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED")
-                .await
-                .map_err(|error| store_error(operation, error))?;
+            let mut tx =
+                conn.begin_with(store.shared().options.begin()).await.map_err(|error| store_error(operation, error))?;
             let answer = work(&mut tx).await;
             let is_committed = match &answer {
                 Ok(_) => match store.doubt_of(operation) {
@@ -111,6 +110,19 @@ impl PostgresStore {
             }
         })
         .await
+    }
+
+    /// Whether what a step writes outside of its transaction can be refused. A session of the application's is left as it
+    /// is, and behind PgBouncer the next transaction may be somebody else's.
+    pub(crate) fn guards_outside(&self) -> bool {
+        let shared = self.shared();
+        let is_own = shared.owns_pool && !shared.options.pgbouncer && !shared.options.read_only;
+        is_own && !self.has_planted(Planted::LeavesOutsideOpen)
+    }
+
+    /// Whether a test left this rule out.
+    pub(crate) fn has_planted(&self, bug: Planted) -> bool {
+        self.shared().options.planted == Some(bug)
     }
 
     /// A statement of the store, for its schema.

@@ -5,8 +5,23 @@ use std::time::Duration;
 use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 
+use crate::planted::Planted;
+use crate::trust::TRUSTED_AFTER;
+
 /// The longest name of a schema: PostgreSQL cuts longer ones.
 const SCHEMA_BYTES_MAX: usize = 63;
+
+/// Who sends what leaves this service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Relay {
+    /// The runtime's relay: a message waits in the outbox until the transport has confirmed it.
+    #[default]
+    Runtime,
+    /// Change data capture, such as Debezium's connector: a message is inserted into the outbox and deleted again in one
+    /// transaction, the connector reads it from the server's log, and the runtime has no relay.
+    Cdc,
+}
 
 /// How a PostgreSQL store is opened.
 ///
@@ -25,6 +40,11 @@ pub struct PostgresOptions {
     pub(crate) batch_lock_timeout: Duration,
     pub(crate) batch_max: usize,
     pub(crate) pgbouncer: bool,
+    pub(crate) trusted_after: u32,
+    pub(crate) hints: bool,
+    pub(crate) relay: Relay,
+    pub(crate) read_only: bool,
+    pub(crate) planted: Option<Planted>,
 }
 
 impl PostgresOptions {
@@ -51,6 +71,11 @@ impl PostgresOptions {
             batch_lock_timeout: Duration::from_millis(50),
             batch_max: 32,
             pgbouncer: false,
+            trusted_after: TRUSTED_AFTER,
+            hints: true,
+            relay: Relay::Runtime,
+            read_only: false,
+            planted: None,
         }
     }
 
@@ -107,7 +132,8 @@ impl PostgresOptions {
     }
 
     /// The server is a PgBouncer in transaction mode: no statement is prepared under a name, and nothing is set at the
-    /// start of a session.
+    /// start of a session. There are no hints between processes then ([`without_hints`](Self::without_hints)): a session
+    /// that listens cannot be shared.
     ///
     /// The same goes for what steps send: their queries say `.persistent(false)`, unless PgBouncer is set to follow
     /// prepared statements (`max_prepared_statements`, from its version 1.21 on).
@@ -117,10 +143,58 @@ impl PostgresOptions {
         self
     }
 
+    /// For tests: after how many clean runs in a row a step needs no savepoint.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn trusted_after(mut self, clean_runs: u32) -> Self {
+        self.trusted_after = clean_runs;
+        self
+    }
+
+    /// Switches the hints between processes off: each one finds what others left for it when it polls. Otherwise a process
+    /// that runs sagas keeps one connection more than its pool has, tells others by `NOTIFY` on the channel with the
+    /// schema's name that there is something to do, and hears it from them by `LISTEN`. Behind PgBouncer there are none.
+    #[must_use]
+    pub fn without_hints(mut self) -> Self {
+        self.hints = false;
+        self
+    }
+
+    /// Who sends what leaves this service: the runtime's relay if nothing else is said. Every process on the schema says
+    /// the same, and before [`Relay::Cdc`] is set, the relay has sent what was there: nobody else would.
+    #[must_use]
+    pub fn relay(mut self, relay: Relay) -> Self {
+        self.relay = relay;
+        self
+    }
+
+    /// Opens the store to look only, also on a standby: nothing is created, migrated or written, and every call that
+    /// writes fails.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
     /// How to connect, all things considered.
     pub(crate) fn connection(&self) -> PgConnectOptions {
         let connect = self.connect.clone();
-        if self.pgbouncer { connect.statement_cache_capacity(0).extra_float_digits(None) } else { connect }
+        if self.pgbouncer {
+            connect.statement_cache_capacity(0).extra_float_digits(None)
+        } else if self.read_only {
+            connect.options([("default_transaction_read_only", "on")])
+        } else {
+            connect
+        }
+    }
+
+    /// How a transaction begins. A read-only store says it in each, since not every connection was made by it.
+    pub(crate) fn begin(&self) -> &'static str {
+        if self.read_only {
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+        } else {
+            "BEGIN ISOLATION LEVEL READ COMMITTED"
+        }
     }
 
     /// The schema's name as it stands in a statement.

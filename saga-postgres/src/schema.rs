@@ -20,7 +20,7 @@ const MIGRATIONS: [Migration; 2] = [
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// What a schema of this version holds, beside its journal.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "definitions",
     "sagas",
     "progress",
@@ -28,6 +28,7 @@ const TABLES: [&str; 13] = [
     "records",
     "history",
     "outbox",
+    "published",
     "lanes",
     "parked",
     "received",
@@ -80,6 +81,28 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
     }
     tx.commit().await?;
     Ok(())
+}
+
+/// Asks for the schema of this version; nothing is changed.
+pub(crate) async fn require(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
+    let mut tx = conn.begin_with(options.begin()).await?;
+    let missing = missing(&mut tx, options).await?;
+    tx.commit().await?;
+    let schema = &options.schema;
+    match missing.len() {
+        0 => Ok(()),
+        all if all == MIGRATIONS.len() => {
+            let detail = format!("there is no schema {schema:?} with sagas here; name the one that a runtime works on");
+            Err(refused(StoreErrorKind::NotAStore, detail))
+        }
+        some => {
+            let found = MIGRATIONS.len() - some;
+            let detail = format!(
+                "schema {schema:?} is at migration {found}, and this version reads {LATEST}; open it once for writing"
+            );
+            Err(refused(StoreErrorKind::NotWritable, detail))
+        }
+    }
 }
 
 /// A statement for a schema.

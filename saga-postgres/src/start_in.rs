@@ -1,14 +1,14 @@
-//! Starting a saga in the caller's own transaction.
+//! Starting a saga, and publishing an event, in the caller's own transaction.
 
 use async_trait::async_trait;
-use saga_core::store::{NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
+use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
 use sqlx::{Executor as _, PgConnection};
 
 use crate::error::{NO_TRANSACTION, misuse, sql_state, store_error};
+use crate::options::Relay;
+use crate::rows::clean;
 use crate::sagas::wanted;
 use crate::store::PostgresStore;
-
-const OPERATION: &str = "start_in";
 
 #[async_trait]
 impl StartIn for PostgresStore {
@@ -17,33 +17,61 @@ impl StartIn for PostgresStore {
     ///
     /// It waits for another transaction that starts the same key, as inserting any taken key does.
     async fn start_in(&self, conn: &mut PgConnection, saga: NewSaga) -> Result<Started, StoreError> {
-        // The caller may commit although this failed, so that no half of it may stay. Outside a transaction there are no
-        // savepoints, and the server says so.
-        if let Err(error) = conn.execute("SAVEPOINT saga_start").await {
-            let is_bare = sql_state(&error).as_deref() == Some(NO_TRANSACTION);
-            return Err(if is_bare {
-                misuse(OPERATION, "the connection is not in a transaction; begin one")
-            } else {
-                store_error(OPERATION, error)
-            });
-        }
-        let started = self.start_behind_savepoint(conn, saga).await;
-        let end = if started.is_ok() {
-            "RELEASE SAVEPOINT saga_start"
-        } else {
-            "ROLLBACK TO SAVEPOINT saga_start; RELEASE SAVEPOINT saga_start"
-        };
-        let ended = conn.execute(end).await.map_err(|error| store_error(OPERATION, error));
-        let started = started?;
-        ended?;
-        Ok(started)
+        let operation = "start_in";
+        set_savepoint(conn, operation).await?;
+        let started = self.start_behind_savepoint(conn, operation, saga).await;
+        leave_savepoint(conn, operation, started).await
+    }
+
+    /// On any connection that [`start_in`](Self::start_in) takes.
+    ///
+    /// In a transaction that is not `READ COMMITTED` it fails if another one published under the same key meanwhile.
+    async fn publish_in(&self, conn: &mut PgConnection, message: NewMessage) -> Result<(), StoreError> {
+        let operation = "publish_in";
+        set_savepoint(conn, operation).await?;
+        let published = self.publish_behind_savepoint(conn, &message).await;
+        let published = published.map_err(|error| store_error(operation, error));
+        leave_savepoint(conn, operation, published).await
     }
 }
 
+/// The caller may commit although this failed, so that no half of it may stay. Outside a transaction there are no
+/// savepoints, and the server says so.
+async fn set_savepoint(conn: &mut PgConnection, operation: &'static str) -> Result<(), StoreError> {
+    let Err(error) = conn.execute("SAVEPOINT saga_in").await else { return Ok(()) };
+    let is_bare = sql_state(&error).as_deref() == Some(NO_TRANSACTION);
+    Err(if is_bare {
+        misuse(operation, "the connection is not in a transaction; begin one")
+    } else {
+        store_error(operation, error)
+    })
+}
+
+async fn leave_savepoint<T>(
+    conn: &mut PgConnection,
+    operation: &'static str,
+    done: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let end = if done.is_ok() {
+        "RELEASE SAVEPOINT saga_in"
+    } else {
+        "ROLLBACK TO SAVEPOINT saga_in; RELEASE SAVEPOINT saga_in"
+    };
+    let ended = conn.execute(end).await.map_err(|error| store_error(operation, error));
+    let done = done?;
+    ended?;
+    Ok(done)
+}
+
 impl PostgresStore {
-    async fn start_behind_savepoint(&self, conn: &mut PgConnection, mut saga: NewSaga) -> Result<Started, StoreError> {
+    async fn start_behind_savepoint(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        mut saga: NewSaga,
+    ) -> Result<Started, StoreError> {
         let count = u32::try_from(saga.commands.len() + 1).unwrap_or(u32::MAX);
-        let ids = self.ids_on(conn, OPERATION, count).await?;
+        let ids = self.ids_on(conn, operation, count).await?;
         saga.id = SagaId(ids.start);
         for (command, id) in saga.commands.iter_mut().zip(ids.skip(1)) {
             command.id = WorkId(id);
@@ -51,8 +79,35 @@ impl PostgresStore {
             // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
             command.lease = None;
         }
-        let numbers = self.number_definitions(conn, OPERATION, wanted(&saga).into_iter(), false).await?;
-        let mut started = self.start_on(conn, OPERATION, &[saga], &numbers, store_error).await?;
-        started.pop().ok_or_else(|| misuse(OPERATION, "a start was not answered"))
+        let numbers = self.number_definitions(conn, operation, wanted(&saga).into_iter(), false).await?;
+        let mut started = self.start_on(conn, operation, &[saga], &numbers, store_error).await?;
+        started.pop().ok_or_else(|| misuse(operation, "a start was not answered"))
+    }
+
+    /// The lock on the counter's row lasts until the caller's transaction ends.
+    async fn publish_behind_savepoint(&self, conn: &mut PgConnection, new: &NewMessage) -> Result<(), sqlx::Error> {
+        let sql = "WITH counted AS (INSERT INTO {schema}.published AS p (tenant, aggregatetype, aggregateid, position) \
+             VALUES ($1, $2, $3, 1) ON CONFLICT (tenant, aggregatetype, aggregateid) \
+             DO UPDATE SET position = p.position + 1 RETURNING p.position) \
+             INSERT INTO {schema}.outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, \
+             payload, kind, headers) \
+             SELECT $4, $5, $1, $2, $3, $6, c.position, clock_timestamp(), $7, $8, $9 FROM counted c";
+        let insert = sqlx::query(self.sql(sql))
+            .bind(new.tenant.as_str())
+            .bind(clean(&new.aggregate_type))
+            .bind(clean(&new.aggregate_id))
+            .bind(new.id.0)
+            .bind(i16::from(new.lane))
+            .bind(clean(&new.event_type))
+            .bind(&*new.payload)
+            .bind(new.kind.as_str())
+            .bind(new.headers.encode());
+        insert.persistent(self.prepares()).execute(&mut *conn).await?;
+        if self.shared().options.relay == Relay::Cdc {
+            // A statement of its own, since the first one does not see what it inserted.
+            let delete = sqlx::query(self.sql("DELETE FROM {schema}.outbox WHERE id = $1")).bind(new.id.0);
+            delete.persistent(self.prepares()).execute(conn).await?;
+        }
+        Ok(())
     }
 }

@@ -14,11 +14,14 @@ use crate::connection;
 use crate::definitions::Definitions;
 use crate::doubt::Doubt;
 use crate::error::{ended, is_conflict, open_error};
+use crate::hints::HintLine;
 use crate::ids::IdCounter;
-use crate::options::PostgresOptions;
+use crate::options::{PostgresOptions, Relay};
+use crate::planted::Planted;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
 use crate::transaction;
+use crate::trust::Trust;
 
 /// The oldest server whose functions this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
@@ -47,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
+    pub(crate) trust: Trust,
+    pub(crate) hints: HintLine,
 }
 
 impl PostgresStore {
@@ -70,6 +75,18 @@ impl PostgresStore {
     /// ```
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::connect_with(PostgresOptions::from_url(url)?).await
+    }
+
+    /// Opens the database that a URL names to look only: nothing is created, migrated or written. It works with rights that
+    /// allow reading and nothing else, and on a standby.
+    ///
+    /// # Errors
+    /// Those of [`connect_with`](Self::connect_with); and when there is no schema of the runtime, or one of another version.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing stays open.
+    pub async fn read_only(url: &str) -> Result<Self, StoreError> {
+        Self::connect_with(PostgresOptions::from_url(url)?.read_only()).await
     }
 
     /// Opens a database. Its schema is created, or brought to this version; several processes that start at once take turns.
@@ -129,6 +146,7 @@ impl PostgresStore {
     /// # Cancel safety
     /// The store is closed even if this is dropped; then nobody knows when its connections are.
     pub async fn close(&self) {
+        self.shared.hints.close().await;
         if self.shared.owns_pool {
             self.shared.pool.close().await;
         }
@@ -162,8 +180,11 @@ impl PostgresStore {
     }
 
     fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
-        let statements = Statements { schema: options.quoted_schema(), met: RwLock::default() };
+        let trust = Trust::new(options.trusted_after);
+        let statements =
+            Statements { schema: options.quoted_schema(), planted: options.planted, met: RwLock::default() };
         let shared = Shared {
+            hints: HintLine::new(&options),
             options,
             pool,
             owns_pool,
@@ -173,6 +194,7 @@ impl PostgresStore {
             definitions: Definitions::default(),
             statements,
             statistics: Counters::default(),
+            trust,
         };
         Self { shared: Arc::new(shared), doubt: None }
     }
@@ -188,8 +210,8 @@ impl Store for PostgresStore {
             shared: true,
             persistent: true,
             durability: self.shared.durability.clone(),
-            // A handler that commits by itself would leave a saga behind that has no command.
-            starts_in_transactions: false,
+            starts_in_transactions: true,
+            relayed: self.shared.options.relay == Relay::Runtime,
             batch_max: self.shared.options.batch_max,
         }
     }
@@ -214,6 +236,7 @@ impl Store for PostgresStore {
 /// The statements of a store, each made once for its schema.
 pub(crate) struct Statements {
     schema: String,
+    planted: Option<Planted>,
     met: RwLock<HashMap<String, Arc<str>>>,
 }
 
@@ -222,7 +245,8 @@ impl Statements {
         if let Some(statement) = self.met.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return Arc::clone(statement);
         }
-        let statement: Arc<str> = template.replace("{schema}", &self.schema).into();
+        let statement = self.planted.map_or_else(|| template.to_owned(), |bug| bug.spoil(template.to_owned()));
+        let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
         self.met.write().unwrap_or_else(PoisonError::into_inner).insert(template.to_owned(), Arc::clone(&statement));
         statement
     }
@@ -253,7 +277,7 @@ struct Server {
     checks_clients: bool,
 }
 
-/// Looks at the server, and brings the schema to this version.
+/// Looks at the server, and brings the schema to this version; a read-only store asks for that version.
 async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Server, StoreError> {
     let failed = |error| open_error(&options.connect, error);
     let settings = "SELECT current_setting('server_version_num')::integer, current_setting('fsync'), \
@@ -269,12 +293,14 @@ async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<S
         );
         return Err(StoreError::new(StoreErrorKind::NotAStore, "open", detail));
     }
-    if is_standby {
+    if is_standby && !options.read_only {
         let detail = "the server is a standby, which cannot be written; name the primary \
              (with several hosts: target_session_attrs=read-write)";
         return Err(StoreError::new(StoreErrorKind::NotWritable, "open", detail));
     }
-    schema::migrate(conn, options).await.map_err(|failure| match failure {
+    let at_hand =
+        if options.read_only { schema::require(conn, options).await } else { schema::migrate(conn, options).await };
+    at_hand.map_err(|failure| match failure {
         Failure::Sql(error) => failed(error),
         Failure::Refused(error) => error,
     })?;

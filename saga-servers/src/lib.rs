@@ -45,6 +45,6 @@ pub use self::postgres::{PostgresServer, psql};
 pub use self::process::{ProcessGroup, Signal};
 pub use self::programs::{libfaketime, postgres_programs, python_with_pika};
 pub use self::proxy::{Counts, Cut, Direction, FaultProxy, Traffic};
-pub use self::rabbitmq::RabbitMqServer;
+pub use self::rabbitmq::{Certificate, RabbitMqServer};
 pub use self::running::RunningProcess;
 pub use self::services::{Addresses, Services};

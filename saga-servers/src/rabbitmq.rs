@@ -32,12 +32,23 @@ pub struct RabbitMqServer {
     port_mapper: Option<ProcessGroup>,
     script: PathBuf,
     ports: Ports,
+    certificate: Option<Certificate>,
     folder: Folder,
+}
+
+/// What a broker shows who connects with TLS, as files in PEM.
+#[derive(Debug, Clone)]
+pub struct Certificate {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Ports {
     amqp: u16,
+    amqps: u16,
     management: u16,
     distribution: u16,
     port_mapper: u16,
@@ -45,9 +56,9 @@ struct Ports {
 
 impl Ports {
     fn free() -> Result<Self, Error> {
-        let ports = [free_port()?, free_port()?, free_port()?, free_port()?];
-        let [amqp, management, distribution, port_mapper] = ports;
-        Ok(Self { amqp, management, distribution, port_mapper })
+        let ports = [free_port()?, free_port()?, free_port()?, free_port()?, free_port()?];
+        let [amqp, amqps, management, distribution, port_mapper] = ports;
+        Ok(Self { amqp, amqps, management, distribution, port_mapper })
     }
 }
 
@@ -64,9 +75,25 @@ impl RabbitMqServer {
         Self::start_in(Folder::temporary("rabbitmq")?).await
     }
 
+    /// The same, taking connections with TLS as well.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start_with_tls(certificate: Certificate) -> Result<Self, Error> {
+        rabbitmq_program("rabbitmq-server")?;
+        Self::start_on(Folder::temporary("rabbitmq")?, Some(certificate)).await
+    }
+
     pub(crate) async fn start_in(folder: Folder) -> Result<Self, Error> {
+        Self::start_on(folder, None).await
+    }
+
+    async fn start_on(folder: Folder, certificate: Option<Certificate>) -> Result<Self, Error> {
         let script = rabbitmq_program("rabbitmq-server")?;
-        let mut server = Self { node: None, port_mapper: None, script, ports: Ports::free()?, folder };
+        let mut server = Self { node: None, port_mapper: None, script, ports: Ports::free()?, certificate, folder };
         for name in ["data", "log"] {
             let path = server.folder.path().join(name);
             fs::create_dir(&path).map_err(Error::system(format!("make the folder {}", path.display())))?;
@@ -138,6 +165,11 @@ impl RabbitMqServer {
     /// The address of a virtual host.
     pub fn url_of(&self, vhost: &str) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/{}", self.ports.amqp, escaped(vhost))
+    }
+
+    /// The address of the default virtual host with TLS, where it was started with that.
+    pub fn tls_url(&self) -> String {
+        format!("amqps://guest:guest@localhost:{}/%2F", self.ports.amqps)
     }
 
     /// The address of the management interface, without a path.
@@ -232,7 +264,7 @@ impl RabbitMqServer {
 
     /// Little memory and little disk, so that a test run raises no alarm by itself, and no log but the one we read.
     fn write_settings(&self) -> Result<(), Error> {
-        let Ports { amqp, management, .. } = self.ports;
+        let Ports { amqp, amqps, management, .. } = self.ports;
         let settings = format!(
             "listeners.tcp.1 = 127.0.0.1:{amqp}\n\
              management.tcp.ip = 127.0.0.1\n\
@@ -242,6 +274,18 @@ impl RabbitMqServer {
              log.console = true\n\
              log.file = false\n"
         );
+        let tls = self.certificate.as_ref().map(|Certificate { certificate, key }| {
+            format!(
+                "listeners.ssl.1 = 127.0.0.1:{amqps}\n\
+                 ssl_options.certfile = {}\n\
+                 ssl_options.keyfile = {}\n\
+                 ssl_options.verify = verify_none\n\
+                 ssl_options.fail_if_no_peer_cert = false\n",
+                certificate.display(),
+                key.display()
+            )
+        });
+        let settings = settings + &tls.unwrap_or_default();
         self.folder.write("rabbitmq.conf", &settings)?;
         self.folder.write("enabled_plugins", "[rabbitmq_management].\n").map(drop)
     }

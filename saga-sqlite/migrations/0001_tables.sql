@@ -105,6 +105,15 @@ CREATE TABLE saga_outbox (
 
 CREATE INDEX saga_outbox_lane ON saga_outbox (lane);
 
+-- How many messages the application published under an ordering key.
+CREATE TABLE saga_published (
+    tenant        TEXT NOT NULL,
+    aggregatetype TEXT NOT NULL,
+    aggregateid   TEXT NOT NULL,
+    position      INTEGER NOT NULL,
+    PRIMARY KEY (tenant, aggregatetype, aggregateid)
+) STRICT, WITHOUT ROWID;
+
 -- Who sends which lane.
 CREATE TABLE saga_lanes (
     lane         INTEGER PRIMARY KEY,

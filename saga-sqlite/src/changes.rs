@@ -299,7 +299,7 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Times
     Ok(changed == 1)
 }
 
-fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -> rusqlite::Result<()> {
+pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -> rusqlite::Result<()> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO saga_outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, \
          kind, headers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING",

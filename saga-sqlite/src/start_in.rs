@@ -1,10 +1,10 @@
-//! Starting a saga in the caller's own transaction.
+//! Starting a saga, and publishing an event, in the caller's own transaction.
 
 use async_trait::async_trait;
 use rusqlite::Connection;
-use saga_core::store::{NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, Timestamp, WorkId};
+use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, Timestamp, WorkId};
 
-use crate::changes::insert_work_row;
+use crate::changes::{insert_messages, insert_work_row};
 use crate::definitions;
 use crate::error::{misuse, store_error};
 use crate::ids::IdCounter;
@@ -16,16 +16,51 @@ impl StartIn for SqliteStore {
     /// On any connection to the store's file: the one that a step or [`write`](SqliteStore::write) is given, or one
     /// that the application opened itself.
     async fn start_in(&self, conn: &mut Connection, saga: NewSaga) -> Result<Started, StoreError> {
-        if conn.is_autocommit() {
-            return Err(misuse(
-                "start_in",
-                "the connection is not in a transaction; begin one, or use `SqliteStore::write`",
-            ));
-        }
+        refuse_bare(conn, "start_in")?;
         let now = self.now();
         // Nothing here waits, so that the connection is not held across a suspension.
         start(conn, &self.shared().ids, saga, |error| store_error("start_in", error), now)
     }
+
+    /// On any connection that [`start_in`](Self::start_in) takes.
+    async fn publish_in(&self, conn: &mut Connection, message: NewMessage) -> Result<(), StoreError> {
+        refuse_bare(conn, "publish_in")?;
+        let now = self.now();
+        let failed = |error| store_error("publish_in", error);
+        behind_savepoint(conn, || publish(conn, message, now)).map_err(failed)?.map_err(failed)
+    }
+}
+
+fn refuse_bare(conn: &Connection, operation: &'static str) -> Result<(), StoreError> {
+    if conn.is_autocommit() {
+        let detail = "the connection is not in a transaction; begin one, or use `SqliteStore::write`";
+        return Err(misuse(operation, detail));
+    }
+    Ok(())
+}
+
+/// The caller may commit although this failed, so that no half of it may stay.
+fn behind_savepoint<T>(
+    conn: &Connection,
+    write: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<rusqlite::Result<T>> {
+    execute(conn, "SAVEPOINT in_callers")?;
+    let written = write();
+    if written.is_err() {
+        execute(conn, "ROLLBACK TO in_callers")?;
+    }
+    execute(conn, "RELEASE in_callers")?;
+    Ok(written)
+}
+
+/// One transaction writes at a time, so that the counter needs no lock.
+fn publish(conn: &Connection, mut message: NewMessage, now: Timestamp) -> rusqlite::Result<()> {
+    let count = "INSERT INTO saga_published (tenant, aggregatetype, aggregateid, position) VALUES (?1, ?2, ?3, 1) \
+         ON CONFLICT DO UPDATE SET position = position + 1 RETURNING position";
+    let key = (message.tenant.as_str(), &*message.aggregate_type, &*message.aggregate_id);
+    let position: i64 = conn.prepare_cached(count)?.query_row(key, |row| row.get(0))?;
+    message.position = position.unsigned_abs();
+    insert_messages(conn, &[message], now)
 }
 
 fn start(
@@ -49,13 +84,7 @@ fn start(
         // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
         command.lease = None;
     }
-    // The caller may commit although this failed, so that no half of it may stay.
-    execute(conn, "SAVEPOINT start_saga").map_err(&failed)?;
-    let written = write(conn, &saga, now);
-    if written.is_err() {
-        execute(conn, "ROLLBACK TO start_saga").map_err(&failed)?;
-    }
-    execute(conn, "RELEASE start_saga").map_err(&failed)?;
+    let written = behind_savepoint(conn, || write(conn, &saga, now)).map_err(&failed)?;
     written.map(|()| Started::New).map_err(failed)
 }
 

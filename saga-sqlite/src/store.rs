@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use saga_core::store::{
-    Capabilities, Claim, Durability, Store, StoreError, StoreErrorKind, Timestamp, TransactError, TransactionBody,
+    Capabilities, Claim, Durability, Hints, Store, StoreError, StoreErrorKind, Timestamp, TransactError,
+    TransactionBody,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -255,6 +256,9 @@ impl SqliteStore {
     }
 }
 
+/// There is nobody to tell: one process works on a file.
+impl Hints for SqliteStore {}
+
 #[async_trait]
 impl Store for SqliteStore {
     type Conn = Connection;
@@ -270,6 +274,7 @@ impl Store for SqliteStore {
             persistent: true,
             durability,
             starts_in_transactions: true,
+            relayed: true,
             batch_max: BATCH_MAX,
         }
     }

@@ -23,6 +23,8 @@ pub enum Need {
     Alone,
     /// A step transaction can start the sagas whose first steps it runs.
     StartsInTransactions,
+    /// Processes tell each other what there is to do.
+    Hints,
     /// The harness can end a transaction from inside a handler.
     EndedTransaction,
     /// The harness can lose the answer to a commit.
@@ -37,6 +39,7 @@ impl Need {
             Self::Shared => "only one process works on this backend's data",
             Self::Alone => "several processes may work on this backend's data",
             Self::StartsInTransactions => "this backend starts no sagas in step transactions, and says so",
+            Self::Hints => "the processes of this backend tell each other nothing; they poll",
             Self::EndedTransaction => "the harness cannot end a transaction from inside a handler",
             Self::UnknownCommit => "the harness cannot lose the answer to a commit",
         }

@@ -4,8 +4,8 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    claims, concurrency, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox, records,
-    recovery, running_on, sagas, start_in, starting, transaction, unknown,
+    claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox,
+    publish_in, records, recovery, running_on, sagas, start_in, starting, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
@@ -39,6 +39,10 @@ pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
         ["S-IN-2"] => start_in::a_taken_key_does_not_end_the_transaction::<H>,
         ["S-IN-2", "S-SAGA-2"] => start_in::one_key_twice_in_one_transaction::<H>,
         ["S-IN-3"] => start_in::a_bare_connection_is_refused::<H>,
+        ["S-IN-4", "S-IN-3"] => publish_in::an_event_is_there_if_its_transaction_commits::<H>,
+        ["S-IN-4"] => publish_in::an_event_is_read_as_it_was_published::<H>,
+        ["S-IN-5"] => publish_in::positions_count_what_was_committed::<H>,
+        ["S-IN-5"] => publish_in::the_positions_of_a_key_are_the_order_of_the_commits::<H>,
     ]
 }
 
@@ -155,6 +159,8 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-MEM-2"] => members::a_beat_keeps_what_was_leased::<H>,
         ["S-MEM-3"] => members::a_living_member_beats::<H>,
         ["S-MEM-3", "S-MEM-2"] => members::a_member_that_left_is_dead::<H>,
+        ["S-HINT-1"] => hints::another_process_hears_of_what_was_committed::<H> needs Hints,
+        ["S-HINT-1"] => hints::each_of_several_hears_every_kind_of_hint::<H> needs Hints,
         ["S-MEM-4"] => members::members_of_an_earlier_process_are_dead::<H> needs Alone,
     ]
 }

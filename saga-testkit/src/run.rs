@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use saga_core::env::BoxFuture;
-use saga_core::store::Store;
+use saga_core::store::{Hints as _, Store as _};
 use tokio::runtime::Builder;
 
 use crate::check::{Check, Need};
@@ -52,13 +52,17 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// Which needs are not met, by the store itself or by its harness.
 fn unmet<H: StoreHarness>(harness: &Arc<H>) -> Vec<Need> {
-    let capabilities = block_on(async { harness.fresh().await.capabilities() });
+    let (capabilities, has_hints) = block_on(async {
+        let store = harness.fresh().await;
+        (store.capabilities(), store.listen().is_some())
+    });
     let shared = capabilities.shared;
     let provokes = harness.provokes();
     let needs = [
         (Need::Shared, shared),
         (Need::Alone, !shared),
         (Need::StartsInTransactions, capabilities.starts_in_transactions),
+        (Need::Hints, has_hints),
         (Need::EndedTransaction, provokes.ended_transaction),
         (Need::UnknownCommit, provokes.unknown_commit),
     ];

@@ -31,6 +31,11 @@ enum Task {
         #[command(subcommand)]
         task: tasks::ServicesTask,
     },
+    /// The example on private servers that it starts: `demo services`.
+    Demo {
+        #[command(subcommand)]
+        demo: tasks::Demo,
+    },
     /// Formatting, clippy and rustdoc with warnings denied, and tidy.
     Check,
     /// The rules of the house that a program can check.
@@ -38,6 +43,12 @@ enum Task {
     /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, or --seed X to replay one.
     #[command(disable_help_flag = true)]
     Sim {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Orders through three services while replicas and servers are killed: --minutes N --seed S [--no-bar] [--json].
+    #[command(disable_help_flag = true)]
+    Chaos {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -53,9 +64,11 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test { filter } => tasks::test(&filter),
         Task::Services { task } => tasks::services(task),
+        Task::Demo { demo } => tasks::demo(demo),
         Task::Check => tasks::check(),
         Task::Tidy => tasks::tidy(),
         Task::Sim { arguments } => tasks::sim(&arguments),
+        Task::Chaos { arguments } => tasks::chaos(&arguments),
         Task::Bench { arguments } => tasks::bench(&arguments),
     };
     match outcome {

@@ -5,12 +5,17 @@
 //! a command line and an audit.
 
 pub mod cli;
+pub mod contracts;
+mod interrupt;
+pub mod letters;
 pub mod orders;
+pub mod outbox;
 pub mod outside;
 pub mod place;
 mod print;
 pub mod run;
 pub mod saga;
+pub mod service;
 pub mod shop;
 pub mod show;
 pub mod steps;

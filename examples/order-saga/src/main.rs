@@ -6,9 +6,10 @@ use anyhow::Context;
 use clap::Parser;
 use order_saga::{
     cli::{Cli, Command, OutsideArgs},
+    letters, outbox,
     outside::{Book, Dice, Services, serve},
     place::{Place, StoreUrl},
-    run, saga, show, verify,
+    run, saga, service, show, verify,
 };
 
 /// The program could not do what was asked.
@@ -33,9 +34,12 @@ async fn main() -> ExitCode {
 async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(place, &args).await,
+        Command::Service(args) => service::service(place, &args).await,
         Command::Verify(args) => verify::verify(place, &args).await,
         Command::Show(args) => show::show(place, &args).await,
         Command::List(args) => show::list(place, &args).await,
+        Command::DeadLetters(command) => letters::letters(place, &command).await,
+        Command::Outbox(command) => outbox::outbox(place, &command).await,
         Command::Graph => {
             print!("{}", saga::create_order::<P::Store>().to_mermaid());
             Ok(ExitCode::SUCCESS)
@@ -47,6 +51,6 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
 async fn serve_outside(place: &impl Place, args: &OutsideArgs) -> anyhow::Result<ExitCode> {
     let file = place.outside();
     let book = Book::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
-    serve(Services::new(book, Dice::new(args.seed)), args.listen).await?;
+    serve(Services::new(book, Dice::new(args.seed)).with_manners(args.manners()), args.listen).await?;
     Ok(ExitCode::SUCCESS)
 }

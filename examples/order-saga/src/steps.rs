@@ -7,6 +7,7 @@ use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_s
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    contracts,
     orders::Order,
     outside::{Cancellation, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
     shop::{ShopConn, values},
@@ -84,13 +85,19 @@ pub async fn release_stock<C: ShopConn>(tx: &mut C, order: Order, reservation: R
 }
 
 /// Charges the customer's card.
-#[saga_step(compensate = refund_card, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+///
+/// It implements a contract, so that it can be a step of a saga here or be hosted for the saga of another service.
+#[saga_step(
+    implements = contracts::charge_card,
+    compensate = refund_card,
+    retry(attempts = 8, base = "50ms", cap = "2s"),
+    timeout = "1s"
+)]
 pub async fn charge_card(
     ctx: &StepContext,
-    order: Order,
+    charge: Charge,
     State(gateway): State<Gateway>,
 ) -> Result<Payment, StepError> {
-    let charge = Charge { order_id: order.order_id, amount_cents: order.total_cents };
     gateway.charge(ctx.key(), &charge).await
 }
 
@@ -99,12 +106,12 @@ pub async fn charge_card(
 #[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
 pub async fn refund_card(
     ctx: &StepContext,
-    order: Order,
+    charge: Charge,
     payment: Option<Payment>,
     State(gateway): State<Gateway>,
 ) -> Result<(), StepError> {
     let refund = Refund {
-        order_id: order.order_id,
+        order_id: charge.order_id,
         charge_key: ctx.do_key().to_owned(),
         payment_id: payment.map(|payment| payment.payment_id),
     };
@@ -112,14 +119,17 @@ pub async fn refund_card(
 }
 
 /// Has the carrier come for the parcel.
-#[saga_step(compensate = cancel_shipment, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+#[saga_step(
+    implements = contracts::book_shipment,
+    compensate = cancel_shipment,
+    retry(attempts = 8, base = "50ms", cap = "2s"),
+    timeout = "1s"
+)]
 pub async fn book_shipment(
     ctx: &StepContext,
-    order: Order,
+    request: ShipmentRequest,
     State(carrier): State<Carrier>,
 ) -> Result<Shipment, StepError> {
-    let request =
-        ShipmentRequest { order_id: order.order_id, country: order.ship_to.country, quoted_cents: order.freight_cents };
     carrier.book(ctx.key(), &request).await
 }
 
@@ -127,11 +137,11 @@ pub async fn book_shipment(
 #[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
 pub async fn cancel_shipment(
     ctx: &StepContext,
-    order: Order,
+    request: ShipmentRequest,
     _shipment: Option<Shipment>,
     State(carrier): State<Carrier>,
 ) -> Result<(), StepError> {
-    let cancellation = Cancellation { order_id: order.order_id, shipment_key: ctx.do_key().to_owned() };
+    let cancellation = Cancellation { order_id: request.order_id, shipment_key: ctx.do_key().to_owned() };
     carrier.cancel(ctx.key(), &cancellation).await
 }
 

@@ -23,11 +23,11 @@ fn text(rows: &[order_saga::shop::Row]) -> Vec<String> {
 }
 
 #[test]
-fn two_processes_share_the_work_and_each_order_runs_once() {
+fn three_processes_share_the_work_and_each_order_runs_once() {
     let shop = Shop::on_postgres();
     let outside = OutsideProcess::start(&shop, &[]);
     let args = [&REAL[..], &["--outside", &outside.url, "--concurrency", "16"]].concat();
-    let children = [(); 2].map(|()| shop.command(&args).spawn().expect("the program starts"));
+    let children = [(); 3].map(|()| shop.command(&args).spawn().expect("the program starts"));
     let said = children.map(|child| {
         let ran = Ran::of(child.wait_with_output().expect("it ends"));
         assert_eq!(ran.code, 0, "{ran}");

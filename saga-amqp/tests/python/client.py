@@ -154,6 +154,7 @@ TASKS = {
     "command": send_command,
     "receive-service": lambda: receive(SERVICE_QUEUE, int(sys.argv[4])),
     "receive": lambda: receive(QUEUE, int(sys.argv[4])),
+    "unread": lambda: receive(PREFIX + sys.argv[4] + ".dead-letters.unread", int(sys.argv[5])),
     "dead-letters": lambda: receive(PREFIX + sys.argv[4] + ".dead-letters", int(sys.argv[5])),
 }
 TASKS[TASK]()

@@ -167,7 +167,7 @@ impl<S: Store> Shared<S> {
             match self.store.give_back(rows).await {
                 Ok(_) => {
                     self.store_works("give_back");
-                    return self.announce_work(std::time::Duration::ZERO);
+                    return self.leave_work(std::time::Duration::ZERO);
                 }
                 Err(error) => {
                     self.store_failed("give_back", &error);

@@ -7,18 +7,32 @@ use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{DeadLetter, LetterFilter, LetterId, LetterState, Store, WorkId};
+use crate::store::{DeadLetter, Hint, LetterFilter, LetterId, LetterState, Store, WorkId};
 
 /// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
-/// once.
+/// once. It needs no runtime, only a store that can be written: what is handed in again waits for one.
 pub struct DeadLetterDesk<S: Store> {
-    shared: Arc<Shared<S>>,
+    store: Arc<S>,
+    /// The runtime that is told at once, where it runs in this process.
+    runtime: Option<Arc<Shared<S>>>,
     tenant: Tenant,
 }
 
 impl<S: Store> DeadLetterDesk<S> {
-    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self { shared: Arc::clone(shared), tenant: tenant.clone() }
+    /// The dead letters of the default tenant in this store.
+    pub fn new(store: impl Into<Arc<S>>) -> Self {
+        Self { store: store.into(), runtime: None, tenant: Tenant::default() }
+    }
+
+    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Looks at the letters of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: Tenant) -> Self {
+        self.tenant = tenant;
+        self
     }
 
     /// The letters that pass the filter, oldest first. The filter's tenant is the runtime's.
@@ -31,7 +45,7 @@ impl<S: Store> DeadLetterDesk<S> {
     pub async fn list(&self, filter: LetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
         outside_step()?;
         let filter = LetterFilter { tenant: self.tenant.clone(), ..filter };
-        Ok(self.shared.store.dead_letters(&filter).await?)
+        Ok(self.store.dead_letters(&filter).await?)
     }
 
     /// The letter of that id.
@@ -43,7 +57,7 @@ impl<S: Store> DeadLetterDesk<S> {
     /// It only reads.
     pub async fn show(&self, id: LetterId) -> Result<Option<DeadLetter>, RuntimeError> {
         outside_step()?;
-        Ok(self.shared.store.dead_letter(&self.tenant, id).await?)
+        Ok(self.store.dead_letter(&self.tenant, id).await?)
     }
 
     /// Hands the message in again, with the same id and the same keys: what it had caused before is not caused again.
@@ -60,16 +74,18 @@ impl<S: Store> DeadLetterDesk<S> {
         if reason.trim().is_empty() {
             return refused("give a reason; it is kept with the letter");
         }
-        let letter = self.shared.store.dead_letter(&self.tenant, id).await?;
+        let letter = self.store.dead_letter(&self.tenant, id).await?;
         let Some(letter) = letter else { return refused("there is none with this id") };
         if letter.letter.message.is_none() {
             return refused("it is no whole message, so that it cannot be handed in again; discard it");
         }
-        let ids = self.shared.take_ids(1).await;
-        let work = WorkId(ids.and_then(|mut ids| ids.next()).ok_or(RuntimeError::Ended)?);
-        match self.shared.store.replay_letter(&self.tenant, id, work, reason).await? {
+        let work = WorkId(self.store.reserve_ids(1).await?.start);
+        match self.store.replay_letter(&self.tenant, id, work, reason).await? {
             Some(LetterState::Open | LetterState::Replayed) => {
-                self.shared.inbox_filled.notify_one();
+                if let Some(runtime) = &self.runtime {
+                    runtime.inbox_filled.notify_one();
+                }
+                self.store.hint(Hint::Inbox);
                 Ok(())
             }
             Some(LetterState::Discarded) => refused("it was discarded"),
@@ -90,7 +106,7 @@ impl<S: Store> DeadLetterDesk<S> {
         if reason.trim().is_empty() {
             return refused("give a reason; it is kept with the letter");
         }
-        match self.shared.store.discard_letter(&self.tenant, id, reason).await? {
+        match self.store.discard_letter(&self.tenant, id, reason).await? {
             Some(LetterState::Open | LetterState::Discarded) => Ok(()),
             Some(LetterState::Replayed) => refused("it was replayed"),
             None => refused("there is none with this id"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::inbox::Inlet;
 use super::shared::Shared;
 use crate::env::BoxFuture;
-use crate::store::Store;
+use crate::store::{Hint, Store};
 use crate::transport::Incoming;
 
 impl<S: Store> Shared<S> {
@@ -25,6 +25,7 @@ impl<S: Store> Shared<S> {
         spawn(Box::pin(Arc::clone(self).poll()));
         spawn(Box::pin(Arc::clone(self).beat()));
         spawn(Box::pin(Arc::clone(self).relay()));
+        spawn(Box::pin(Arc::clone(self).listen()));
         spawn(Box::pin({
             let shared = Arc::clone(self);
             async move { shared.watch().await }
@@ -71,6 +72,9 @@ impl<S: Store> Shared<S> {
         if let Err(error) = self.store.leave(self.member_id()).await {
             tracing::warn!(%error, "leaving failed; the store finds out by itself");
         }
+        // What is left has no owner any more.
+        self.store.hint(Hint::Work);
+        self.store.hint(Hint::Outbox);
         tracing::info!(given_back = count, "the runtime has ended");
     }
 

@@ -10,19 +10,19 @@ use super::prepared::Prepared;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::machine::Effect;
-use crate::store::Store;
+use crate::store::{Hint, Store};
 
 impl<S: Store> Shared<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
     pub(super) fn after_commit(self: &Arc<Self>, prepared: Prepared<S>, place: Option<OwnedSemaphorePermit>) {
         if prepared.has_messages {
-            self.outbox_filled.notify_one();
+            self.tell_of_messages();
         }
         if let Some((saga, outcome)) = prepared.outcome {
             self.waiters.tell(saga, outcome);
         }
         if let Some(due_in) = prepared.left_free {
-            self.announce_work(due_in);
+            self.leave_work(due_in);
         }
         if let Some(mut successor) = prepared.successor {
             successor.place = place.or(successor.place);
@@ -81,6 +81,33 @@ impl<S: Store> Shared<S> {
             }
         }
         None
+    }
+
+    /// A commit of this process left work that nobody has, due after so long: whoever has a place for it may take it.
+    pub(super) fn leave_work(&self, due_in: Duration) {
+        self.announce_work(due_in);
+        // What falls due later is found by who looks then.
+        if due_in.is_zero() {
+            self.store.hint(Hint::Work);
+        }
+    }
+
+    /// A commit of this process left messages in the outbox. They are sent from here, or by whoever has their lane.
+    pub(super) fn tell_of_messages(&self) {
+        self.outbox_filled.notify_one();
+        self.store.hint(Hint::Outbox);
+    }
+
+    /// Hears from other processes what there is to do, until it is dropped.
+    pub(super) async fn listen(self: Arc<Self>) {
+        let Some(mut listener) = self.store.listen() else { return };
+        loop {
+            match listener.heard().await {
+                Hint::Work => self.announce_work(Duration::ZERO),
+                Hint::Outbox => self.outbox_filled.notify_one(),
+                Hint::Inbox => self.inbox_filled.notify_one(),
+            }
+        }
     }
 
     /// Says that there is work in the store that nobody has, due after so long.

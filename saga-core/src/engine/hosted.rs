@@ -93,7 +93,7 @@ impl<S: Store> Shared<S> {
                     place,
                 });
             }
-            Ok(Ok(())) => self.announce_work(Duration::ZERO),
+            Ok(Ok(())) => self.leave_work(Duration::ZERO),
             Ok(Err(Miss::Saga(row))) => return self.answer_again(&asked, &row, arrived).await,
             // Somebody else has the message.
             Ok(Err(_)) => {}
@@ -139,7 +139,7 @@ impl<S: Store> Shared<S> {
         }
         // Who lost the row to another need not answer: the other does.
         let _ = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
-        self.outbox_filled.notify_one();
+        self.tell_of_messages();
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl<S: Store> Shared<S> {
         if was_taken_back && answer_of(&saga.state).is_some() {
             let messages = self.reply_again(&saga, message.id, true).into_iter().collect();
             let applied = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
-            self.outbox_filled.notify_one();
+            self.tell_of_messages();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
         let hand_on = self.hand_on_one().await?;

@@ -7,6 +7,7 @@ use super::guard::outside_step;
 use super::status::{SagaStatus, SagaSummary};
 use crate::key::{Key, Tenant};
 use crate::saga::{Definition, Saga};
+use crate::service::Service;
 use crate::store::{DefinitionId, SagaFilter, SagaId, Status, Store};
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
@@ -35,6 +36,15 @@ impl<S: Store> Inspector<S> {
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         let definition = saga.definition();
         self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        self
+    }
+
+    /// Adds the steps that a service hosts: what it did for others is a saga of one step, under `key>step`.
+    #[must_use]
+    pub fn service(mut self, service: &Service<S>) -> Self {
+        for (_, definition) in service.hosted() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
         self
     }
 

@@ -89,7 +89,7 @@ impl<S: Store> Shared<S> {
         let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
         match self.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
-                self.outbox_filled.notify_one();
+                self.tell_of_messages();
                 Ok(())
             }
             Err(miss) => Err(Problem::Later { why: format!("it could not be buried: {miss:?}"), is_counted: false }),
@@ -108,7 +108,7 @@ impl<S: Store> Shared<S> {
         for failures in 0.. {
             match self.recorder.record(changes.clone()).await {
                 Ok(_) => {
-                    self.outbox_filled.notify_one();
+                    self.tell_of_messages();
                     return Some(());
                 }
                 Err(error) => {

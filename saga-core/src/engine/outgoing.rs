@@ -8,22 +8,37 @@ use super::guard::outside_step;
 use super::letters::fingerprint_of;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{DeadReason, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
+use crate::store::{DeadReason, Hint, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
 
 /// More keys than are ever parked at once: those of other tenants are among them.
 const PARKED_MAX: usize = 10_000;
 /// Where a letter comes from that was to leave.
 const SOURCE: &str = "outbox";
 
-/// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent.
+/// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent. It needs no
+/// runtime, only a store: what is released waits for one.
 pub struct OutboxDesk<S: Store> {
-    shared: Arc<Shared<S>>,
+    store: Arc<S>,
+    /// The runtime that is told at once, where it runs in this process.
+    runtime: Option<Arc<Shared<S>>>,
     tenant: Tenant,
 }
 
 impl<S: Store> OutboxDesk<S> {
-    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self { shared: Arc::clone(shared), tenant: tenant.clone() }
+    /// The outbox of this store, and the parked keys of the default tenant.
+    pub fn new(store: impl Into<Arc<S>>) -> Self {
+        Self { store: store.into(), runtime: None, tenant: Tenant::default() }
+    }
+
+    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Looks at the parked keys of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: Tenant) -> Self {
+        self.tenant = tenant;
+        self
     }
 
     /// How many messages of all tenants wait, since when the oldest does, and how many ordering keys are parked.
@@ -35,7 +50,7 @@ impl<S: Store> OutboxDesk<S> {
     /// It only reads.
     pub async fn depth(&self) -> Result<OutboxDepth, RuntimeError> {
         outside_step()?;
-        Ok(self.shared.store.depth().await?)
+        Ok(self.store.depth().await?)
     }
 
     /// The ordering keys whose next message could not be sent, each with its attempts and its error, and with the time at
@@ -48,7 +63,7 @@ impl<S: Store> OutboxDesk<S> {
     /// It only reads.
     pub async fn parked(&self) -> Result<Vec<ParkedKey>, RuntimeError> {
         outside_step()?;
-        let mut parked = self.shared.store.parked(PARKED_MAX).await?;
+        let mut parked = self.store.parked(PARKED_MAX).await?;
         parked.retain(|key| key.tenant == self.tenant);
         Ok(parked)
     }
@@ -64,8 +79,8 @@ impl<S: Store> OutboxDesk<S> {
         if !self.is_parked(message).await? {
             return Ok(false);
         }
-        let was_parked = self.shared.store.release(message).await?;
-        self.shared.outbox_filled.notify_one();
+        let was_parked = self.store.release(message).await?;
+        self.wake_relay();
         Ok(was_parked)
     }
 
@@ -82,14 +97,20 @@ impl<S: Store> OutboxDesk<S> {
             return Err(RuntimeError::Parked { message, problem: "give a reason; it is kept".to_owned() });
         }
         let Some(key) = self.parked().await?.into_iter().find(|key| key.message == message) else { return Ok(false) };
-        let ids = self.shared.take_ids(1).await;
-        let id = LetterId(ids.and_then(|mut ids| ids.next()).ok_or(RuntimeError::Ended)?);
-        let was_parked = self.shared.store.discard(message, &letter_of(key, id), reason).await?;
+        let id = LetterId(self.store.reserve_ids(1).await?.start);
+        let was_parked = self.store.discard(message, &letter_of(key, id), reason).await?;
         if was_parked {
             tracing::warn!(%message, reason, "a message that could not be sent was discarded");
         }
-        self.shared.outbox_filled.notify_one();
+        self.wake_relay();
         Ok(was_parked)
+    }
+
+    fn wake_relay(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.outbox_filled.notify_one();
+        }
+        self.store.hint(Hint::Outbox);
     }
 
     async fn is_parked(&self, message: MessageId) -> Result<bool, RuntimeError> {

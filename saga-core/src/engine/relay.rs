@@ -9,7 +9,7 @@ use super::inbox::panicked;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
+use crate::store::{Hint, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// How many lanes are leased at a time.
@@ -44,6 +44,9 @@ impl<S: Store> Shared<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
+        if !self.store.capabilities().relayed {
+            return;
+        }
         let mut lanes = Vec::new();
         let mut failures = 0;
         let mut is_filled = true;
@@ -67,7 +70,11 @@ impl<S: Store> Shared<S> {
                 }
                 Pass::Outage => {
                     failures += 1;
-                    pause_after(failures)
+                    // Somebody else may get through to where this process cannot.
+                    self.store.hint(Hint::Outbox);
+                    // What is committed meanwhile makes nothing better.
+                    self.env.sleep(pause_after(failures)).await;
+                    continue;
                 }
                 Pass::Idle { retries } => {
                     failures = 0;

@@ -70,7 +70,7 @@ impl<S: Store> Shared<S> {
             let due_in = changes.postponed.first().map(|postponed| postponed.due_in);
             match shared.recorder.record(changes).await {
                 Ok(Ok(())) => {
-                    shared.outbox_filled.notify_one();
+                    shared.tell_of_messages();
                     shared.announce_work(due_in.unwrap_or_default());
                 }
                 // It was answered meanwhile, or somebody else has it.

@@ -9,6 +9,7 @@ use super::guard::outside_step;
 use super::inspect::Inspector;
 use super::operator::Operator;
 use super::outgoing::OutboxDesk;
+use super::publish::{PublishError, PublishedIn};
 use super::running::Running;
 use super::shared::Shared;
 use super::start::check_same;
@@ -17,7 +18,7 @@ use super::status::{SagaStatus, SagaSummary};
 use super::trouble::Health;
 use crate::key::{Key, Tenant};
 use crate::saga::Saga;
-use crate::step::{Payload, codec};
+use crate::step::{Event, Payload, codec};
 use crate::store::{SagaFilter, StartIn, Started, Status, Store};
 use crate::transport::Incoming;
 
@@ -111,6 +112,68 @@ impl<S: Store> Runtime<S> {
         }
     }
 
+    /// Publishes an event inside the caller's own transaction: it is sent if and only if that commits. Events of one topic
+    /// and key are first accepted by the broker in the order of their commits (G9); for that, a transaction that publishes
+    /// under a key waits for an earlier one that did and has not ended. Call [`PublishedIn::committed`] after the commit;
+    /// without it the event leaves at the next poll.
+    ///
+    /// The store keeps a small row for each key that was ever used, so keys are those of orders or customers, not of events.
+    ///
+    /// # Errors
+    /// When the topic, the key or the event is refused, the connection is not in a transaction, or the store fails. The
+    /// caller's transaction may go on.
+    ///
+    /// # Cancel safety
+    /// When dropped, roll the transaction back.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::memory::{MemoryStore, MemoryTransport};
+    /// use saga_core::transport::{Subscription, Transport};
+    /// use saga_core::{Event, Runtime};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct OrderChanged { quantity: u32 }
+    ///
+    /// impl Event for OrderChanged {
+    ///     const NAME: &'static str = "order-changed";
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let transport = MemoryTransport::new();
+    /// let all = Subscription { name: "stock".into(), topics: vec!["order".into()], prefetch: 10 };
+    /// let mut incoming = transport.subscribe(all).await?;
+    /// let runtime = Runtime::builder(store.clone()).transport(transport).start().await?;
+    ///
+    /// let mut transaction = store.transaction();
+    /// transaction.conn().put("order 10248", "12")?;
+    /// let event = OrderChanged { quantity: 12 };
+    /// let published = runtime.publish_in(transaction.conn(), "order", "10248", &event).await?;
+    /// transaction.commit()?;
+    /// published.committed();
+    ///
+    /// let message = incoming.receive(1).await?.remove(0).message.expect("an event");
+    /// assert_eq!((&*message.key, &*message.event_type), ("10248", "order-changed"));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn publish_in<E: Event>(
+        &self,
+        conn: &mut S::Conn,
+        topic: &str,
+        key: impl AsRef<str>,
+        event: &E,
+    ) -> Result<PublishedIn<S>, PublishError>
+    where
+        S: StartIn,
+    {
+        self.shared.publish_in(conn, &self.tenant, topic, key.as_ref(), event).await
+    }
+
     /// A handle on the saga of that key, to wait for its outcome.
     ///
     /// # Errors
@@ -172,12 +235,12 @@ impl<S: Store> Runtime<S> {
 
     /// The messages that could not be handled, and what can be done with them.
     pub fn dead_letters(&self) -> DeadLetterDesk<S> {
-        DeadLetterDesk::new(&self.shared, &self.tenant)
+        DeadLetterDesk::of(&self.shared, &self.tenant)
     }
 
     /// What waits to be sent, and what can be done with what cannot be.
     pub fn outbox(&self) -> OutboxDesk<S> {
-        OutboxDesk::new(&self.shared, &self.tenant)
+        OutboxDesk::of(&self.shared, &self.tenant)
     }
 
     /// Answers what happened to sagas.
@@ -228,7 +291,7 @@ impl<S: Store> StartedIn<S> {
 
     /// Says that the transaction was committed, so that the saga begins at once.
     pub fn committed(self) {
-        self.shared.announce_work(std::time::Duration::ZERO);
+        self.shared.leave_work(std::time::Duration::ZERO);
     }
 }
 

@@ -204,7 +204,7 @@ impl<S: Store> Shared<S> {
     fn begin(self: &Arc<Self>, call: StartCall) {
         let _until_it_is_queued = call.under_way;
         if call.place.is_none() {
-            return self.announce_work(Duration::ZERO);
+            return self.leave_work(Duration::ZERO);
         }
         if let Some(first) = self.first_command(&call.saga, call.place, call.lease_until) {
             self.queue_up(first);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::data::Data;
 use super::locks::{Lock, TxId};
 use super::store::Shared;
-use crate::store::{NewSaga, Timestamp};
+use crate::store::{NewMessage, NewSaga, Timestamp};
 
 /// The connection that steps on a [`MemoryStore`](super::MemoryStore) take by `&mut`: a table of named values and a log.
 ///
@@ -21,6 +21,7 @@ pub struct MemoryConn {
     undo: Vec<(String, Option<Write>)>,
     log: Vec<Vec<u8>>,
     pub(super) starts: Vec<NewSaga>,
+    pub(super) messages: Vec<NewMessage>,
 }
 
 /// What a transaction makes of a row: a value, or nothing.
@@ -57,6 +58,7 @@ pub(super) struct Savepoint {
     undo: usize,
     log: usize,
     starts: usize,
+    messages: usize,
 }
 
 impl MemoryTable {
@@ -149,15 +151,23 @@ impl MemoryConn {
             undo: Vec::new(),
             log: Vec::new(),
             starts: Vec::new(),
+            messages: Vec::new(),
         }
     }
 
     pub(super) fn savepoint(&self) -> Savepoint {
-        Savepoint { undo: self.undo.len(), log: self.log.len(), starts: self.starts.len() }
+        Savepoint {
+            undo: self.undo.len(),
+            log: self.log.len(),
+            starts: self.starts.len(),
+            messages: self.messages.len(),
+        }
     }
 
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) {
         self.log.truncate(savepoint.log);
+        // Their counters stay held until the end, which only makes others wait.
+        self.messages.truncate(savepoint.messages);
         let mut data = self.shared.lock();
         for saga in self.starts.drain(savepoint.starts..) {
             data.locks.release(&Lock::Key(saga.tenant, saga.key));
@@ -187,6 +197,9 @@ impl MemoryConn {
         data.table.log.append(&mut self.log);
         for saga in self.starts.drain(..) {
             data.insert_saga(saga, now);
+        }
+        for message in self.messages.drain(..) {
+            data.outbox.publish(message, now);
         }
         also(&mut data, now);
         // The locks are released when the connection is dropped, behind the commit.

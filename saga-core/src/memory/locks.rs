@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::outbox::OrderingKey;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{SagaId, WorkId};
 
@@ -15,6 +16,8 @@ pub(super) enum Lock {
     Saga(SagaId),
     /// The key of a saga that is being started.
     Key(Tenant, Key),
+    /// The counter of an ordering key.
+    Counter(OrderingKey),
     /// A row of the business table.
     Row(String),
 }

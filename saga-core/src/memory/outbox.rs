@@ -11,7 +11,7 @@ use crate::store::{
     StoreError, Timestamp,
 };
 
-type OrderingKey = (Tenant, String, String);
+pub(super) type OrderingKey = (Tenant, String, String);
 
 /// The rows of the outbox, their lanes, and the keys that are parked.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub(super) struct OutboxData {
     inserted: u64,
     lanes: BTreeMap<u8, Lane>,
     parked: BTreeMap<OrderingKey, ParkedKey>,
+    /// How many messages were published under each ordering key.
+    published: BTreeMap<OrderingKey, u64>,
 }
 
 #[derive(Debug)]
@@ -159,6 +161,18 @@ impl OutboxData {
             attempts: 0,
         };
         self.rows.insert(number, Entry { row, lane: new.lane });
+    }
+
+    /// How many messages were published under this ordering key.
+    pub(super) fn published(&self, key: &OrderingKey) -> u64 {
+        self.published.get(key).copied().unwrap_or(0)
+    }
+
+    /// Inserts a message that counts for its ordering key.
+    pub(super) fn publish(&mut self, new: NewMessage, now: Timestamp) {
+        let key = (new.tenant.clone(), new.aggregate_type.clone(), new.aggregate_id.clone());
+        self.published.insert(key, new.position);
+        self.insert(new, now);
     }
 
     fn held(&mut self, lane: LeasedLane) -> Option<&mut Lane> {

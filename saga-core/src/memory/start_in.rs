@@ -6,7 +6,7 @@ use super::conn::{MemoryConn, TxState};
 use super::data::{Data, saga_row};
 use super::locks::{Lock, TxId};
 use super::{MemoryConflict, MemoryStore};
-use crate::store::{NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, WorkId};
+use crate::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, WorkId};
 
 /// A transaction that the application opened itself. Dropping it rolls it back.
 #[derive(Debug)]
@@ -43,13 +43,7 @@ impl MemoryTransaction {
 #[async_trait]
 impl StartIn for MemoryStore {
     async fn start_in(&self, conn: &mut MemoryConn, saga: NewSaga) -> Result<Started, StoreError> {
-        let refuse = |kind, detail: &str| Err(StoreError::new(kind, "start_in", detail));
-        match conn.state {
-            TxState::Open if Arc::ptr_eq(&conn.shared, &self.shared) => {}
-            TxState::Open => return refuse(StoreErrorKind::Misuse, "the connection is one of another store"),
-            TxState::Ended => return refuse(StoreErrorKind::Misuse, "the connection is not in a transaction"),
-            TxState::Doomed => return refuse(StoreErrorKind::Conflict, "the transaction met a conflict before"),
-        }
+        self.check_open(conn, "start_in")?;
         let same_key = |own: &&NewSaga| own.tenant == saga.tenant && own.key == saga.key;
         if let Some(own) = conn.starts.iter().find(same_key) {
             return Ok(Started::Known(Box::new(saga_row(own, self.shared.now()))));
@@ -62,24 +56,63 @@ impl StartIn for MemoryStore {
         }
         Ok(started)
     }
+
+    async fn publish_in(&self, conn: &mut MemoryConn, message: NewMessage) -> Result<(), StoreError> {
+        self.check_open(conn, "publish_in")?;
+        let key = (message.tenant.clone(), message.aggregate_type.clone(), message.aggregate_id.clone());
+        let lock = Lock::Counter(key.clone());
+        let tx = conn.tx;
+        let published = self.shared.when_unlocked(|data, _| {
+            let held = hold(data, &lock, tx, "publish_in")?;
+            Some(held.map(|()| data.outbox.published(&key)))
+        });
+        let published = published.await?;
+        let is_same =
+            |own: &&NewMessage| (&own.tenant, &own.aggregate_type, &own.aggregate_id) == (&key.0, &key.1, &key.2);
+        let own = conn.messages.iter().filter(is_same).count() as u64;
+        conn.messages.push(NewMessage { position: published + own + 1, ..message });
+        Ok(())
+    }
 }
 
-/// Holds the key and gives the saga its ids, unless the key is taken.
-fn take_key(data: &mut Data, saga: &mut NewSaga, me: TxId) -> Option<Result<Started, StoreError>> {
-    let lock = Lock::Key(saga.tenant.clone(), saga.key.clone());
-    if let Some(holder) = data.locks.holder(&lock, Some(me)) {
+impl MemoryStore {
+    fn check_open(&self, conn: &MemoryConn, operation: &'static str) -> Result<(), StoreError> {
+        let refuse = |kind, detail: &str| Err(StoreError::new(kind, operation, detail));
+        match conn.state {
+            TxState::Open if Arc::ptr_eq(&conn.shared, &self.shared) => Ok(()),
+            TxState::Open => refuse(StoreErrorKind::Misuse, "the connection is one of another store"),
+            TxState::Ended => refuse(StoreErrorKind::Misuse, "the connection is not in a transaction"),
+            TxState::Doomed => refuse(StoreErrorKind::Conflict, "the transaction met a conflict before"),
+        }
+    }
+}
+
+/// Holds a lock; nothing while another transaction has it.
+fn hold(data: &mut Data, lock: &Lock, me: TxId, operation: &'static str) -> Option<Result<(), StoreError>> {
+    if let Some(holder) = data.locks.holder(lock, Some(me)) {
         if data.locks.is_waiting(holder) {
             let detail = "two transactions wait for each other";
-            return Some(Err(StoreError::new(StoreErrorKind::Conflict, "start_in", detail)));
+            return Some(Err(StoreError::new(StoreErrorKind::Conflict, operation, detail)));
         }
         data.locks.wait(me);
         return None;
     }
     data.locks.go_on(me);
-    if let Some(known) = data.saga_of(&saga.tenant, &saga.key) {
-        return Some(Ok(Started::Known(Box::new(known.row.clone()))));
+    data.locks.take(lock.clone(), me);
+    Some(Ok(()))
+}
+
+/// Holds the key and gives the saga its ids, unless the key is taken.
+fn take_key(data: &mut Data, saga: &mut NewSaga, me: TxId) -> Option<Result<Started, StoreError>> {
+    let lock = Lock::Key(saga.tenant.clone(), saga.key.clone());
+    if let Err(error) = hold(data, &lock, me, "start_in")? {
+        return Some(Err(error));
     }
-    data.locks.take(lock, me);
+    if let Some(known) = data.saga_of(&saga.tenant, &saga.key) {
+        let known = Box::new(known.row.clone());
+        data.locks.release(&lock);
+        return Some(Ok(Started::Known(known)));
+    }
     data.ids += 1;
     saga.id = SagaId(data.ids);
     for command in &mut saga.commands {

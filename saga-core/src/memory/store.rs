@@ -9,7 +9,7 @@ use super::conn::MemoryTable;
 use super::data::Data;
 use super::hook::{CommitFate, CommitHook, CommitPoint};
 use crate::env::Environment;
-use crate::store::{StoreError, StoreErrorKind, Timestamp};
+use crate::store::{HintBoard, StoreError, StoreErrorKind, Timestamp};
 
 /// A store in memory that obeys the whole contract. Nothing of it survives the process.
 ///
@@ -26,6 +26,7 @@ use crate::store::{StoreError, StoreErrorKind, Timestamp};
 pub struct MemoryStore {
     pub(super) shared: Arc<Shared>,
     pub(super) hook: Option<Arc<dyn CommitHook>>,
+    pub(super) hints: Option<HintBoard>,
 }
 
 /// What the handles share.
@@ -46,6 +47,13 @@ impl MemoryStore {
         Self::on(Clock::Environment(environment))
     }
 
+    /// The same store, whose handles tell each other what there is to do. Without it their runtimes poll.
+    #[must_use]
+    pub fn with_hints(mut self) -> Self {
+        self.hints = Some(HintBoard::new());
+        self
+    }
+
     /// Looks at the committed rows of the business table.
     pub fn read<T>(&self, read: impl FnOnce(&MemoryTable) -> T) -> T {
         read(&self.shared.lock().table)
@@ -61,7 +69,7 @@ impl MemoryStore {
 
     fn on(clock: Clock) -> Self {
         let shared = Shared { data: Mutex::new(Data::default()), unlocked: Notify::new(), clock };
-        Self { shared: Arc::new(shared), hook: None }
+        Self { shared: Arc::new(shared), hook: None, hints: None }
     }
 
     /// Asks the hook.

@@ -28,6 +28,7 @@ impl Store for MemoryStore {
             persistent: false,
             durability: Durability::None,
             starts_in_transactions: true,
+            relayed: true,
             batch_max: BATCH_MAX,
         }
     }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use async_trait::async_trait;
 
-use super::{Claim, DeadLetters, Inbox, Members, Outbox, Records, Sagas, TransactError, TransactionBody, Work};
+use super::{Claim, DeadLetters, Hints, Inbox, Members, Outbox, Records, Sagas, TransactError, TransactionBody, Work};
 
 /// A store.
 ///
@@ -21,7 +21,9 @@ use super::{Claim, DeadLetters, Inbox, Members, Outbox, Records, Sagas, Transact
 /// - `S-TX-7` When no claim is granted, the call succeeds and nothing is written.
 /// - `S-TX-8` After [`Abandon`](super::Verdict::Abandon) nothing of the batch is kept, and the error names the claim as the culprit.
 #[async_trait]
-pub trait Store: Sagas + Work + Records + Outbox + Inbox + DeadLetters + Members + Send + Sync + 'static {
+pub trait Store:
+    Sagas + Work + Records + Outbox + Inbox + DeadLetters + Members + Hints + Send + Sync + 'static
+{
     /// The connection that transactional steps take by `&mut`.
     type Conn: Send + 'static;
 
@@ -56,6 +58,7 @@ pub enum Durability {
 
 /// What a backend can and cannot do. Fencing, compare-and-set and atomic changes are not optional and not listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations may occur")]
 pub struct Capabilities {
     /// The backend's name, for messages.
     pub name: &'static str,
@@ -67,6 +70,9 @@ pub struct Capabilities {
     pub durability: Durability,
     /// Whether a step transaction can start the sagas whose first steps it runs.
     pub starts_in_transactions: bool,
+    /// Whether messages wait in the outbox until a relay has sent them. Otherwise the store hands them to something else,
+    /// such as change data capture, and the runtime has no relay.
+    pub relayed: bool,
     /// The most claims that are worth giving to one step transaction.
     pub batch_max: usize,
 }

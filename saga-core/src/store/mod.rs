@@ -16,6 +16,7 @@
 mod changes;
 mod dead_letters;
 mod error;
+mod hints;
 mod inbox;
 mod interface;
 mod members;
@@ -33,6 +34,7 @@ pub use self::changes::{
 };
 pub use self::dead_letters::{DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, NewLetter};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
+pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, Receipt};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::members::Members;

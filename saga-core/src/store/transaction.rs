@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Changes, NewSaga, SagaId, SagaRow, Started, Store, StoreError, WorkKind, WorkRef};
+use super::{Changes, NewMessage, NewSaga, SagaId, SagaRow, Started, Store, StoreError, WorkKind, WorkRef};
 use crate::env::BoxFuture;
 use crate::key::{Key, StepId, Tenant};
 
@@ -93,8 +93,14 @@ impl From<StoreError> for TransactError {
 /// - `S-IN-1` [`start_in`](StartIn::start_in) writes on the given connection, in the transaction that is open there: the saga exists if and only if that commits.
 /// - `S-IN-2` It never raises an SQL error for a key that is taken, for that would end the caller's transaction.
 /// - `S-IN-3` A connection without a transaction is refused with the kind `Misuse`, and nothing is written.
+/// - `S-IN-4` [`publish_in`](StartIn::publish_in) writes on the given connection, in the transaction that is open there: the message is in the outbox if and only if that commits.
+/// - `S-IN-5` The first message of an ordering key gets position 1, each further one the next: who publishes under a key waits until an earlier transaction that did so has ended, so that the positions are the order of the commits (G9).
 #[async_trait]
 pub trait StartIn: Store {
     /// Starts a saga inside the caller's transaction. The store gives the saga and its commands their ids.
     async fn start_in(&self, conn: &mut Self::Conn, saga: NewSaga) -> Result<Started, StoreError>;
+
+    /// Puts a message into the outbox inside the caller's transaction. The store gives it its position, from a counter of
+    /// its ordering key. Nobody else counts for such a key: messages of sagas have keys of their own.
+    async fn publish_in(&self, conn: &mut Self::Conn, message: NewMessage) -> Result<(), StoreError>;
 }

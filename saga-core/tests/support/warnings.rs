@@ -1,4 +1,4 @@
-//! What was warned of, by the thread that the test runs on.
+//! What this project warned of, on the thread that the test runs on.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Keeps every warning and error as one text.
+/// Keeps every warning and error of ours as one text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
 
@@ -31,7 +31,7 @@ impl Visit for Text {
 
 impl Subscriber for Warnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
+        *metadata.level() <= Level::WARN && metadata.target().starts_with("saga_")
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -1,13 +1,16 @@
 //! A handler that commits by itself: the server refuses it, and nothing of the batch is kept (G1, G2).
 
-use saga_core::store::Status;
+use saga_core::store::{Claim, Status, TransactError, Verdict, WorkRef};
+use saga_postgres::PostgresStore;
+use saga_postgres::planted::Planted;
+use sqlx::Executor as _;
 
-use super::support::{Body, Place, begun, complete, status};
+use super::support::{Body, Place, begun, complete, status, write_note};
 
 const ENDINGS: [&str; 5] = ["COMMIT", "COMMIT; BEGIN", "ROLLBACK", "ROLLBACK; BEGIN", "COMMIT; BEGIN; SAVEPOINT mine"];
 
 /// A batch of two whose second handler ends the transaction.
-async fn ends(place: &Place, ending: &'static str) -> (saga_core::store::TransactError, Vec<String>) {
+async fn ends(place: &Place, ending: &'static str) -> (TransactError, Vec<String>) {
     let store = place.open().await;
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await, begun(&store, "k-3").await];
     let body = Body::new(&claims).note("one").sends(ending).note("three");
@@ -53,5 +56,68 @@ async fn without_the_guard_the_writes_of_the_others_would_be_kept() {
     let (error, notes) = ends(&place, "COMMIT").await;
     assert!(error.ended_transaction, "it is found out all the same: {error:?}");
     assert_eq!(notes, ["one"]);
+    place.remove().await;
+}
+
+/// Ends the transaction and writes; each statement by itself, as a step would send them.
+async fn writes_behind_a_rollback(store: &PostgresStore, place: &Place) -> (TransactError, Vec<String>) {
+    let claims = [begun(store, "k-1").await, begun(store, "k-2").await];
+    let body = Body::new(&claims).note("one").then(|conn| {
+        Box::pin(async move {
+            _ = conn.execute("ROLLBACK").await;
+            _ = write_note(conn, "behind").await;
+            _ = conn.execute(sqlx::raw_sql("ROLLBACK; INSERT INTO notes (text) VALUES ('in another')")).await;
+            Verdict::Keep
+        })
+    });
+    let error = body.transact(store).await.unwrap_err();
+    let notes = place.notes().await;
+    // The connections that are left write as they did.
+    complete(store, "k-3").await.unwrap();
+    assert_eq!(status(store, "k-3").await, Some(Status::Completed));
+    (error, notes)
+}
+
+#[tokio::test]
+async fn g1_a_handler_that_rolls_back_writes_nothing_behind_it() {
+    let place = Place::new().await;
+    let store = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
+    let (error, notes) = writes_behind_a_rollback(&store, &place).await;
+    assert_eq!((error.ended_transaction, error.culprit), (true, Some(1)), "{error:?}");
+    assert_eq!(notes, Vec::<String>::new());
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_connection_writes_again_whatever_became_of_its_transaction() {
+    let place = Place::new().await;
+    let store = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
+    let claim = begun(&store, "k-1").await;
+    // Nothing granted; a handler that gives way; a commit that is refused.
+    let stale = Claim { work: WorkRef { epoch: 7, ..claim.work }, ..claim.clone() };
+    Body::new(&[stale]).note("never").records(Vec::new()).transact(&store).await.unwrap();
+    complete(&store, "k-2").await.unwrap();
+    let gives_way = Body::new(std::slice::from_ref(&claim)).then(|_| Box::pin(async { Verdict::GiveWay }));
+    gives_way.transact(&store).await.unwrap_err();
+    complete(&store, "k-3").await.unwrap();
+    let mut conn = place.connection().await;
+    let refuses = "ALTER TABLE notes ADD CONSTRAINT once UNIQUE (text) DEFERRABLE INITIALLY DEFERRED";
+    conn.execute(refuses).await.unwrap();
+    Body::new(&[claim]).note("k-3").transact(&store).await.unwrap_err();
+    complete(&store, "k-4").await.unwrap();
+    assert_eq!(place.notes().await, ["k-2", "k-3", "k-4"]);
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn without_the_guard_outside_a_handler_writes_behind_its_rollback() {
+    let place = Place::new().await;
+    let store = PostgresStore::connect_with(place.options().planted(Planted::LeavesOutsideOpen)).await.unwrap();
+    let (error, notes) = writes_behind_a_rollback(&store, &place).await;
+    assert!(error.ended_transaction, "it is found out all the same: {error:?}");
+    assert_eq!(notes, ["behind", "in another"]);
+    store.close().await;
     place.remove().await;
 }

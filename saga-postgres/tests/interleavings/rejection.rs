@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use saga_core::key::Tenant;
 use saga_core::store::{Advance, Changes, RecordedOutcome, Records as _, Status, Verdict};
+use saga_postgres::PostgresStore;
+use saga_postgres::planted::Planted;
 
 use super::support::{Body, Meeting, Place, begun, completed, status, write_note};
 
@@ -45,5 +47,42 @@ async fn g1_a_rejection_in_a_batch_takes_its_own_writes_back_and_nothing_else() 
     assert_eq!(status(&store, "k-2").await, Some(Status::Compensated));
     assert_eq!(status(&store, "k-3").await, Some(Status::Completed));
     store.close().await;
+    place.remove().await;
+}
+
+/// A batch whose second handler writes and then rejects; what is committed of the three.
+async fn rejects(store: &PostgresStore, place: &Place) -> Vec<String> {
+    let claims = [begun(store, "k-1").await, begun(store, "k-2").await, begun(store, "k-3").await];
+    let mut rejected = completed(&claims[1]);
+    rejected.records[0].outcome = RecordedOutcome::Rejected;
+    let body = Body::new(&claims)
+        .note("one")
+        .then(|conn| {
+            Box::pin(async move {
+                write_note(conn, "two").await.unwrap();
+                Verdict::RollBack
+            })
+        })
+        .note("three")
+        .besides(rejected);
+    body.transact(store).await.unwrap();
+    place.notes().await
+}
+
+#[tokio::test]
+async fn without_the_savepoint_what_was_rejected_is_kept() {
+    let place = Place::new().await;
+    let sound = place.open().await;
+    assert_eq!(rejects(&sound, &place).await, ["one", "three"]);
+    sound.close().await;
+    place.remove().await;
+    let place = Place::new().await;
+    let spoilt = PostgresStore::connect_with(place.options().planted(Planted::KeepsRejected)).await.unwrap();
+    assert_eq!(
+        rejects(&spoilt, &place).await,
+        ["one", "two", "three"],
+        "it is recorded as rejected, and has an effect"
+    );
+    spoilt.close().await;
     place.remove().await;
 }

@@ -6,6 +6,8 @@ use saga_core::key::Tenant;
 use saga_core::store::{
     Changes, Headers, Lease, Members as _, MessageId, MessageKind, NewMessage, Outbox as _, Records as _, lane_of,
 };
+use saga_postgres::PostgresStore;
+use saga_postgres::planted::Planted;
 
 use super::support::{Place, member};
 
@@ -52,6 +54,26 @@ async fn g9_a_second_relay_gets_nothing_of_a_key_until_the_first_has_lost_its_la
     assert_eq!(first.read_lane(its_lane, 64).await.unwrap(), []);
     let renewed = first.renew_lanes(&[its_lane], Lease { ttl: Duration::from_secs(9), ..its_lease }).await.unwrap();
     assert_eq!(renewed, [false]);
+    one.close().await;
+    other.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn without_the_lease_on_a_lane_two_relays_send_the_same() {
+    let place = Place::new().await;
+    let options = || place.options().planted(Planted::SharesLanes);
+    let (one, other) =
+        (PostgresStore::connect_with(options()).await.unwrap(), PostgresStore::connect_with(options()).await.unwrap());
+    let messages = (1..=2).map(message).collect();
+    one.record(vec![Changes { messages, ..Changes::default() }]).await.unwrap();
+    let mut sent = Vec::new();
+    for store in [&one, &other] {
+        let lanes = store.lease_lanes(member(store, Duration::from_hours(1)).await, 64).await.unwrap();
+        assert_eq!(lanes.len(), 1);
+        sent.extend(store.read_lane(lanes[0], 64).await.unwrap().iter().map(|row| row.position));
+    }
+    assert_eq!(sent, [1, 2, 1, 2], "both have them in hand at once");
     one.close().await;
     other.close().await;
     place.remove().await;

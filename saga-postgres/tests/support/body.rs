@@ -27,12 +27,37 @@ pub struct Body {
     kept: Vec<usize>,
     limit: Duration,
     others: Vec<Changes>,
+    whole: Option<Vec<Changes>>,
+    again: Option<Again>,
 }
+
+/// What is decided when sagas have moved.
+type Again = Box<dyn FnMut(&[Claim], Vec<SagaRow>) -> Vec<Changes> + Send>;
 
 impl Body {
     pub fn new(claims: &[Claim]) -> Self {
         let limit = Duration::from_secs(20);
-        Self { claims: claims.to_vec(), handlers: Vec::new(), kept: Vec::new(), limit, others: Vec::new() }
+        Self {
+            claims: claims.to_vec(),
+            handlers: Vec::new(),
+            kept: Vec::new(),
+            limit,
+            others: Vec::new(),
+            whole: None,
+            again: None,
+        }
+    }
+
+    /// All that is recorded, whatever was kept.
+    pub fn records(mut self, changes: Vec<Changes>) -> Self {
+        self.whole = Some(changes);
+        self
+    }
+
+    /// What is decided when a saga has moved.
+    pub fn decides_again(mut self, again: impl FnMut(&[Claim], Vec<SagaRow>) -> Vec<Changes> + Send + 'static) -> Self {
+        self.again = Some(Box::new(again));
+        self
     }
 
     pub fn limit(mut self, limit: Duration) -> Self {
@@ -112,12 +137,18 @@ impl TransactionBody<PgConnection> for Body {
     }
 
     fn changes(&mut self) -> Vec<Changes> {
+        if let Some(whole) = &self.whole {
+            return whole.clone();
+        }
         let completed = self.kept.iter().map(|index| completed(&self.claims[*index]));
         completed.chain(self.others.iter().cloned()).collect()
     }
 
     fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
-        panic!("no saga should have moved: {moved:?}")
+        match &mut self.again {
+            Some(again) => Some(again(&self.claims, moved)),
+            None => panic!("no saga should have moved: {moved:?}"),
+        }
     }
 }
 

@@ -7,4 +7,4 @@ mod server;
 
 pub use body::{Body, Meeting, complete, keep, write_note};
 pub use saga_testkit::one_step::{begun, completed, definition, member, new_saga, status};
-pub use server::{Place, address, server};
+pub use server::{Place, address, blocker_of, server};

@@ -69,6 +69,18 @@ impl Place {
     }
 }
 
+/// Waits until this session waits for a lock, and answers who has it.
+pub async fn blocker_of(conn: &mut PgConnection, pid: i32) -> i32 {
+    let sql = "SELECT (pg_blocking_pids($1))[1]";
+    loop {
+        let blocker: Option<i32> = sqlx::query_scalar(sql).bind(pid).fetch_one(&mut *conn).await.expect("a session");
+        match blocker {
+            Some(blocker) => return blocker,
+            None => tokio::task::yield_now().await,
+        }
+    }
+}
+
 impl Place {
     /// The texts of the notes that are committed, as another session sees them.
     pub async fn notes(&self) -> Vec<String> {

@@ -7,9 +7,9 @@ use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::key::StepId;
 use saga_core::store::{
-    Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Ids, Incarnation, Lease, MemberId,
-    Members, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StepRecord, Store,
-    StoreError, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Hint, Hints, Ids, Incarnation, Lease,
+    Listener, MemberId, Members, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status,
+    StepRecord, Store, StoreError, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -82,6 +82,16 @@ fn label(changes: &[Changes]) -> String {
         }));
     }
     if words.is_empty() { "a record".to_owned() } else { words.join(" and ") }
+}
+
+impl<S: Store> Hints for Explored<S> {
+    fn hint(&self, hint: Hint) {
+        self.inner.hint(hint);
+    }
+
+    fn listen(&self) -> Option<Box<dyn Listener>> {
+        self.inner.listen()
+    }
 }
 
 #[async_trait]

@@ -156,12 +156,18 @@ flaws! {
         BeatsTheDead breaks "S-MEM-3",
         /// Though only one process works on the data, the members of an earlier one live on.
         OutlivesTheProcess breaks "S-MEM-4",
+        /// Nobody hears of a hint.
+        LosesHints breaks "S-HINT-1",
         /// A start in a transaction does not wait for its commit.
         StartsOutside breaks "S-IN-1",
         /// A taken key ends the caller's transaction.
         EndsTheCallers breaks "S-IN-2",
         /// A bare connection is taken.
         TakesBareConnections breaks "S-IN-3",
+        /// An event that is published in a transaction does not wait for its commit.
+        PublishesOutside breaks "S-IN-4",
+        /// An event that is published is the first of a key.
+        PublishesUncounted breaks "S-IN-5",
     }
 }
 

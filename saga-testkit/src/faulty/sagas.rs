@@ -2,8 +2,8 @@ use async_trait::async_trait;
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryConn;
 use saga_core::store::{
-    Ids, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, StartIn, Started, Status, StoreError,
-    StoreErrorKind, WorkId,
+    Changes, Ids, NewMessage, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, StartIn, Started,
+    Status, StoreError, StoreErrorKind, WorkId,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -99,6 +99,19 @@ impl StartIn for FaultyStore {
             }
             _ => started,
         }
+    }
+
+    async fn publish_in(&self, conn: &mut MemoryConn, message: NewMessage) -> Result<(), StoreError> {
+        if self.has(StoreFlaw::PublishesOutside) {
+            let changes = Changes { messages: vec![NewMessage { position: 1, ..message }], ..Changes::default() };
+            return self.inner.record(vec![changes]).await.map(drop);
+        }
+        if self.has(StoreFlaw::PublishesUncounted) {
+            // A key of its own for each message: every one is the first.
+            let aggregate_id = format!("{}/{}", message.aggregate_id, message.id);
+            return self.inner.publish_in(conn, NewMessage { aggregate_id, ..message }).await;
+        }
+        self.inner.publish_in(conn, message).await
     }
 }
 

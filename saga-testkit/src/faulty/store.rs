@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    Capabilities, Changes, Claim, ClaimedWork, DefinitionId, LeasedLane, LetterId, MemberId, MessageId, NewWork,
-    Records, Sagas, Store, TransactError, TransactionBody, WorkId, WorkRef,
+    Capabilities, Changes, Claim, ClaimedWork, DefinitionId, Hint, Hints, LeasedLane, LetterId, Listener, MemberId,
+    MessageId, NewWork, Records, Sagas, Store, TransactError, TransactionBody, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;
@@ -50,7 +50,7 @@ pub(super) struct Noted {
 impl FaultyStore {
     pub(super) fn new(flaw: Option<StoreFlaw>) -> Self {
         let clock = Arc::new(ManualClock::default());
-        let inner = MemoryStore::with_environment(Arc::<ManualClock>::clone(&clock));
+        let inner = MemoryStore::with_environment(Arc::<ManualClock>::clone(&clock)).with_hints();
         Self { inner, clock, flaw, noted: Arc::default() }
     }
 
@@ -88,6 +88,18 @@ impl FaultyStore {
             late: None,
         };
         noted.waiting.insert((command.tenant.clone(), command.key.clone(), command.step.clone()), row);
+    }
+}
+
+impl Hints for FaultyStore {
+    fn hint(&self, hint: Hint) {
+        if !self.has(StoreFlaw::LosesHints) {
+            self.inner.hint(hint);
+        }
+    }
+
+    fn listen(&self) -> Option<Box<dyn Listener>> {
+        self.inner.listen()
     }
 }
 

@@ -18,7 +18,7 @@ impl StoreHarness for MemoryHarness {
     type Store = MemoryStore;
 
     async fn fresh(&self) -> MemoryStore {
-        MemoryStore::new()
+        MemoryStore::new().with_hints()
     }
 
     async fn reopen(&self, store: MemoryStore) -> MemoryStore {

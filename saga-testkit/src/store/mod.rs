@@ -2,6 +2,7 @@
 
 pub(crate) mod claims;
 pub(crate) mod concurrency;
+pub(crate) mod hints;
 pub(crate) mod histories;
 pub(crate) mod inbox;
 pub(crate) mod lanes;
@@ -12,6 +13,7 @@ pub(crate) mod listing;
 pub(crate) mod members;
 pub(crate) mod misses;
 pub(crate) mod outbox;
+pub(crate) mod publish_in;
 pub(crate) mod records;
 pub(crate) mod recovery;
 pub(crate) mod running_on;

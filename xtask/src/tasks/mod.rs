@@ -1,7 +1,9 @@
 //! One file per task.
 
 mod bench;
+mod chaos;
 mod check;
+mod demo;
 mod packages;
 mod prerequisites;
 mod services;
@@ -10,7 +12,9 @@ mod test;
 mod tidy;
 
 pub(crate) use bench::bench;
+pub(crate) use chaos::chaos;
 pub(crate) use check::check;
+pub(crate) use demo::{Demo, demo};
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;

@@ -8,6 +8,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::{
+    Journal,
+    journal::{Call, Event, note},
+};
+
 /// How long one call waits for another one to finish writing.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
@@ -51,25 +56,44 @@ impl Book {
     }
 
     /// Notes that a call came in, before anything else is done about it, and says how many came in under this key.
-    pub(super) fn count_call(&self, service: &str, key: &str) -> rusqlite::Result<u32> {
+    pub(super) fn count_call(&self, service: &str, path: &str, key: &str, journal: Journal) -> rusqlite::Result<u32> {
         self.write(|tx| {
-            tx.query_row(
+            let nth = tx.query_row(
                 "INSERT INTO calls (service, key, calls) VALUES (?1, ?2, 1)
                  ON CONFLICT (service, key) DO UPDATE SET calls = calls + 1 RETURNING calls",
                 params![service, key],
                 |row| row.get(0),
-            )
+            )?;
+            if journal == Journal::Calls {
+                note(tx, Call { path, key, nth }, Event::Called)?;
+            }
+            Ok(nth)
         })
     }
 
-    /// Does what is asked under a key unless that was done before: then the answer is the one of the first time.
+    /// Writes down what became of a call, beside what it did.
+    pub(super) fn note(&self, call: Call<'_>, event: Event) -> rusqlite::Result<()> {
+        self.write(|tx| note(tx, call, event))
+    }
+
+    /// Whether the undo of what was asked for under that key has come.
+    pub(super) fn is_undone(&self, key: &str) -> rusqlite::Result<bool> {
+        let undone = "SELECT EXISTS (SELECT 1 FROM refunds WHERE charge_key = ?1)
+                          OR EXISTS (SELECT 1 FROM cancellations WHERE shipment_key = ?1)";
+        self.write(|tx| tx.query_row(undone, [key], |row| row.get(0)))
+    }
+
+    /// Does what is asked under a key unless that was done before: then the answer is the one of the first time. What
+    /// the work says of itself is written down where `call` is given.
     pub(super) fn once(
         &self,
         service: &str,
         key: &str,
         request: &str,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Reply>,
+        call: Option<Call<'_>>,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<(Reply, Event)>,
     ) -> rusqlite::Result<Reply> {
+        let journal = |tx: &Transaction<'_>, event| call.map_or(Ok(()), |call| note(tx, call, event));
         self.write(|tx| {
             let known: Option<(String, u16, String)> = tx
                 .query_row(
@@ -80,6 +104,7 @@ impl Book {
                 .optional()?;
             match known {
                 Some((first, _, _)) if first != request => {
+                    journal(tx, Event::Again)?;
                     Ok(Reply::error(409, "this idempotency key was used for another request"))
                 }
                 Some((_, status, body)) => {
@@ -87,10 +112,12 @@ impl Book {
                         "UPDATE answers SET replays = replays + 1 WHERE service = ?1 AND key = ?2",
                         params![service, key],
                     )?;
+                    journal(tx, Event::Again)?;
                     Ok(Reply { status, body: serde_json::from_str(&body).unwrap_or(Value::String(body)) })
                 }
                 None => {
-                    let reply = work(tx)?;
+                    let (reply, event) = work(tx)?;
+                    journal(tx, event)?;
                     tx.execute(
                         "INSERT INTO answers (service, key, request, status, body) VALUES (?1, ?2, ?3, ?4, ?5)",
                         params![service, key, request, reply.status, reply.body.to_string()],

@@ -52,3 +52,14 @@ CREATE TABLE IF NOT EXISTS cancellations (
     shipments    INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS cancellations_shipment_key ON cancellations (shipment_key);
+
+-- What became of each call, where that is asked for.
+CREATE TABLE IF NOT EXISTS journal (
+    id        INTEGER PRIMARY KEY,
+    at_micros INTEGER NOT NULL,
+    path      TEXT    NOT NULL,
+    key       TEXT    NOT NULL,
+    nth       INTEGER NOT NULL,
+    event     TEXT    NOT NULL,
+    number    INTEGER
+) STRICT;

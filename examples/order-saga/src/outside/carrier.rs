@@ -2,7 +2,7 @@ use rusqlite::{Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Reply;
+use super::{LateCalls, Reply, journal::Event};
 
 /// Asks the carrier to come for a parcel.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,37 +33,54 @@ pub struct Cancellation {
     pub shipment_key: String,
 }
 
+/// What the carrier says to a parcel.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Terms {
+    TurnedAway,
+    /// It is taken, for so much of the freight that the shop quoted.
+    Taken {
+        price_percent: i64,
+    },
+}
+
 pub(super) fn book(
     tx: &Transaction<'_>,
     key: &str,
     request: &ShipmentRequest,
-    turned_away: bool,
-    price_percent: i64,
-) -> rusqlite::Result<Reply> {
-    let barred = "SELECT EXISTS (SELECT 1 FROM cancellations WHERE shipment_key = ?1)";
-    if tx.query_row(barred, [key], |row| row.get(0))? {
-        return Ok(Reply::error(410, "this key was cancelled, so nothing is booked under it"));
+    terms: Terms,
+    late_calls: LateCalls,
+) -> rusqlite::Result<(Reply, Event)> {
+    let cancelled = "SELECT EXISTS (SELECT 1 FROM cancellations WHERE shipment_key = ?1)";
+    if late_calls == LateCalls::Refused && tx.query_row(cancelled, [key], |row| row.get(0))? {
+        return Ok((Reply::error(410, "this key was cancelled, so nothing is booked under it"), Event::Refused));
     }
-    if turned_away {
-        return Ok(Reply::error(422, &format!("no parcels taken: {}", request.country)));
-    }
+    let Terms::Taken { price_percent } = terms else {
+        return Ok((Reply::error(422, &format!("no parcels taken: {}", request.country)), Event::Refused));
+    };
     let price_cents = request.quoted_cents.saturating_mul(price_percent) / 100;
     tx.execute(
         "INSERT INTO shipments (key, order_id, price_cents) VALUES (?1, ?2, ?3)",
         params![key, request.order_id, price_cents],
     )?;
-    Ok(Reply::ok(json!({ "shipment_id": tx.last_insert_rowid(), "price_cents": price_cents })))
+    let id = tx.last_insert_rowid();
+    Ok((Reply::ok(json!({ "shipment_id": id, "price_cents": price_cents })), Event::Took(id)))
 }
 
-pub(super) fn cancel(tx: &Transaction<'_>, cancellation: &Cancellation) -> rusqlite::Result<Reply> {
+pub(super) fn cancel(tx: &Transaction<'_>, cancellation: &Cancellation) -> rusqlite::Result<(Reply, Event)> {
     let key = &cancellation.shipment_key;
-    let open = "SELECT (SELECT count(*) FROM shipments WHERE key = ?1)
-              - (SELECT coalesce(sum(shipments), 0) FROM cancellations WHERE shipment_key = ?1)";
-    let open: i64 = tx.query_row(open, [key], |row| row.get(0))?;
+    let number = |sql: &str| tx.query_row(sql, [key], |row| row.get::<_, i64>(0));
+    let booked = number("SELECT count(*) FROM shipments WHERE key = ?1")?;
+    let cancelled = number("SELECT coalesce(sum(shipments), 0) FROM cancellations WHERE shipment_key = ?1")?;
+    let open = booked - cancelled;
     // With nothing left to drop the row still stands: it bars the key.
     tx.execute(
         "INSERT INTO cancellations (shipment_key, order_id, shipments) VALUES (?1, ?2, ?3)",
         params![key, cancellation.order_id, open],
     )?;
-    Ok(Reply::ok(json!({ "cancelled": open })))
+    let event = match open {
+        1.. => Event::Undone(None),
+        _ if booked > 0 => Event::Again,
+        _ => Event::Barred(None),
+    };
+    Ok((Reply::ok(json!({ "cancelled": open })), event))
 }

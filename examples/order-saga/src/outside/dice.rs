@@ -60,7 +60,7 @@ impl Dice {
     }
 
     /// A number from 0 to 999.
-    fn roll(self, salt: &str, key: &str) -> u64 {
+    pub(super) fn roll(self, salt: &str, key: &str) -> u64 {
         // FNV-1a, then the last steps of splitmix64: the same on every machine and in every release.
         let hash = salt.bytes().chain([0]).chain(key.bytes()).fold(0xcbf2_9ce4_8422_2325 ^ self.seed, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

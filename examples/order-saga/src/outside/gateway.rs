@@ -2,7 +2,7 @@ use rusqlite::{Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Reply;
+use super::{LateCalls, Reply, journal::Event};
 
 /// Asks the gateway to charge the customer's card.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,26 +33,34 @@ pub struct Refund {
     pub payment_id: Option<i64>,
 }
 
-pub(super) fn charge(tx: &Transaction<'_>, key: &str, charge: &Charge, declined: bool) -> rusqlite::Result<Reply> {
-    if tx.query_row("SELECT EXISTS (SELECT 1 FROM refunds WHERE charge_key = ?1)", [key], |row| row.get(0))? {
-        return Ok(Reply::error(410, "this key was refunded, so nothing is charged under it"));
+pub(super) fn charge(
+    tx: &Transaction<'_>,
+    key: &str,
+    charge: &Charge,
+    declined: bool,
+    late_calls: LateCalls,
+) -> rusqlite::Result<(Reply, Event)> {
+    let refunded = "SELECT EXISTS (SELECT 1 FROM refunds WHERE charge_key = ?1)";
+    if late_calls == LateCalls::Refused && tx.query_row(refunded, [key], |row| row.get(0))? {
+        return Ok((Reply::error(410, "this key was refunded, so nothing is charged under it"), Event::Refused));
     }
     if declined {
-        return Ok(Reply::error(402, "card declined"));
+        return Ok((Reply::error(402, "card declined"), Event::Refused));
     }
     tx.execute(
         "INSERT INTO charges (key, order_id, amount_cents) VALUES (?1, ?2, ?3)",
         params![key, charge.order_id, charge.amount_cents],
     )?;
-    Ok(Reply::ok(json!({ "payment_id": tx.last_insert_rowid(), "amount_cents": charge.amount_cents })))
+    let id = tx.last_insert_rowid();
+    Ok((Reply::ok(json!({ "payment_id": id, "amount_cents": charge.amount_cents })), Event::Took(id)))
 }
 
-pub(super) fn refund(tx: &Transaction<'_>, refund: &Refund) -> rusqlite::Result<Reply> {
-    let key = &refund.charge_key;
-    if let Some(id) = refund.payment_id {
+pub(super) fn refund(tx: &Transaction<'_>, refund: &Refund) -> rusqlite::Result<(Reply, Event)> {
+    let (key, named) = (&refund.charge_key, refund.payment_id);
+    if let Some(id) = named {
         let known = "SELECT EXISTS (SELECT 1 FROM charges WHERE id = ?1 AND key = ?2)";
         if !tx.query_row(known, params![id, key], |row| row.get::<_, bool>(0))? {
-            return Ok(Reply::error(404, "no such payment under this key"));
+            return Ok((Reply::error(404, "no such payment under this key"), Event::Refused));
         }
     }
     let charged: i64 =
@@ -66,5 +74,10 @@ pub(super) fn refund(tx: &Transaction<'_>, refund: &Refund) -> rusqlite::Result<
         "INSERT INTO refunds (charge_key, order_id, amount_cents) VALUES (?1, ?2, ?3)",
         params![key, refund.order_id, charged - refunded],
     )?;
-    Ok(Reply::ok(json!({ "refunded_cents": charged - refunded })))
+    let event = match charged - refunded {
+        1.. => Event::Undone(named),
+        _ if charged > 0 => Event::Again,
+        _ => Event::Barred(named),
+    };
+    Ok((Reply::ok(json!({ "refunded_cents": charged - refunded })), event))
 }

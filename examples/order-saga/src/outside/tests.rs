@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Book, Charge, Dice, Gateway, Outside, Reply, Services, Tally};
+use super::{Book, Charge, Dice, Gateway, Hold, Journal, LateCalls, Manners, Outside, Reply, Services, Tally};
 
 /// Services whose dice suit the test: it looks for a key on which they fall as needed.
 struct House {
@@ -183,4 +183,42 @@ async fn answers_are_sorted_into_done_no_and_unknown() {
         let key = House::key_where(|key| house.dice.weather(key, 1) == weather);
         assert_eq!(kind(&key).await, Err(saga_core::StepErrorKind::Transient));
     }
+}
+
+#[tokio::test]
+async fn a_call_behind_its_undo_is_refused_or_carried_out_as_the_service_does() {
+    for (late_calls, status, charged) in [(LateCalls::Refused, 410, 0), (LateCalls::CarriedOut, 200, 1)] {
+        let mut house = House::new();
+        house.services = house.services.with_manners(Manners { late_calls, ..Manners::default() });
+        let key = house.key(false, 1);
+        let undo = House::key_where(|undo| *undo != key && house.dice.weather(undo, 1) == super::Weather::Fair);
+        assert_eq!(house.refund(&undo, &key, None).await.status, 200);
+        assert_eq!(house.charge(&key, 700).await.status, status);
+        assert_eq!(house.tally().charged, charged);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_held_lands_behind_its_undo_and_the_journal_says_so() {
+    let mut house = House::new();
+    let manners = Manners { held_per_mille: 1_000, late_calls: LateCalls::CarriedOut, journal: Journal::Calls };
+    house.services = house.services.with_manners(manners);
+    let dice = house.dice;
+    let is_held = |key: &str| {
+        let is_fair = dice.weather(key, 1) == super::Weather::Fair && !dice.declines(key);
+        is_fair && dice.hold(key, 1, 1_000) == Hold::PastUndo
+    };
+    let key = House::key_where(is_held);
+    // An undo does not wait for an undo.
+    let undo = House::key_where(|undo| undo != key && is_held(undo));
+    let (charged, refunded) = tokio::join!(house.charge(&key, 700), house.refund(&undo, &key, None));
+    assert_eq!((charged.status, refunded.status), (200, 200));
+    let events = house.services.book.write(|tx| {
+        let mut rows = tx.prepare("SELECT event FROM journal ORDER BY id")?;
+        rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+    });
+    let events = events.expect("the book can be read");
+    let place =
+        |event: &str| events.iter().position(|it| it == event).unwrap_or_else(|| panic!("no {event}: {events:?}"));
+    assert!(place("held") < place("barred") && place("barred") < place("took"), "{events:?}");
 }

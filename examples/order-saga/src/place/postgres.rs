@@ -34,6 +34,17 @@ impl PostgresPlace {
         self.options.get_database().unwrap_or_else(|| self.options.get_username())
     }
 
+    /// Connects to a database in which this program has made a table.
+    async fn look_for(&self, table: &'static str) -> anyhow::Result<PgConnection> {
+        let mut conn = self.connect().await?;
+        let made = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table);
+        if made.fetch_one(&mut conn).await? {
+            Ok(conn)
+        } else {
+            bail!("there is no shop in {}; `order-saga run` makes it", self.shown())
+        }
+    }
+
     async fn connect(&self) -> anyhow::Result<PgConnection> {
         let opened = tokio::time::timeout(CONNECT_WAIT, PgConnection::connect_with(&self.options)).await;
         let shown = self.shown();
@@ -71,9 +82,8 @@ impl Place for PostgresPlace {
     }
 
     async fn look_at_store(&self) -> anyhow::Result<PostgresStore> {
-        // Opening a store would make its tables.
-        self.look_at_shop().await?.close().await?;
-        self.open_store().await
+        self.look_for("saga.sagas").await?.close().await?;
+        PostgresStore::read_only(&self.url).await.map_err(|error| anyhow!("{error}"))
     }
 
     async fn open_shop(&self) -> anyhow::Result<PgConnection> {
@@ -81,9 +91,6 @@ impl Place for PostgresPlace {
     }
 
     async fn look_at_shop(&self) -> anyhow::Result<PgConnection> {
-        let mut conn = self.connect().await?;
-        let made: bool =
-            sqlx::query_scalar("SELECT to_regclass('shop_migrations') IS NOT NULL").fetch_one(&mut conn).await?;
-        if made { Ok(conn) } else { bail!("there is no shop in {}; `order-saga run` makes it", self.shown()) }
+        self.look_for("shop_migrations").await
     }
 }

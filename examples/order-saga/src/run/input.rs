@@ -1,21 +1,21 @@
 use std::path::PathBuf;
 
 use crate::{
-    cli::RunArgs,
+    cli::OrdersArgs,
     orders::{Product, Refusal, Source, read_products},
 };
 
 /// What is to be run, read before anything is touched: when it cannot be read, nothing was done.
 #[derive(Debug)]
-pub(super) struct Input {
-    pub(super) products: Vec<Product>,
-    pub(super) refused_products: Vec<Refusal>,
-    pub(super) orders: Source,
-    pub(super) order_lines: Vec<u8>,
+pub(crate) struct Input {
+    pub(crate) products: Vec<Product>,
+    pub(crate) refused_products: Vec<Refusal>,
+    pub(crate) orders: Source,
+    pub(crate) order_lines: Vec<u8>,
 }
 
 impl Input {
-    pub(super) fn read(args: &RunArgs) -> anyhow::Result<Self> {
+    pub(crate) fn read(args: &OrdersArgs) -> anyhow::Result<Self> {
         let source = |given: &Option<PathBuf>, sample: Source| match given {
             Some(path) => Source::file_or_stdin(path),
             None => sample,

@@ -1,10 +1,13 @@
 //! Running the orders: reading them, starting a saga for each, waiting for the end, and saying what came of it.
 
 mod command;
+mod counter;
 mod drive;
 mod input;
 mod progress;
 mod summary;
 
 pub use command::run;
+pub(crate) use counter::Counter;
+pub(crate) use input::Input;
 pub use summary::Summary;

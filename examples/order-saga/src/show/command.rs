@@ -11,7 +11,7 @@ use crate::{
     cli::{ListArgs, ShowArgs},
     place::Place,
     print::print,
-    saga::create_order,
+    saga::{create_order, create_order_across_services, payments, shipping},
 };
 
 /// How many sagas are read at a time.
@@ -63,5 +63,6 @@ pub async fn list(place: &impl Place, args: &ListArgs) -> anyhow::Result<ExitCod
 
 /// What can be asked about the sagas of a store, while a program works on it or not.
 async fn inspector<P: Place>(place: &P) -> anyhow::Result<Inspector<P::Store>> {
-    Ok(Inspector::new(place.look_at_store().await?).saga(&create_order()))
+    let inspector = Inspector::new(place.look_at_store().await?);
+    Ok(inspector.saga(&create_order()).saga(&create_order_across_services()).service(&payments()).service(&shipping()))
 }

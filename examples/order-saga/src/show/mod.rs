@@ -5,3 +5,4 @@ mod saga;
 mod time;
 
 pub use command::{list, show};
+pub(crate) use time::moment;

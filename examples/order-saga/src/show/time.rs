@@ -6,7 +6,7 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A moment in UTC, such as `2024-02-29 12:00:00.250`.
-pub(super) fn moment(at: Timestamp) -> String {
+pub(crate) fn moment(at: Timestamp) -> String {
     let seconds = at.0.div_euclid(MICROS_PER_SECOND);
     let (day, second) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
     let (year, month, day) = date(day);

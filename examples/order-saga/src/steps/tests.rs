@@ -22,6 +22,14 @@ fn order(quantity: i64) -> Order {
     }
 }
 
+fn charge() -> Charge {
+    Charge { order_id: "A-1".into(), amount_cents: 1_600 }
+}
+
+fn parcel() -> ShipmentRequest {
+    ShipmentRequest { order_id: "A-1".into(), country: "Norway".into(), quoted_cents: 1_000 }
+}
+
 async fn shop() -> Connection {
     let mut conn = Connection::open_in_memory().expect("in memory");
     shop::migrate(&mut conn).await.expect("migrate");
@@ -100,15 +108,15 @@ async fn a_charge_and_a_shipment_are_undone_by_their_keys_whether_or_not_they_ha
     let (gateway, carrier) = (State(Gateway(outside.clone())), State(Carrier(outside.clone())));
 
     let ctx = StepContext::for_test("A-1:charge-card:undo");
-    until_answered(|| refund_card(&ctx, order(2), None, gateway.clone())).await.expect("barred");
+    until_answered(|| refund_card(&ctx, charge(), None, gateway.clone())).await.expect("barred");
     let ctx = StepContext::for_test("A-1:charge-card");
-    let late = until_answered(|| charge_card(&ctx, order(2), gateway.clone())).await;
+    let late = until_answered(|| charge_card(&ctx, charge(), gateway.clone())).await;
     assert_eq!(reason(late), "this key was refunded, so nothing is charged under it");
 
     let ctx = StepContext::for_test("A-1:book-shipment:undo");
-    until_answered(|| cancel_shipment(&ctx, order(2), None, carrier.clone())).await.expect("barred");
+    until_answered(|| cancel_shipment(&ctx, parcel(), None, carrier.clone())).await.expect("barred");
     let ctx = StepContext::for_test("A-1:book-shipment");
-    let late = until_answered(|| book_shipment(&ctx, order(2), carrier.clone())).await;
+    let late = until_answered(|| book_shipment(&ctx, parcel(), carrier.clone())).await;
     assert_eq!(reason(late), "this key was cancelled, so nothing is booked under it");
 }
 

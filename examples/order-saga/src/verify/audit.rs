@@ -23,7 +23,7 @@ pub struct Audit {
 /// One thing that is wrong.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The order, or the product.
+    /// The order or the product; or what of a runtime is not at rest: a saga, its work, its outbox, a message, a letter.
     pub subject: String,
     /// What is wrong with it.
     pub wrong: String,

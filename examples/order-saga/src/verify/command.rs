@@ -1,11 +1,9 @@
 use std::process::ExitCode;
 
-use saga_core::{
-    engine::Inspector,
-    store::{SagaFilter, Status, Store},
+use super::{
+    Audit, Books, Finding, audit,
+    rest::{Looked, unrest},
 };
-
-use super::{Audit, Books, Finding, audit};
 use crate::{
     cli::VerifyArgs,
     place::{Place, read_book},
@@ -15,7 +13,7 @@ use crate::{
 /// Something is wrong.
 const WRONG: u8 = 1;
 
-/// Audits the shop, and prints all that is wrong.
+/// Audits the shop and whether the stores are at rest, and prints all that is wrong.
 ///
 /// # Errors
 ///
@@ -25,10 +23,11 @@ const WRONG: u8 = 1;
 ///
 /// It may be dropped at any time; it only reads.
 pub async fn verify(place: &impl Place, args: &VerifyArgs) -> anyhow::Result<ExitCode> {
-    let inspector = Inspector::new(place.look_at_store().await?);
+    let stores = Looked::open_all(&args.stores).await?;
     let (mut shop, mut outside) = (place.look_at_shop().await?, read_book(&place.outside())?);
+    let unrest = unrest(&stores, args.within).await?;
     let mut audit = audit(&Books::read(&mut shop, &mut outside).await?);
-    ask_the_engine(&inspector, &mut audit).await?;
+    audit.findings.extend(unrest);
     if args.json {
         print(serde_json::to_string(&audit)? + "\n")?;
     } else {
@@ -42,15 +41,4 @@ pub async fn verify(place: &impl Place, args: &VerifyArgs) -> anyhow::Result<Exi
         ))?;
     }
     Ok(if audit.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
-}
-
-/// The one question to the engine: is a saga unfinished or stuck?
-async fn ask_the_engine(inspector: &Inspector<impl Store>, audit: &mut Audit) -> anyhow::Result<()> {
-    for status in Status::ALL.into_iter().filter(|status| !status.is_ended()) {
-        let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
-        for saga in inspector.list(filter).await? {
-            audit.find(saga.key.as_str(), format!("its saga is {status}"));
-        }
-    }
-    Ok(())
 }

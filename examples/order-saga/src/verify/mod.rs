@@ -1,8 +1,10 @@
-//! The audit: whether the shop's tables and the books of the services outside agree, whatever the runtime says.
+//! The audit: whether the shop's tables and the books of the services outside agree, whatever the runtime says;
+//! and whether the runtimes are at rest.
 
 mod audit;
 mod books;
 mod command;
+mod rest;
 #[cfg(test)]
 mod tests;
 

@@ -5,10 +5,12 @@ mod expect;
 mod outside;
 mod ran;
 mod random;
+mod services;
 mod shop;
 
 pub(crate) use expect::{all_ended, decided};
 pub(crate) use outside::OutsideProcess;
 pub(crate) use ran::{Ran, number};
 pub(crate) use random::Random;
+pub(crate) use services::{Replica, Services};
 pub(crate) use shop::{ORDERS, PRODUCTS, REAL, REAL_ORDERS, Shop, blocking};

@@ -1,0 +1,81 @@
+use clap::{Parser, Subcommand};
+
+use super::{LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs};
+use crate::place::DEFAULT_STORE;
+
+/// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+///
+/// It exits with 0 when all went well, 1 when something needs a person, 2 when it could not do what was asked, and
+/// 130 when it was interrupted before it was done. A service that was asked to end has done what was asked.
+#[derive(Debug, Parser)]
+#[command(name = "order-saga", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; to run the orders where nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to run the orders.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the orders (the default)
+    Run(RunArgs),
+    /// Run one of the services that share the work: orders, payments or shipping
+    Service(ServiceArgs),
+    /// Audit the shop's tables and the books of the services outside, and whether every service is at rest
+    Verify(VerifyArgs),
+    /// Show what happened to one saga, step by step
+    Show(ShowArgs),
+    /// List the sagas
+    List(ListArgs),
+    /// Messages that could not be handled: list, show, replay, discard
+    #[command(subcommand)]
+    DeadLetters(LettersCommand),
+    /// Messages that wait to be sent: list, release, discard
+    #[command(subcommand)]
+    Outbox(OutboxCommand),
+    /// Print the saga definition as Mermaid
+    Graph,
+    /// Serve the payment gateway and the carrier as a process of their own
+    Outside(OutsideArgs),
+}
+
+impl Command {
+    /// The URL of the store that it is about.
+    pub fn store(&self) -> &str {
+        match self {
+            Self::Run(args) => &args.store.store,
+            Self::Service(args) => args.store(),
+            Self::Verify(args) => args.stores.first().map_or(DEFAULT_STORE, String::as_str),
+            Self::Show(args) => &args.store.store,
+            Self::List(args) => &args.store.store,
+            Self::DeadLetters(command) => &command.store().store,
+            Self::Outbox(command) => &command.store().store,
+            Self::Outside(args) => &args.store.store,
+            Self::Graph => DEFAULT_STORE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn running_is_what_happens_where_nothing_is_said() {
+        let cli = Cli::parse_from(["order-saga", "--orders", "-", "--json"]);
+        assert!(cli.command.is_none() && cli.run.orders.json);
+        let cli = Cli::parse_from(["order-saga", "run", "--concurrency", "1"]);
+        assert!(matches!(cli.command, Some(Command::Run(args)) if args.orders.concurrency.get() == 1));
+    }
+}

@@ -1,0 +1,144 @@
+use std::{collections::HashSet, process::ExitCode};
+
+use anyhow::Context;
+use saga_core::{
+    Runtime, Saga,
+    engine::Inspector,
+    store::{SagaFilter, Status, Store},
+};
+
+use super::{
+    Summary,
+    drive::{Drive, Driven, Job},
+    input::Input,
+    progress::Progress,
+};
+use crate::{
+    cli::OrdersArgs,
+    interrupt::{INTERRUPTED, interrupted},
+    orders::{Intake, Numbered, Order, Refusal, Source, read_orders},
+    outside::Outside,
+    place::{Place, without_password},
+    print::print,
+    shop,
+};
+
+/// Something needs a person.
+const STUCK: u8 = 1;
+
+/// Where orders come in: the store, the shop's tables, and what is to be run.
+pub(crate) struct Counter<S: Store> {
+    store: S,
+    shop: S::Conn,
+    orders: Source,
+    intake: Intake,
+    unfinished: Vec<String>,
+}
+
+impl<S: Store<Conn: shop::ShopConn> + Clone> Counter<S> {
+    /// Opens the shop, puts the products on the shelves and looks at the orders.
+    pub(crate) async fn open(place: &impl Place<Store = S>, input: Input) -> anyhow::Result<Self> {
+        let store = place.open_store().await?;
+        eprintln!("the store is {}", place.shown());
+        let mut shop = place.open_shop().await?;
+        shop::migrate(&mut shop).await?;
+        shop::load_products(&mut shop, &input.products).await?;
+        let intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&mut shop).await?);
+        input.refused_products.iter().chain(&intake.refused).for_each(|refusal| eprintln!("{refusal}"));
+        let unfinished = unfinished(&store).await?;
+        Ok(Self { store, shop, orders: input.orders, intake, unfinished })
+    }
+
+    /// The runtime's store.
+    pub(crate) fn store(&self) -> S {
+        self.store.clone()
+    }
+
+    /// Runs the orders to their end, shuts the runtime down, and prints what came of them.
+    pub(crate) async fn run(
+        mut self,
+        runtime: &Runtime<S>,
+        saga: &Saga<S, Order>,
+        args: &OrdersArgs,
+        outside: Option<&Outside>,
+    ) -> anyhow::Result<ExitCode> {
+        let found_unfinished = self.unfinished.len();
+        let mut progress = Progress::of(self.intake.orders.len());
+        let drive = Drive { runtime, saga, concurrency: args.concurrency.get() };
+        let (mut summary, orders) = Summary::of(self.intake);
+        let driven = drive.run(jobs(orders, self.unfinished), &mut progress, interrupted()).await;
+        runtime.shutdown().await;
+        let elapsed = progress.finish();
+        let driven =
+            driven.with_context(|| format!("the run stopped, nothing is lost, go on with: {}", same_command()))?;
+
+        for (line, sentence) in &driven.refused {
+            eprintln!("{}", Refusal { file: self.orders.to_string(), line: *line, sentence: sentence.clone() });
+        }
+        summary.add(&driven, found_unfinished, elapsed);
+        let tally = match outside {
+            Some(outside) => outside.tally().await?,
+            None => {
+                eprintln!("what the services outside did is not counted; give --outside URL to count it");
+                crate::outside::Tally::default()
+            }
+        };
+        summary.count(&shop::Tally::of(&mut self.shop).await?, &tally);
+        if args.json {
+            print(serde_json::to_string(&summary)? + "\n")?;
+        } else {
+            print(&summary)?;
+        }
+        Ok(exit(&driven))
+    }
+}
+
+/// The keys of the sagas that earlier runs have not brought to their end.
+async fn unfinished(store: &(impl Store + Clone)) -> anyhow::Result<Vec<String>> {
+    let mut keys = Vec::new();
+    for status in [Status::Running, Status::Compensating] {
+        let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
+        let sagas = Inspector::new(store.clone()).list(filter).await?;
+        keys.extend(sagas.into_iter().map(|saga| saga.key.as_str().to_owned()));
+    }
+    if !keys.is_empty() {
+        eprintln!("going on with {} orders that were under way", keys.len());
+    }
+    Ok(keys)
+}
+
+/// The orders, and before them what earlier runs have left and is not among them.
+fn jobs(orders: Vec<Numbered>, unfinished: Vec<String>) -> Vec<Job> {
+    let ours: HashSet<&str> = orders.iter().map(|numbered| numbered.order.order_id.as_str()).collect();
+    let mut jobs: Vec<Job> =
+        unfinished.into_iter().filter(|key| !ours.contains(key.as_str())).map(Job::Earlier).collect();
+    jobs.extend(orders.into_iter().map(Job::Order));
+    jobs
+}
+
+fn exit(driven: &Driven) -> ExitCode {
+    driven.stuck.iter().for_each(|stuck| eprintln!("{stuck}"));
+    if driven.interrupted {
+        eprintln!("nothing is lost; go on with: {}", same_command());
+        ExitCode::from(INTERRUPTED)
+    } else if driven.stuck.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("look at one of them with: order-saga show KEY");
+        ExitCode::from(STUCK)
+    }
+}
+
+/// The command that this program was started with, fit for a shell, without passwords.
+fn same_command() -> String {
+    let plain =
+        |argument: &str| argument.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte));
+    let quoted = std::env::args().skip(1).map(|argument| without_password(&argument)).map(|argument| {
+        if !argument.is_empty() && plain(&argument) {
+            argument
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
+    });
+    std::iter::once("order-saga".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,9 @@
+//! The order saga across services: each a process with a database of its own, and a broker between them.
+
+mod command;
+mod host;
+mod log;
+mod orders;
+mod serve;
+
+pub use command::service;

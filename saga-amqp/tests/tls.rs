@@ -1,0 +1,94 @@
+//! `amqps://`: without a TLS feature a sentence, with one a connection to a broker whose certificate is trusted, and a
+//! sentence where it is not.
+//!
+//! Which certificates a process trusts is decided by its environment, so the connections are made by processes of their
+//! own: this one again, with the address as the argument.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use saga_amqp::{AmqpOptions, AmqpTransport};
+use saga_core::transport::{Subscription, Transport as _};
+use saga_servers::{Certificate, RabbitMqServer};
+
+/// Whether one of the features is there.
+const HAS_TLS: bool = cfg!(any(feature = "tls-ring", feature = "tls-aws-lc-rs", feature = "tls-native"));
+/// The subject of each certificate, and what it may be used for.
+const CERTIFICATES: [(&str, &str, &str); 2] = [
+    ("authority", "/CN=an authority", "basicConstraints=critical,CA:TRUE"),
+    ("broker", "/CN=localhost", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+];
+
+#[tokio::main]
+async fn main() {
+    let address = std::env::args().skip(1).find(|argument| argument.starts_with("amqps://"));
+    match address {
+        Some(address) => connect(&address).await,
+        None if HAS_TLS => a_trusted_broker_is_connected_to_and_no_other().await,
+        None => without_a_feature_there_is_a_sentence().await,
+    }
+}
+
+/// Connects and subscribes, or says why not.
+async fn connect(address: &str) {
+    let connected = AmqpTransport::connect_with(AmqpOptions::new(address)).await;
+    let transport = connected.unwrap_or_else(|error| {
+        println!("{error}");
+        std::process::exit(1);
+    });
+    let subscription = Subscription { name: "a".into(), topics: vec!["orders".into()], prefetch: 1 };
+    transport.subscribe(subscription).await.expect("one can subscribe");
+    println!("connected");
+}
+
+async fn without_a_feature_there_is_a_sentence() {
+    let error = AmqpTransport::connect("amqps://me:hunter2@localhost/").await.expect_err("there is no TLS");
+    let text = error.to_string();
+    assert!(["tls-ring", "tls-aws-lc-rs", "tls-native"].iter().all(|feature| text.contains(feature)), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains('\n'), "{text}");
+    println!("test without_a_feature_there_is_a_sentence ... ok");
+}
+
+async fn a_trusted_broker_is_connected_to_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    make_certificates(folder.path());
+    let file = |name: &str| folder.path().join(name);
+    let certificate = Certificate { certificate: file("broker.pem"), key: file("broker.key") };
+    let server = RabbitMqServer::start_with_tls(certificate).await.unwrap();
+    let trusting = run_again(&server.tls_url(), &file("authority.pem"));
+    assert_eq!(said(&trusting), "connected", "{trusting:?}");
+    let other = run_again(&server.tls_url(), &file("other.pem"));
+    let text = said(&other);
+    assert!(!other.status.success() && text.contains("cannot connect to the broker at localhost"), "{other:?}");
+    assert!(!text.contains("guest:guest") && !text.contains('\n'), "{text}");
+    println!("test a_trusted_broker_is_connected_to_and_no_other ... ok");
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// This program again, trusting what the authority signed and nothing else.
+fn run_again(address: &str, authority: &Path) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg(address).env("SSL_CERT_FILE", authority).env_remove("SSL_CERT_DIR").output().unwrap()
+}
+
+/// An authority, a certificate for the broker that it signed, and another authority that signed nothing.
+fn make_certificates(folder: &Path) {
+    let [(authority, authority_subject, is_authority), (broker, broker_subject, names)] = CERTIFICATES;
+    openssl(folder, authority, authority_subject, is_authority, &[]);
+    openssl(folder, "other", authority_subject, is_authority, &[]);
+    let signed = ["-CA", "authority.pem", "-CAkey", "authority.key", "-addext", "basicConstraints=critical,CA:FALSE"];
+    openssl(folder, broker, broker_subject, names, &signed);
+}
+
+fn openssl(folder: &Path, name: &str, subject: &str, extension: &str, more: &[&str]) {
+    let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
+    let mut command = Command::new("openssl");
+    command.current_dir(folder).args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-sha256"]);
+    command.args(["-keyout", &key, "-out", &certificate, "-subj", subject, "-addext", extension]).args(more);
+    let output = command.output().expect("openssl is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

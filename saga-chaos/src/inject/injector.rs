@@ -1,0 +1,194 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::{Count, Counts};
+use crate::plan::{CutAt, Fault, Plan, Role, Server};
+use crate::world::{Diary, Happened, Replica, ReplicaKey, Servers};
+
+/// How long an armed cut waits for the bytes that it is about.
+const CUT_PATIENCE: Duration = Duration::from_secs(8);
+/// How long a fault waits for a broker that is down.
+const BROKER_PATIENCE: Duration = Duration::from_secs(90);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Carries a plan out.
+#[derive(Debug, Clone)]
+pub(crate) struct Injector {
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) replicas: Arc<Vec<Replica>>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) diary: Arc<Diary>,
+    locks: Arc<Locks>,
+}
+
+/// One cut at a time for each proxy: a second one would take the place of the first.
+#[derive(Debug, Default)]
+struct Locks {
+    postgres: Mutex<()>,
+    broker: Mutex<()>,
+}
+
+impl Injector {
+    pub(crate) fn new(
+        servers: &Arc<Servers>,
+        replicas: &Arc<Vec<Replica>>,
+        counts: &Arc<Counts>,
+        diary: &Arc<Diary>,
+    ) -> Self {
+        Self {
+            servers: Arc::clone(servers),
+            replicas: Arc::clone(replicas),
+            counts: Arc::clone(counts),
+            diary: Arc::clone(diary),
+            locks: Arc::default(),
+        }
+    }
+
+    /// Does everything at its time, and returns when the last of it is over.
+    pub(crate) async fn carry_out(&self, plan: &Plan) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let mut under_way = FuturesUnordered::new();
+        let mut blows = plan.blows.iter().peekable();
+        loop {
+            let next = blows.peek().map_or(plan.length, |blow| blow.at);
+            tokio::select! {
+                () = sleep_until(begin + next) => match blows.next() {
+                    Some(blow) => under_way.push(self.inflict_named(blow.fault)),
+                    None => break,
+                },
+                Some(done) = under_way.next() => done?,
+            }
+        }
+        while let Some(done) = under_way.next().await {
+            done?;
+        }
+        Ok(())
+    }
+
+    async fn inflict_named(&self, fault: Fault) -> anyhow::Result<()> {
+        self.inflict(fault).await.with_context(|| format!("could not do this: {fault}"))
+    }
+
+    async fn inflict(&self, fault: Fault) -> anyhow::Result<()> {
+        if !matches!(fault, Fault::Cut(_)) {
+            self.diary.say(fault);
+        }
+        match fault {
+            Fault::Kill(role, nth) => {
+                if self.replica(role, nth)?.kill().await? {
+                    self.counts.add(Count::Kills);
+                }
+            }
+            Fault::Clock(role, nth, minutes) => {
+                let replica = self.replica(role, nth)?;
+                if replica.kill_and_shift(minutes).await? {
+                    self.counts.add(Count::Kills);
+                    self.counts.add(Count::ClockShifts);
+                    if !replica.is_clock_right().await {
+                        bail!("the library that shifts clocks is not loaded in {}", replica.key.name());
+                    }
+                }
+            }
+            Fault::Stop(role, nth, time) => {
+                if self.replica(role, nth)?.pause(time).await? {
+                    self.counts.add(Count::Stops);
+                    self.diary.say(format_args!("{} goes on", ReplicaKey { role, nth }.name()));
+                }
+            }
+            Fault::KillServer(server) => self.kill_server(server).await?,
+            Fault::Cut(at) => self.cut(at).await,
+            Fault::DeleteQueue(role) => self.delete_queue(role).await?,
+            Fault::MemoryAlarm(time) => self.memory_alarm(time).await?,
+        }
+        Ok(())
+    }
+
+    fn replica(&self, role: Role, nth: usize) -> anyhow::Result<&Replica> {
+        let found = self.replicas.iter().find(|replica| replica.key == ReplicaKey { role, nth });
+        found.with_context(|| format!("there is no replica {nth} of {}", role.name()))
+    }
+
+    async fn kill_server(&self, server: Server) -> anyhow::Result<()> {
+        let Some(own) = &self.servers.own else { bail!("the servers are not ours") };
+        match server {
+            Server::Postgres => {
+                let mut postgres = own.postgres.lock().await;
+                postgres.kill().await?;
+                self.diary.enter(0, Happened::Killed);
+                postgres.restart().await?;
+                self.counts.add(Count::PostgresRestarts);
+                self.diary.say("PostgreSQL is back");
+            }
+            Server::RabbitMq => {
+                let mut broker = own.broker.lock().await;
+                broker.kill().await?;
+                self.diary.enter(0, Happened::Killed);
+                broker.restart().await?;
+                self.counts.add(Count::BrokerRestarts);
+                self.diary.say("RabbitMQ is back");
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the bytes come by. When they never do, for instance because the server is down, it is given up.
+    async fn cut(&self, at: CutAt) {
+        let (proxy, lock) = match at.server() {
+            Server::Postgres => (&self.servers.postgres_proxy, &self.locks.postgres),
+            Server::RabbitMq => (&self.servers.broker_proxy, &self.locks.broker),
+        };
+        let _one_at_a_time = lock.lock().await;
+        let before = proxy.counts().cuts;
+        proxy.cut(at.cut());
+        let done = timeout(CUT_PATIENCE, async {
+            while proxy.counts().cuts == before {
+                sleep(LOOK_EVERY).await;
+            }
+        });
+        let count = match (done.await, at) {
+            (Err(_), _) => {
+                proxy.disarm();
+                Count::CutsOutOfReach
+            }
+            (Ok(()), CutAt::Commit(_) | CutAt::CommitAnswer(_)) => Count::CutsInCommits,
+            (Ok(()), CutAt::Publish(_) | CutAt::Confirm(_)) => Count::CutsInPublishes,
+            (Ok(()), CutAt::Acknowledgement(_)) => Count::CutsInAcknowledgements,
+        };
+        self.counts.add(count);
+        let came = if count == Count::CutsOutOfReach { ": it never came by" } else { "" };
+        self.diary.say(format_args!("{}{came}", Fault::Cut(at)));
+    }
+
+    /// What is in the queue is lost with it, and the consumers are told that they are cancelled.
+    async fn delete_queue(&self, role: Role) -> anyhow::Result<()> {
+        let path = format!("queues/{}/saga.service:{}", self.servers.vhost, role.name());
+        let deleted = timeout(BROKER_PATIENCE, async {
+            // A broker that is on its way back has neither the interface nor the queue yet.
+            while self.servers.management.delete(&path).await.is_err() {
+                sleep(LOOK_EVERY).await;
+            }
+        });
+        deleted.await.context("the queue could not be deleted")?;
+        self.counts.add(Count::QueuesDeleted);
+        Ok(())
+    }
+
+    async fn memory_alarm(&self, time: Duration) -> anyhow::Result<()> {
+        let Some(own) = &self.servers.own else { bail!("the broker is not ours") };
+        // Held to the end, so that nobody kills the broker meanwhile: it comes back without an alarm.
+        let broker = own.broker.lock().await;
+        broker.control(&["set_vm_memory_high_watermark", "0.00001"]).await?;
+        self.diary.say("the broker has too little memory");
+        sleep(time).await;
+        broker.control(&["set_vm_memory_high_watermark", "absolute", "512MB"]).await?;
+        self.counts.add(Count::MemoryAlarms);
+        self.diary.say("the broker has memory again");
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use saga_core::store::RecordedOutcome;
+use saga_testkit::checker::{
+    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan, UndoPlan,
+    Variant, What,
+};
+
+use super::books::{Books, Line, Written};
+use super::stored::{Saga, Stored};
+use crate::plan::Role;
+use crate::world::{DiaryLine, Happened, ReplicaKey};
+
+/// The steps of an order, in their order.
+const STEPS: [&str; 5] = ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"];
+
+/// Numbers of calls: starts begin at 1, calls outside and transactions each far behind.
+const OUTSIDE: u64 = 1 << 32;
+const SHOP: u64 = 1 << 33;
+const NOBODY: u64 = 1 << 34;
+
+/// How many sagas one ledger has: the checker looks for each saga through all of its ledger.
+const SAGAS: usize = 150;
+
+/// Which step of which order a key outside is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call<'a> {
+    pub(super) order: &'a str,
+    pub(super) step: &'a str,
+    pub(super) is_undo: bool,
+}
+
+/// Reads a key from the right, as the runtime documents it.
+pub(super) fn parse(key: &str) -> Option<Call<'_>> {
+    let (rest, last) = key.rsplit_once(':')?;
+    let last = last.split_once('#').map_or(last, |(name, _)| name);
+    if last == "undo" {
+        let (order, step) = rest.rsplit_once(':')?;
+        return Some(Call { order, step, is_undo: true });
+    }
+    Some(Call { order: rest, step: last, is_undo: false })
+}
+
+/// Everything that is known, by order.
+pub(super) struct Facts<'a> {
+    pub(super) keys: &'a [(u64, String)],
+    pub(super) books: &'a Books,
+    pub(super) stored: &'a Stored,
+    pub(super) diary: &'a [DiaryLine],
+    pub(super) panics: &'a [String],
+    /// Faults that may have made something run once more.
+    pub(super) repeats: u32,
+}
+
+impl Facts<'_> {
+    /// Ledgers of so many sagas each.
+    pub(super) fn ledgers(&self) -> Vec<Ledger> {
+        let calls = number_calls(&self.books.outside);
+        let mut shop: BTreeMap<&str, Vec<(u64, &Written)>> = BTreeMap::new();
+        for (nth, written) in (SHOP..).zip(&self.books.shop) {
+            shop.entry(&written.order).or_default().push((nth, written));
+        }
+        let mut outside: BTreeMap<&str, Vec<&Line>> = BTreeMap::new();
+        for line in &self.books.outside {
+            outside.entry(parse(&line.key).map_or("", |call| call.order)).or_default().push(line);
+        }
+        let known: BTreeSet<&str> = self.keys.iter().map(|(_, key)| key.as_str()).collect();
+        let mut ledgers: Vec<Ledger> =
+            self.keys.chunks(SAGAS).map(|keys| self.ledger(keys, &calls, &shop, &outside)).collect();
+        // What belongs to no order that was handed in came out of nothing.
+        let strange_calls = outside.iter().filter(|(order, _)| !known.contains(*order)).flat_map(|(_, lines)| lines);
+        let strange_calls = strange_calls.filter(|line| line.event == "took").map(|line| line.at_micros);
+        let strange_writes = shop.iter().filter(|(order, _)| !known.contains(*order)).flat_map(|(_, lines)| lines);
+        let strange_writes = strange_writes.map(|(_, written)| written.at_micros);
+        let took: BTreeSet<(&str, i64)> = self
+            .books
+            .outside
+            .iter()
+            .filter(|line| line.event == "took")
+            .filter_map(|line| Some((line.path.as_str(), line.number?)))
+            .collect();
+        let unexplained = self.books.done.iter().filter(|done| !took.contains(&(done.path, done.number)));
+        let strange = strange_calls.chain(strange_writes).chain(unexplained.map(|_| 0));
+        if let Some(ledger) = ledgers.first_mut() {
+            for (nth, at) in (NOBODY..).zip(strange) {
+                ledger.entries.push(Entry { at: at.unsigned_abs(), process: 0, what: What::Took { call: nth } });
+            }
+            let Stored { outbox, work, forgotten, strangers, .. } = *self.stored;
+            ledger.rest =
+                Rest { outbox, work_of_ended: work, forgotten, strangers, panics: self.panics.to_vec(), ..ledger.rest };
+        }
+        ledgers
+    }
+
+    fn ledger(
+        &self,
+        keys: &[(u64, String)],
+        calls: &BTreeMap<(&str, u32), u64>,
+        shop: &BTreeMap<&str, Vec<(u64, &Written)>>,
+        outside: &BTreeMap<&str, Vec<&Line>>,
+    ) -> Ledger {
+        let mut page = Page { events: Vec::new(), calls };
+        let mut finals = Vec::new();
+        let numbers: BTreeMap<&str, u32> = (0..).zip(keys).map(|(nth, (_, key))| (key.as_str(), nth)).collect();
+        self.diary_of(keys, &numbers, &mut page);
+        for (saga, (_, key)) in (0..).zip(keys) {
+            let lines = outside.get(key.as_str()).map_or(&[][..], Vec::as_slice);
+            page.add_outside(saga, lines);
+            page.add_shop(saga, shop.get(key.as_str()).map_or(&[][..], Vec::as_slice));
+            finals.push(self.stored.orders.get(key).map_or(ABSENT, |stored| final_of(stored, lines, calls)));
+        }
+        // Of what happened at one moment, the order in which it was written down holds.
+        page.events.sort_by_key(|event| event.at);
+        let rest = Rest { repeats: self.repeats, ..Rest::default() };
+        let plan = |key: &String| SagaPlan {
+            tenant: String::new(),
+            key: key.clone(),
+            is_taken_back: false,
+            variants: vec![variant()],
+        };
+        let sagas = keys.iter().map(|(_, key)| plan(key)).collect();
+        Ledger { sagas, entries: page.events, finals, rest }
+    }
+
+    /// What this program did and saw. Each start has a number for each saga.
+    fn diary_of(&self, keys: &[(u64, String)], numbers: &BTreeMap<&str, u32>, page: &mut Page<'_>) {
+        let mut waves: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (saga, (wave, _)) in (0..).zip(keys) {
+            waves.entry(*wave).or_default().push(saga);
+        }
+        let mut started: BTreeMap<u64, u64> = BTreeMap::new();
+        let number = |call: u64, saga: u32| call * SAGAS as u64 * 2 + u64::from(saga);
+        for DiaryLine { at_micros, process, what } in self.diary {
+            let mut enter = |what| page.enter(*at_micros, *process, what);
+            match what {
+                Happened::Started { call, wave } => {
+                    started.insert(*call, *wave);
+                    for saga in waves.get(wave).into_iter().flatten() {
+                        enter(What::StartCalled { call: number(*call, *saga), saga: *saga, variant: 0 });
+                    }
+                }
+                Happened::Answered { call } => {
+                    for saga in started.get(call).and_then(|wave| waves.get(wave)).into_iter().flatten() {
+                        let answer = Answer::Started { is_new: None };
+                        enter(What::StartAnswered { call: number(*call, *saga), answer });
+                    }
+                }
+                Happened::Seen { order, standing } => {
+                    if let Some(saga) = numbers.get(order.as_str()) {
+                        enter(What::OutcomeSeen { saga: *saga, standing: *standing });
+                    }
+                }
+                Happened::Killed => enter(What::Crashed),
+                Happened::Stopped => enter(What::Paused),
+                Happened::Continued => enter(What::Resumed),
+                Happened::FaultsEnded => enter(What::FaultsEnded),
+            }
+        }
+    }
+}
+
+/// The entries of one ledger.
+struct Page<'a> {
+    events: Vec<Entry>,
+    calls: &'a BTreeMap<(&'a str, u32), u64>,
+}
+
+impl Page<'_> {
+    fn enter(&mut self, at_micros: i64, process: u16, what: What) {
+        self.events.push(Entry { at: at_micros.unsigned_abs(), process, what });
+    }
+
+    fn add_shop(&mut self, saga: u32, lines: &[(u64, &Written)]) {
+        for (call, written) in lines {
+            let (call, transaction) = (*call, Some(written.transaction));
+            let Some(step) = place_of(&written.step) else { continue };
+            let op = if written.is_undo { Op::Undo } else { Op::Do };
+            let process = process_of(&written.process);
+            let entered = What::Entered { call, saga, variant: 0, step, op, fence: 0, reads: None, transaction };
+            // It was committed, so its function returned.
+            for what in [entered, What::Left { call, how: Left::Done }, What::Wrote { call }] {
+                self.enter(written.at_micros, process, what);
+            }
+        }
+    }
+
+    fn add_outside(&mut self, saga: u32, lines: &[&Line]) {
+        for line in lines {
+            let Some((Call { step, is_undo, .. }, call)) = parse(&line.key).zip(self.number(line)) else { continue };
+            let Some(step) = place_of(step) else { continue };
+            let op = if is_undo { Op::Undo } else { Op::Do };
+            let reads = is_undo.then(|| read_by(line, lines, self.calls)).flatten();
+            let mut enter = |what| self.enter(line.at_micros, 0, what);
+            match line.event.as_str() {
+                "called" => {
+                    enter(What::Entered { call, saga, variant: 0, step, op, fence: 0, reads, transaction: None });
+                    enter(What::Called { call, key: line.key.clone() });
+                }
+                "took" | "undone" => enter(What::Took { call }),
+                "barred" => enter(What::Barred { call }),
+                "answered" => {
+                    let how = match line.number {
+                        Some(200) => Left::Done,
+                        Some(400..500) => Left::Rejected,
+                        _ => Left::Failed,
+                    };
+                    enter(What::Left { call, how });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn number(&self, line: &Line) -> Option<u64> {
+        self.calls.get(&(line.key.as_str(), line.nth)).copied()
+    }
+}
+
+/// Each call outside has a number, in the order in which they came.
+fn number_calls(lines: &[Line]) -> BTreeMap<(&str, u32), u64> {
+    let called = lines.iter().filter(|line| line.event == "called");
+    (OUTSIDE..).zip(called).map(|(number, line)| ((line.key.as_str(), line.nth), number)).collect()
+}
+
+/// The call whose output an undo named, where it named one.
+fn read_by(undo: &Line, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Option<u64> {
+    let is_same = |line: &&&Line| line.key == undo.key && line.nth == undo.nth;
+    let named = lines.iter().filter(is_same).find(|line| ["undone", "barred"].contains(&line.event.as_str()));
+    let number = named?.number?;
+    let took = lines.iter().find(|line| line.event == "took" && line.number == Some(number) && line.path == "/charges");
+    // A payment that there never was is nobody's.
+    Some(took.and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied()).unwrap_or(NOBODY - 1))
+}
+
+fn place_of(step: &str) -> Option<u8> {
+    (0..).zip(STEPS).find(|(_, name)| *name == step).map(|(place, _)| place)
+}
+
+fn process_of(name: &str) -> u16 {
+    let replicas = Role::ALL.into_iter().flat_map(|role| (0..2).map(move |nth| ReplicaKey { role, nth }));
+    replicas.into_iter().find(|key| key.name() == name).map_or(0, ReplicaKey::number)
+}
+
+fn variant() -> Variant {
+    let step = |name: &str| {
+        let kind = if ["charge-card", "book-shipment"].contains(&name) { Kind::External } else { Kind::Transactional };
+        let is_pivot = name == "confirm-order";
+        let undo = UndoPlan { kind, takes_unknown: true, emits: 0, attempts: 20 };
+        let undo = (!is_pivot).then_some(undo);
+        StepPlan { name: name.to_owned(), kind, host: None, undo, reads: None, is_pivot, emits: 0, attempts: 8 }
+    };
+    Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
+}
+
+const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new() };
+
+fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
+    let records = stored.records.iter().filter_map(|record| {
+        Some(RecordSeen {
+            step: place_of(&record.step)?,
+            op: if record.is_undo { Op::Undo } else { Op::Do },
+            outcome: match record.outcome {
+                RecordedOutcome::Done => Recorded::Done,
+                RecordedOutcome::Unknown => Recorded::Unknown,
+                RecordedOutcome::Skipped => Recorded::Skipped,
+                RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => Recorded::NotDone,
+            },
+            call: record.number.and_then(|number| returned(&record.step, number, lines, calls)),
+            is_late: record.is_late,
+            position: record.position,
+        })
+    });
+    Final { standing: stored.standing, variant: Some(0), records: records.collect(), told: Vec::new() }
+}
+
+/// A call that gave this number back: the service gives every call under a key the same answer.
+fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Option<u64> {
+    let is_ours = |line: &&&Line| parse(&line.key).is_some_and(|call| call.step == step && !call.is_undo);
+    let took = lines.iter().filter(is_ours).find(|line| line.event == "took" && line.number == Some(number));
+    let key = took.map(|line| line.key.as_str());
+    let answered = lines
+        .iter()
+        .find(|line| Some(line.key.as_str()) == key && line.event == "answered" && line.number == Some(200));
+    let call = answered.or(took).and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied());
+    // A number that the service never gave is nobody's.
+    Some(call.unwrap_or(NOBODY - 1))
+}

@@ -1,0 +1,29 @@
+//! What came of it: the books of the shop, of the services outside and of the runtime, as a ledger for the checker.
+//!
+//! # What is judged
+//!
+//! The ledger has what was written down by those to whom it happened. Effects in the database come from a journal that
+//! the database keeps itself, committed with the effect; effects outside from the journal of the services outside;
+//! starts, kills and stops from this program; the ends from the runtime's store, and from a watcher who asked all the
+//! time. So these rules bite: one effect for one step key (G2, G3), records and effects agree (G1, G3), the order of doing
+//! and undoing, nothing undone that never may have happened, nothing left that should be undone, nothing done behind its
+//! undo (G5), what was started is there, and the decision never changes (G6, G7), nothing spins (G8), nothing is left in
+//! the outbox (G4), no work and no saga is forgotten (G8, G11).
+//!
+//! A few facts only a simulation has. Nobody writes down the epoch of a call, so the rule about fences does not bite; nor
+//! what a step in the database was given to read, nor which steps were rolled back. There are no events in the example, so
+//! the order of messages (G9) is not judged here, and one tenant only (G12). What a call *left* with is the answer that the
+//! service gave, which its caller may not have heard. And once somebody was killed, an undo of a call without an answer is
+//! always justified.
+
+mod books;
+mod ledger;
+mod planted;
+mod remainder;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub(crate) use planted::with_a_charge_too_many;
+pub(crate) use verdict::{Evidence, Judged, judge};

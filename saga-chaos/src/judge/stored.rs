@@ -1,0 +1,127 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context as _;
+use saga_core::store::{HistoryKind, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas as _, Status, StepRecord};
+use saga_core::{Key, Tenant};
+use saga_postgres::PostgresStore;
+use saga_testkit::checker::Standing;
+use serde_json::Value;
+use sqlx::{Connection as _, PgConnection};
+
+use crate::plan::Role;
+use crate::world::Database;
+
+/// How the runtime says that everything stands.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    /// The sagas of the orders.
+    pub(crate) orders: BTreeMap<String, Saga>,
+    /// Sagas of which nobody knows.
+    pub(crate) strangers: u64,
+    pub(crate) outbox: u64,
+    pub(crate) work: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) letters: u64,
+    /// Messages that arrived, by their ids.
+    pub(crate) received: u64,
+}
+
+/// How many sagas are asked for at a time.
+const PAGE: usize = 1_000;
+
+impl Stored {
+    /// Asks the stores of all services; `known` are the keys of the orders that were handed in.
+    pub(crate) async fn read(databases: &[Database], known: &BTreeSet<&str>) -> anyhow::Result<Self> {
+        let mut stored = Self::default();
+        for Database { role, url, .. } in databases {
+            let store = PostgresStore::connect(url).await?;
+            stored.add_sagas(*role, &store, known).await?;
+            stored.forgotten += store.forgotten(PAGE).await?.len() as u64;
+            let mut conn = PgConnection::connect(url).await?;
+            for (rows, sum) in [
+                ("saga.outbox", &mut stored.outbox),
+                ("saga.work", &mut stored.work),
+                ("saga.dead_letters WHERE state = 'open'", &mut stored.letters),
+                ("saga.received", &mut stored.received),
+            ] {
+                let statement = format!("SELECT count(*) FROM {rows}");
+                let count: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).fetch_one(&mut conn).await?;
+                *sum += count.unsigned_abs();
+            }
+            conn.close().await?;
+        }
+        Ok(stored)
+    }
+
+    async fn add_sagas(&mut self, role: Role, store: &PostgresStore, known: &BTreeSet<&str>) -> anyhow::Result<()> {
+        let mut after = None;
+        loop {
+            let filter = SagaFilter { after, limit: PAGE, ..SagaFilter::default() };
+            let page = store.list(&filter).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id);
+            for saga in &page {
+                let key = saga.key.as_str();
+                // A hosted step is a saga under the key of its order and its step.
+                let order = key.split_once('>').map_or(key, |(order, _)| order);
+                self.strangers += u64::from(!known.contains(order));
+                if role == Role::Orders && known.contains(key) {
+                    let key = Key::from_stored(key)?;
+                    let whole = store.saga_with_steps(&Tenant::default(), &key).await?;
+                    self.orders.insert(key.to_string(), Saga::of(&whole.context("a saga that was listed is gone")?));
+                }
+            }
+        }
+    }
+
+    /// How many orders stand so.
+    pub(crate) fn count(&self, standing: Standing) -> usize {
+        self.orders.values().filter(|saga| saga.standing == standing).count()
+    }
+}
+
+/// The saga of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Saga {
+    pub(crate) standing: Standing,
+    pub(crate) records: Vec<Record>,
+}
+
+/// A step record, with whether it came in late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) step: String,
+    pub(crate) is_undo: bool,
+    pub(crate) outcome: RecordedOutcome,
+    /// The number of the payment or of the shipment that the step returned.
+    pub(crate) number: Option<i64>,
+    pub(crate) is_late: bool,
+    pub(crate) position: u32,
+}
+
+impl Saga {
+    fn of(stored: &SagaWithSteps) -> Self {
+        let standing = match stored.saga.status {
+            Status::Completed => Standing::Completed,
+            Status::Compensated => Standing::Compensated,
+            Status::Stuck => Standing::Stuck,
+            Status::Running | Status::Compensating => Standing::Unfinished,
+        };
+        let record = |record: &StepRecord| {
+            let output: Option<Value> = record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());
+            let number = |name: &str| output.as_ref()?.get(name)?.as_i64();
+            Record {
+                step: record.step.step().to_owned(),
+                is_undo: record.step.undo_round().is_some(),
+                outcome: record.outcome,
+                number: number("payment_id").or_else(|| number("shipment_id")),
+                is_late: stored
+                    .history
+                    .iter()
+                    .any(|(_, entry)| entry.kind == HistoryKind::Late && entry.step.as_ref() == Some(&record.step)),
+                position: record.position,
+            }
+        };
+        Self { standing, records: stored.records.iter().map(record).collect() }
+    }
+}

@@ -1,0 +1,218 @@
+use saga_core::store::RecordedOutcome;
+use saga_testkit::checker::{Guarantee, Standing, check};
+
+use super::books::{Books, Done, Line, Written};
+use super::ledger::{Call, Facts, parse};
+use super::remainder::Remainder;
+use super::stored::{Record, Saga, Stored};
+use crate::world::{DiaryLine, Happened};
+
+/// One order that came out right, one that was undone for want of an answer, and somebody who was killed meanwhile.
+struct Run {
+    keys: Vec<(u64, String)>,
+    books: Books,
+    stored: Stored,
+    diary: Vec<DiaryLine>,
+    now: i64,
+}
+
+impl Run {
+    fn sound() -> Self {
+        let keys = vec![(0, "A".to_owned()), (0, "B".to_owned())];
+        let mut run =
+            Self { keys, books: Books::default(), stored: Stored::default(), diary: Vec::new(), now: 1_000_000 };
+        run.happened(Happened::Started { call: 1, wave: 0 });
+        run.happened(Happened::Killed);
+        run.completed("A");
+        run.compensated("B");
+        run.happened(Happened::Answered { call: 1 });
+        run
+    }
+
+    fn completed(&mut self, order: &str) {
+        let transaction = self.shop(order, "place-order", false);
+        self.shop(order, "reserve-stock", false);
+        assert!(transaction > 0);
+        self.call(order, "/charges", "charge-card", 1, &[("took", Some(1)), ("answered", Some(500))]);
+        self.call(order, "/charges", "charge-card", 2, &[("again", None), ("answered", Some(200))]);
+        self.call(order, "/shipments", "book-shipment", 1, &[("took", Some(1)), ("answered", Some(200))]);
+        self.shop(order, "confirm-order", false);
+        self.books.done.push(Done { path: "/charges", number: 1, key: format!("{order}:charge-card") });
+        self.books.done.push(Done { path: "/shipments", number: 1, key: format!("{order}:book-shipment") });
+        let done = RecordedOutcome::Done;
+        let steps = [
+            ("place-order", false, done, None),
+            ("reserve-stock", false, done, None),
+            ("charge-card", false, done, Some(1)),
+            ("book-shipment", false, done, Some(1)),
+            ("confirm-order", false, done, None),
+        ];
+        self.store(order, Standing::Completed, &steps);
+        self.happened(Happened::Seen { order: order.to_owned(), standing: Standing::Completed });
+    }
+
+    /// Its charge is held, and given up without an answer.
+    fn compensated(&mut self, order: &str) {
+        self.shop(order, "place-order", false);
+        self.shop(order, "reserve-stock", false);
+        self.call(order, "/charges", "charge-card", 1, &[("held", None)]);
+        self.call(order, "/refunds", "charge-card:undo", 1, &[("barred", None), ("answered", Some(200))]);
+        self.shop(order, "reserve-stock", true);
+        self.shop(order, "place-order", true);
+        let done = RecordedOutcome::Done;
+        let steps = [
+            ("place-order", false, done, None),
+            ("reserve-stock", false, done, None),
+            ("charge-card", false, RecordedOutcome::Unknown, None),
+            ("charge-card", true, done, None),
+            ("reserve-stock", true, done, None),
+            ("place-order", true, done, None),
+        ];
+        self.store(order, Standing::Compensated, &steps);
+    }
+
+    fn shop(&mut self, order: &str, step: &str, is_undo: bool) -> u64 {
+        let (at_micros, transaction) = (self.tick(), self.books.shop.len() as u64 + 1);
+        let (order, step, process) = (order.to_owned(), step.to_owned(), "orders-0".to_owned());
+        self.books.shop.push(Written { at_micros, transaction, process, order, step, is_undo });
+        transaction
+    }
+
+    fn call(&mut self, order: &str, path: &str, step: &str, nth: u32, events: &[(&str, Option<i64>)]) {
+        for (event, number) in [("called", None)].iter().chain(events) {
+            self.outside(&format!("{order}:{step}"), path, nth, event, *number);
+        }
+    }
+
+    fn outside(&mut self, key: &str, path: &str, nth: u32, event: &str, number: Option<i64>) {
+        let (at_micros, path, key, event) = (self.tick(), path.to_owned(), key.to_owned(), event.to_owned());
+        self.books.outside.push(Line { at_micros, path, key, nth, event, number });
+    }
+
+    /// The charge that was held lands, though it was undone.
+    fn lands_late(&mut self) {
+        self.outside("B:charge-card", "/charges", 1, "took", Some(2));
+        self.books.done.push(Done { path: "/charges", number: 2, key: "B:charge-card".to_owned() });
+    }
+
+    fn store(&mut self, order: &str, standing: Standing, steps: &[(&str, bool, RecordedOutcome, Option<i64>)]) {
+        let record = |(position, (step, is_undo, outcome, number)): (u32, &(&str, _, _, _))| Record {
+            step: (*step).to_owned(),
+            is_undo: *is_undo,
+            outcome: *outcome,
+            number: *number,
+            is_late: false,
+            position,
+        };
+        let records = (0..).zip(steps).map(record).collect();
+        self.stored.orders.insert(order.to_owned(), Saga { standing, records });
+    }
+
+    fn happened(&mut self, what: Happened) {
+        let at_micros = self.tick();
+        self.diary.push(DiaryLine { at_micros, process: 1, what });
+    }
+
+    fn tick(&mut self) -> i64 {
+        self.now += 1_000;
+        self.now
+    }
+
+    fn violations(&self, books: &Books) -> Vec<(Guarantee, String)> {
+        let facts =
+            Facts { keys: &self.keys, books, stored: &self.stored, diary: &self.diary, panics: &[], repeats: 0 };
+        let found = facts.ledgers().into_iter().flat_map(|ledger| check(&ledger));
+        found.map(|violation| (violation.guarantee, violation.about)).collect()
+    }
+
+    /// Damages a sound run, and demands that this guarantee is reported broken.
+    #[track_caller]
+    fn damaged(damage: impl FnOnce(&mut Self), guarantee: Guarantee) {
+        let mut run = Self::sound();
+        damage(&mut run);
+        let found = run.violations(&run.books);
+        assert!(found.iter().any(|(broken, _)| *broken == guarantee), "expected {guarantee} broken, found {found:?}");
+    }
+}
+
+#[test]
+fn nothing_is_found_in_a_sound_run() {
+    let run = Run::sound();
+    assert_eq!(run.violations(&run.books), []);
+    assert_eq!(Remainder::of(&run.books), Remainder::default());
+}
+
+#[test]
+fn g1_an_effect_and_its_record_go_together() {
+    Run::damaged(|run| run.books.shop.retain(|line| line.step != "confirm-order"), Guarantee::G1);
+    Run::damaged(
+        |run| {
+            let saga = run.stored.orders.get_mut("A").expect("it is there");
+            saga.records.retain(|record| record.step != "reserve-stock");
+        },
+        Guarantee::G1,
+    );
+}
+
+#[test]
+fn g2_a_step_that_was_committed_twice_is_found() {
+    Run::damaged(|run| _ = run.shop("A", "place-order", false), Guarantee::G2);
+    Run::damaged(|run| _ = run.shop("nobody", "place-order", false), Guarantee::G2);
+}
+
+#[test]
+fn g2_a_charge_that_nobody_asked_for_is_found() {
+    let more = Done { path: "/charges", number: 9, key: "A:charge-card".to_owned() };
+    Run::damaged(|run| run.books.done.push(more), Guarantee::G2);
+}
+
+#[test]
+fn g3_a_second_effect_under_one_key_is_found() {
+    Run::damaged(|run| run.outside("A:charge-card", "/charges", 2, "took", Some(8)), Guarantee::G3);
+    Run::damaged(|run| run.books.outside.retain(|line| line.path != "/shipments"), Guarantee::G3);
+}
+
+#[test]
+fn g4_to_g11_what_is_left_over_is_found() {
+    Run::damaged(|run| run.stored.outbox = 1, Guarantee::G4);
+    Run::damaged(|run| run.stored.work = 1, Guarantee::G8);
+    Run::damaged(|run| run.stored.forgotten = 1, Guarantee::G11);
+    Run::damaged(|run| run.stored.strangers = 1, Guarantee::G6);
+}
+
+#[test]
+fn g5_what_was_not_undone_or_in_the_wrong_order_is_found() {
+    Run::damaged(|run| run.books.shop.retain(|line| !(line.step == "reserve-stock" && line.is_undo)), Guarantee::G5);
+    Run::damaged(|run| _ = run.shop("A", "reserve-stock", true), Guarantee::G5);
+    Run::damaged(|run| run.books.shop.last_mut().expect("there are some").at_micros = 1_004_500, Guarantee::G5);
+    Run::damaged(|run| run.stored.orders.get_mut("A").expect("it is there").standing = Standing::Stuck, Guarantee::G5);
+}
+
+#[test]
+fn g6_and_g7_what_was_started_is_there_and_stays_decided() {
+    Run::damaged(|run| _ = run.stored.orders.remove("A"), Guarantee::G6);
+    Run::damaged(
+        |run| run.happened(Happened::Seen { order: "A".to_owned(), standing: Standing::Compensated }),
+        Guarantee::G7,
+    );
+}
+
+#[test]
+fn a_call_that_lands_behind_its_undo_is_the_remainder_and_without_it_nothing_is_found() {
+    let mut run = Run::sound();
+    run.lands_late();
+    let found = run.violations(&run.books);
+    assert!(!found.is_empty() && found.iter().all(|(_, about)| about.contains("B:charge-card")), "{found:?}");
+    let remainder = Remainder::of(&run.books);
+    assert_eq!(remainder.orders().into_iter().collect::<Vec<_>>(), ["B"]);
+    assert_eq!(run.violations(&remainder.taken_out_of(&run.books)), []);
+}
+
+#[test]
+fn a_key_is_read_from_the_right() {
+    let call = |order, step, is_undo| Some(Call { order, step, is_undo });
+    assert_eq!(parse("C1-2:charge-card"), call("C1-2", "charge-card", false));
+    assert_eq!(parse("C1-2:charge-card:undo"), call("C1-2", "charge-card", true));
+    assert_eq!(parse("a:b:charge-card:undo#2"), call("a:b", "charge-card", true));
+    assert_eq!(parse("nothing"), None);
+}

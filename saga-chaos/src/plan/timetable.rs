@@ -1,0 +1,195 @@
+use std::fmt;
+use std::time::Duration;
+
+use saga_testkit::sim::Random;
+
+use super::fault::{CutAt, Fault, Role, Server};
+
+/// What a plan is to have in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Every kind of fault.
+    Everything,
+    /// Replicas are killed and stopped; the servers, which others may be using, are left alone.
+    ReplicasOnly,
+}
+
+/// A fault and when it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blow {
+    /// How long after the orders began to flow.
+    pub at: Duration,
+    /// What goes wrong.
+    pub fault: Fault,
+}
+
+/// What goes wrong in a run, in the order in which it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The seed it follows from.
+    pub seed: u64,
+    /// For how long there are faults.
+    pub length: Duration,
+    /// The faults.
+    pub blows: Vec<Blow>,
+}
+
+/// How many replicas each service has.
+pub const REPLICAS: usize = 2;
+/// A quorum queue that was declared a moment ago may have no leader after a kill of its broker, so that comes later.
+const FIRST_BROKER_KILL: Duration = Duration::from_secs(12);
+/// A broker needs its time to come back, and to be of use for a while.
+const BROKER_KILLS_APART: Duration = Duration::from_secs(45);
+const KILLS_MIN: u64 = 32;
+const RESTARTS_MIN: u64 = 2;
+
+impl Plan {
+    /// The plan of that seed: the same arguments always give the same.
+    pub fn of(seed: u64, length: Duration, shape: Shape) -> Self {
+        let mut draw = Draw { random: Random::new(seed), length, blows: Vec::new() };
+        match shape {
+            Shape::Everything => draw.everything(),
+            Shape::ReplicasOnly => draw.replicas_only(),
+        }
+        let mut blows = draw.blows;
+        blows.sort_by_key(|blow| blow.at);
+        Self { seed, length, blows }
+    }
+
+    /// How many of them are of that kind.
+    pub fn count(&self, is_one: impl Fn(&Fault) -> bool) -> usize {
+        self.blows.iter().filter(|blow| is_one(&blow.fault)).count()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "plan of seed {}: {} faults in {} s", self.seed, self.blows.len(), self.length.as_secs())?;
+        for Blow { at, fault } in &self.blows {
+            writeln!(f, "{:>8.1} s  {fault}", at.as_secs_f64())?;
+        }
+        Ok(())
+    }
+}
+
+struct Draw {
+    random: Random,
+    length: Duration,
+    blows: Vec<Blow>,
+}
+
+impl Draw {
+    fn everything(&mut self) {
+        let minutes = self.length.as_secs_f64() / 60.0;
+        let rate = |per_minute: f64, least: u64| ((per_minute * minutes).round() as u64).max(least);
+        self.spread(rate(18.0, KILLS_MIN), Self::kill);
+        self.spread(rate(24.0, 10), |draw| Fault::Cut(draw.cut()));
+        self.spread(rate(1.5, 2), Self::stop);
+        self.spread(rate(1.5, 2), Self::clock);
+        self.spread(rate(1.0, 1), |draw| Fault::DeleteQueue(*draw.random.pick(&Role::ALL)));
+        self.spread(rate(0.5, 1), |draw| Fault::MemoryAlarm(draw.seconds(2, 6)));
+        self.spread(rate(1.2, RESTARTS_MIN), |_| Fault::KillServer(Server::Postgres));
+        self.broker_kills(rate(0.7, RESTARTS_MIN));
+    }
+
+    fn replicas_only(&mut self) {
+        let kills = self.length.as_secs().div_ceil(4);
+        self.spread(kills, Self::kill);
+        self.spread(1, Self::stop);
+    }
+
+    /// So many, each within its own part of the time.
+    fn spread(&mut self, count: u64, mut fault: impl FnMut(&mut Self) -> Fault) {
+        let part = self.length.as_millis() as u64 / count.max(1);
+        for nth in 0..count {
+            let at = Duration::from_millis(nth * part + self.random.below(part));
+            let fault = fault(self);
+            self.blows.push(Blow { at, fault });
+        }
+    }
+
+    fn broker_kills(&mut self, most: u64) {
+        let apart = BROKER_KILLS_APART.min((self.length - FIRST_BROKER_KILL) / RESTARTS_MIN as u32);
+        let mut at = FIRST_BROKER_KILL + Duration::from_millis(self.random.below(4_000));
+        for _ in 0..most {
+            if at >= self.length {
+                break;
+            }
+            self.blows.push(Blow { at, fault: Fault::KillServer(Server::RabbitMq) });
+            at += apart;
+        }
+    }
+
+    fn replica(&mut self) -> (Role, usize) {
+        (*self.random.pick(&Role::ALL), self.random.below(REPLICAS as u64) as usize)
+    }
+
+    fn kill(&mut self) -> Fault {
+        let (role, nth) = self.replica();
+        Fault::Kill(role, nth)
+    }
+
+    fn stop(&mut self) -> Fault {
+        let (role, nth) = self.replica();
+        Fault::Stop(role, nth, self.seconds(9, 14))
+    }
+
+    fn clock(&mut self) -> Fault {
+        let (role, nth) = self.replica();
+        let minutes = self.random.between(2, 20).cast_signed();
+        Fault::Clock(role, nth, if self.random.per_mille(500) { minutes } else { -minutes })
+    }
+
+    fn cut(&mut self) -> CutAt {
+        let kind = *self.random.pick(&CutAt::SPANS);
+        kind(self.random.below(1_000_000))
+    }
+
+    fn seconds(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_secs(self.random.between(least, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_secs(80);
+
+    #[test]
+    fn the_same_seed_gives_the_same_plan_and_another_seed_another() {
+        let plan = |seed| Plan::of(seed, SHORT, Shape::Everything);
+        assert_eq!(plan(7), plan(7));
+        assert_ne!(plan(7).blows, plan(8).blows);
+    }
+
+    #[test]
+    fn every_plan_has_every_kind_of_fault_often_enough() {
+        for seed in 0..200 {
+            let plan = Plan::of(seed, SHORT, Shape::Everything);
+            let count = |is_one: fn(&Fault) -> bool| plan.count(is_one);
+            assert!(count(|fault| matches!(fault, Fault::Kill(..))) >= 30, "{plan}");
+            assert!(count(|fault| *fault == Fault::KillServer(Server::Postgres)) >= 2, "{plan}");
+            assert!(count(|fault| *fault == Fault::KillServer(Server::RabbitMq)) >= 2, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::Cut(_))) >= 10, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::Stop(..))) >= 2, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::Clock(..))) >= 2, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::DeleteQueue(_))) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::MemoryAlarm(_))) >= 1, "{plan}");
+        }
+    }
+
+    #[test]
+    fn servers_that_others_use_are_left_alone() {
+        let plan = Plan::of(3, SHORT, Shape::ReplicasOnly);
+        let is_harmless = |fault: &Fault| matches!(fault, Fault::Kill(..) | Fault::Stop(..));
+        assert!(plan.count(is_harmless) == plan.blows.len() && plan.blows.len() > 15, "{plan}");
+    }
+
+    #[test]
+    fn a_plan_reads_as_a_timetable() {
+        let text = Plan::of(3, SHORT, Shape::Everything).to_string();
+        assert!(text.starts_with("plan of seed 3: "), "{text}");
+        assert!(text.contains(" s  SIGKILL RabbitMQ, and start it again\n"), "{text}");
+    }
+}

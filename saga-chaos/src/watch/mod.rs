@@ -1,0 +1,7 @@
+//! Looking at what happens, beside it.
+
+mod rest;
+mod watcher;
+
+pub(crate) use rest::{NotAtRest, wait_for_rest};
+pub(crate) use watcher::{Watched, Watcher};

@@ -1,0 +1,14 @@
+use super::MemoryStore;
+use crate::store::{Hint, Hints, Listener};
+
+impl Hints for MemoryStore {
+    fn hint(&self, hint: Hint) {
+        if let Some(hints) = &self.hints {
+            hints.tell(hint);
+        }
+    }
+
+    fn listen(&self) -> Option<Box<dyn Listener>> {
+        Some(self.hints.as_ref()?.listen())
+    }
+}

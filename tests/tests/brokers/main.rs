@@ -1,0 +1,11 @@
+//! Services on PostgreSQL and RabbitMQ: what nobody should send, what a broker gives up, and servers that stay away.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+
+mod absent_host;
+mod bad_messages;
+mod given_up;
+mod outages;
+mod place;
+mod stranger;
+mod warnings;

@@ -1,0 +1,77 @@
+use saga_core::engine::Standing;
+use saga_servers::{FaultProxy, PostgresServer, Traffic, psql};
+use saga_tests::eventually;
+
+use crate::place::{Place, charges, create_order, orders, payments, transport};
+use crate::warnings::Warnings;
+
+/// How many calls may fail while a server is away for as long as it takes to see this many fail.
+const FAILURES_SEEN: u64 = 20;
+
+/// The database goes away and stays away: one warning, no more calls than the pauses allow, and everything goes on when
+/// it comes back.
+#[tokio::test]
+async fn a_database_that_stays_away_is_warned_of_once_and_comes_back() {
+    let place = Place::new("database_away").await;
+    let mut server = PostgresServer::start().await.unwrap();
+    psql(&server.url(), "CREATE DATABASE payments").await.unwrap();
+    let host = payments(&server.url_of("payments"), place.transport().await).await;
+    let coordinator = place.start_orders().await;
+    let warnings = Warnings::default();
+    let guard = tracing::subscriber::set_default(warnings.clone());
+    let first = coordinator.start(&create_order(), "o-1", 12).await.unwrap();
+    assert_eq!(first.outcome().await.unwrap().to_string(), "completed");
+    server.kill().await.unwrap();
+    let during = coordinator.start(&create_order(), "o-2", 13).await.unwrap();
+    let standing = eventually("failures", async || match host.health().store {
+        Standing::Fails { failures, since, last_error } if failures > FAILURES_SEEN => Some((since, last_error)),
+        _ => None,
+    });
+    let (since, last_error) = standing.await;
+    assert!(!host.health().is_healthy() && !last_error.is_empty(), "{since:?} {last_error}");
+    assert!(coordinator.health().is_healthy(), "the coordinator's own database is there");
+    server.restart().await.unwrap();
+    assert_eq!(during.outcome().await.unwrap().to_string(), "completed");
+    eventually("health", async || host.health().is_healthy().then_some(())).await;
+    assert_eq!(charges(&host).await, ["o-1:charge-card", "o-2:charge-card"]);
+    drop(guard);
+    let said = warnings.of("the store fails");
+    assert_eq!(said.len(), 1, "one warning of one outage: {:#?}", warnings.all());
+    coordinator.shutdown().await;
+    host.shutdown().await;
+}
+
+/// The broker goes away and stays away. Each connection is warned of once, nothing is lost, and everything goes on.
+#[tokio::test]
+async fn a_broker_that_stays_away_is_warned_of_once_and_comes_back() {
+    let place = Place::new("broker_away").await;
+    let proxy = FaultProxy::start(place.vhost.url()).await.unwrap();
+    let (own, hosts) = (transport(proxy.url()).await, transport(proxy.url()).await);
+    let host = payments(place.payments.url(), hosts.clone()).await;
+    let coordinator = orders(place.orders.url(), own.clone()).await;
+    let warnings = Warnings::default();
+    let guard = tracing::subscriber::set_default(warnings.clone());
+    let first = coordinator.start(&create_order(), "o-1", 12).await.unwrap();
+    assert_eq!(first.outcome().await.unwrap().to_string(), "completed");
+    proxy.set_traffic(Traffic::RefusesNew);
+    proxy.cut_all();
+    let during = coordinator.start(&create_order(), "o-2", 13).await.unwrap();
+    eventually("failures", async || match coordinator.health().transport {
+        Standing::Fails { failures, .. } if failures > 1 => Some(()),
+        _ => None,
+    })
+    .await;
+    assert!(!own.health().is_healthy() && !hosts.health().is_healthy(), "{:?}", own.health());
+    proxy.set_traffic(Traffic::Flows);
+    assert_eq!(during.outcome().await.unwrap().to_string(), "completed");
+    eventually("health", async || (own.health().is_healthy() && hosts.health().is_healthy()).then_some(())).await;
+    eventually("health", async || coordinator.health().is_healthy().then_some(())).await;
+    assert_eq!(charges(&host).await, ["o-1:charge-card", "o-2:charge-card"]);
+    drop(guard);
+    assert_eq!(warnings.of("the transport fails").len(), 1, "{:#?}", warnings.all());
+    // A publisher, a subscription and one to the dead letters on each side.
+    let connections = warnings.of("publisher's connection is lost").len() + warnings.of("subscription is lost").len();
+    assert_eq!((connections, warnings.all().len()), (6, 7), "{:#?}", warnings.all());
+    coordinator.shutdown().await;
+    host.shutdown().await;
+}

@@ -1,0 +1,241 @@
+//! `cargo xtask demo services`: the order saga as three services, on private servers.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Subcommand;
+use saga_servers::{PostgresServer, ProcessGroup, RabbitMqServer, Signal};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::ChildStdout;
+
+use super::packages::server_packages;
+use super::prerequisites::c_compiler;
+use crate::interrupt::{run_in_group, run_interruptibly};
+use crate::phases::{Phases, shown};
+use crate::workspace::{cargo, root};
+
+/// The real orders and their products.
+const ORDERS: &str = "examples/order-saga/tests/data/northwind-orders.jsonl";
+const PRODUCTS: &str = "examples/order-saga/tests/data/northwind-products.jsonl";
+/// The services, each with a database of its name.
+const SERVICES: [&str; 3] = ["payments", "shipping", "orders"];
+/// How many processes each service has at first; the run of the orders is one more of the service of the orders.
+const REPLICAS: usize = 2;
+/// How long a service may take to be ready.
+const READY_WAIT: Duration = Duration::from_secs(60);
+
+/// What to show.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum Demo {
+    /// 830 orders through three services of two replicas each, on PostgreSQL and RabbitMQ.
+    Services,
+}
+
+/// Installs what is missing, runs the services on private servers, and ends everything again.
+pub(crate) fn demo(demo: Demo) -> Result<()> {
+    let Demo::Services = demo;
+    let mut phases = Phases::of("demo services");
+    phases.run("prerequisites", || Ok(format!("{}; {}", c_compiler()?, server_packages()?)))?;
+    run_interruptibly(run_all(&mut phases))
+}
+
+/// What can be interrupted at any moment: all that was started ends when this is dropped, the processes before the
+/// servers that they use.
+async fn run_all(phases: &mut Phases) -> Result<()> {
+    let mut servers = None;
+    let build = async {
+        let mut command = cargo();
+        command.args(["build", "--release", "--package", "order-saga"]);
+        let (started, ()) = tokio::try_join!(Servers::start(), run_in_group(command))?;
+        servers = Some(started);
+        Ok(String::new())
+    };
+    phases.wait("build and start servers", build).await?;
+    let servers = servers.context("the servers did not start")?;
+    let mut company = Company::of(&servers)?;
+    phases.wait("start services", company.start()).await?;
+    phases.wait("830 orders", company.run_orders()).await?;
+    phases.wait("verify", company.verify()).await?;
+    phases.wait("what came of it", company.show()).await?;
+    phases.wait("stop services", company.stop()).await?;
+    phases.run("stop servers", || {
+        drop(servers);
+        Ok(String::new())
+    })
+}
+
+/// A database for each service, and the broker between them.
+struct Servers {
+    postgres: PostgresServer,
+    rabbitmq: RabbitMqServer,
+}
+
+impl Servers {
+    async fn start() -> Result<Self> {
+        let (postgres, rabbitmq) = tokio::try_join!(PostgresServer::start(), RabbitMqServer::start())?;
+        for service in SERVICES {
+            postgres.create_database(service).await?;
+        }
+        println!("PostgreSQL {}\nRabbitMQ   {}", postgres.url(), rabbitmq.url());
+        Ok(Self { postgres, rabbitmq })
+    }
+}
+
+/// All processes, in a temporary folder. What they say on standard error is in a file each.
+struct Company<'a> {
+    servers: &'a Servers,
+    // The processes end before their folder is removed.
+    replicas: Vec<Started>,
+    outside: Option<Started>,
+    address: String,
+    folder: TempDir,
+}
+
+/// A process that has said its first line, whose standard output stays open.
+struct Started {
+    name: String,
+    process: ProcessGroup,
+    _out: BufReader<ChildStdout>,
+}
+
+impl<'a> Company<'a> {
+    fn of(servers: &'a Servers) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("saga-demo-").tempdir().context("cannot make a folder")?;
+        Ok(Self { servers, replicas: Vec::new(), outside: None, address: String::new(), folder })
+    }
+
+    async fn start(&mut self) -> Result<String> {
+        let (outside, said) =
+            self.begin("outside", &["outside", "--listen", "127.0.0.1:0", "--store", &self.store("orders")]).await?;
+        self.outside = Some(outside);
+        said.strip_prefix("listening on ")
+            .context("the services outside do not say where they are")?
+            .clone_into(&mut self.address);
+        println!("the gateway and the carrier are at {}", self.address);
+        for service in SERVICES {
+            for replica in 1..=REPLICAS {
+                let (started, said) = self.begin(&format!("{service}-{replica}"), &self.service(service)).await?;
+                println!("{said} (process {})", started.process.id());
+                self.replicas.push(started);
+            }
+        }
+        Ok(format!("{} processes", self.replicas.len() + 1))
+    }
+
+    /// Starts a process and waits for its first line.
+    async fn begin(&self, name: &str, args: &[impl AsRef<str>]) -> Result<(Started, String)> {
+        let errors = self.folder.path().join(format!("{name}.log"));
+        let mut command = self.command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?);
+        let mut process = ProcessGroup::spawn(command, Signal::Term)?;
+        let out = process.take_stdout().context("it has no standard output")?;
+        let mut out = BufReader::new(ChildStdout::from_std(out)?);
+        let mut line = String::new();
+        let said = tokio::time::timeout(READY_WAIT, out.read_line(&mut line)).await;
+        if !matches!(said, Ok(Ok(1..))) {
+            let errors = std::fs::read_to_string(&errors).unwrap_or_default();
+            bail!("{name} is not ready:\n{errors}");
+        }
+        Ok((Started { name: name.to_owned(), process, _out: out }, line.trim().to_owned()))
+    }
+
+    /// The run shows its progress and its result itself.
+    async fn run_orders(&mut self) -> Result<String> {
+        let data = |file| root().join(file).display().to_string();
+        let mut args = self.service("orders");
+        args.extend(["--orders".to_owned(), data(ORDERS), "--products".to_owned(), data(PRODUCTS)]);
+        run_in_group(self.command(&args)).await?;
+        self.all_run()?;
+        Ok(String::new())
+    }
+
+    async fn verify(&self) -> Result<String> {
+        let stores = ["orders", "payments", "shipping"].map(|service| self.store(service));
+        let stores = stores.iter().flat_map(|store| ["--store", store]);
+        let args: Vec<&str> = ["verify", "--within", "30s"].into_iter().chain(stores).collect();
+        run_in_group(self.command(&args)).await?;
+        Ok("the books agree, and every service is at rest".to_owned())
+    }
+
+    /// One order that the carrier did not take, or only for far too much: its payment was given back. And how much each
+    /// service did.
+    async fn show(&self) -> Result<String> {
+        let undone = self.ask("shipping", &["list", "--status", "compensated"])?;
+        let hosted = undone.split_whitespace().next();
+        if let Some((order, _)) = hosted.and_then(|key| key.split_once('>')) {
+            println!("an order that was undone, as the orders saw it:\n{}", self.ask("orders", &["show", order])?);
+            let charge = format!("{order}>charge-card");
+            println!("and as the payments saw it:\n{}", self.ask("payments", &["show", &charge])?);
+        }
+        for service in SERVICES {
+            println!("{service:<9} {:>4} sagas in its store", self.ask(service, &["list"])?.lines().count());
+        }
+        Ok(String::new())
+    }
+
+    /// Asks every service to end; none may have ended before.
+    async fn stop(&mut self) -> Result<String> {
+        self.all_run()?;
+        for started in &mut self.replicas {
+            started.process.signal(Signal::Term)?;
+        }
+        for started in &mut self.replicas {
+            let status = started.process.wait().await?;
+            if !status.success() {
+                bail!("{} ended with {status}", started.name);
+            }
+        }
+        self.replicas.clear();
+        self.outside = None;
+        Ok(String::new())
+    }
+
+    fn all_run(&mut self) -> Result<()> {
+        for Started { name, process, .. } in &mut self.replicas {
+            if let Some(status) = process.ended()? {
+                let log = self.folder.path().join(format!("{name}.log"));
+                bail!("{name} ended with {status}:\n{}", std::fs::read_to_string(log).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    /// What the program prints when it is asked about the store of a service.
+    fn ask(&self, service: &str, args: &[&str]) -> Result<String> {
+        let store = self.store(service);
+        let mut command = self.command(&[args, &["--store", &store]].concat());
+        let name = shown(&command);
+        let output = command.output().with_context(|| format!("cannot run `{name}`"))?;
+        if !output.status.success() {
+            bail!("`{name}` ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn service(&self, service: &str) -> Vec<String> {
+        let (store, transport, outside) = (self.store(service), self.servers.rabbitmq.url(), self.address.clone());
+        let args = ["service", service, "--store", &store, "--transport", &transport, "--outside", &outside];
+        args.map(str::to_owned).into()
+    }
+
+    fn store(&self, service: &str) -> String {
+        self.servers.postgres.url_of(service)
+    }
+
+    fn command(&self, args: &[impl AsRef<str>]) -> Command {
+        let mut command = Command::new(program());
+        command.current_dir(self.folder.path()).args(args.iter().map(AsRef::as_ref));
+        command
+    }
+}
+
+/// The program that was built.
+fn program() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new("target").into(), PathBuf::from);
+    root().join(target).join("release").join("order-saga")
+}
