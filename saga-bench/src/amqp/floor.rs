@@ -3,7 +3,9 @@
 use anyhow::{Context as _, Result, ensure};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions};
+use lapin::options::{
+    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
+};
 use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer};
 use saga_core::store::{OutboxRow, Timestamp};

@@ -21,7 +21,7 @@ mod violation;
 
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing,
-    StepPlan, UndoPlan, Variant, What,
+    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing, StepPlan,
+    UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

@@ -78,7 +78,8 @@ fn told(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         return;
     }
     for (step, plan) in of.steps().filter(|(step, plan)| plan.host.is_some() && !of.is_skipped(*step, Op::Do)) {
-        let is_told = of.end.told.iter().any(|told| (told.step, told.op, told.outcome) == (step, Op::Do, Recorded::Done));
+        let is_told =
+            of.end.told.iter().any(|told| (told.step, told.op, told.outcome) == (step, Op::Do, Recorded::Done));
         if !is_told {
             let about = format!("the saga is completed, and nobody told it that {} was done", plan.name);
             broken(found, Guarantee::G3, Some(saga), about);

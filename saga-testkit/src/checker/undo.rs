@@ -70,8 +70,7 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
             _ => {}
         }
     }
-    let has_failed =
-        of.plan.is_taken_back || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
+    let has_failed = of.plan.is_taken_back || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
     if of.end.standing == Standing::Compensated && !has_failed && !book.is_disturbed_before(book.ledger.entries.len()) {
         note("the saga is compensated, and no step of it failed".to_owned());
     }

@@ -59,7 +59,7 @@ impl Broker {
         if is_doubled {
             world.hit(Fault::MessageDoubled);
         }
-        for _ in 0..1 + u32::from(is_doubled) {
+        for _ in 0..=u32::from(is_doubled) {
             world.broker.lock().under_way += 1;
             let waiting = Waiting { message: message.clone(), redelivered: false };
             if !world.happens(|rates| rates.message_delayed) {

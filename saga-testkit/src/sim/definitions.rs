@@ -1,6 +1,6 @@
-use saga_core::service::ServiceError;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{SagaBuilder, SagaError};
+use saga_core::service::ServiceError;
 use saga_core::{Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
@@ -127,7 +127,10 @@ pub(crate) fn services() -> Result<Vec<SimService>, ServiceError> {
     let payments_before = || Service::named(payments).host::<Reserve<0>>().host::<Charge<1>>();
     let shipping_before = || Service::named(shipping).host::<Ship<2>>().host::<Confirm<1>>();
     Ok(vec![
-        SimService { now: payments_before().host::<Charge<0>>().host::<Reserve<2>>().build()?, before: payments_before().build()? },
+        SimService {
+            now: payments_before().host::<Charge<0>>().host::<Reserve<2>>().build()?,
+            before: payments_before().build()?,
+        },
         SimService {
             now: shipping_before()
                 .host::<Ship<0>>()

@@ -81,11 +81,11 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
     let mut rest = Rest::default();
     let mut known = 0;
     for (saga, (script, plan)) in (0..).zip(scenario.sagas.iter().zip(plans)) {
-        let stored = stored(&stores[0], script.tenant, &script.key).await;
-        known += u64::from(stored.is_some());
-        let is_ended = stored.as_ref().is_some_and(|stored| stored.saga.status.is_ended());
-        rest.work_of_ended += stored.as_ref().filter(|_| is_ended).map_or(0, |stored| stored.work.len() as u64);
-        let mut end = stored.map_or(ABSENT, |stored| final_of(&stored));
+        let row = stored(&stores[0], script.tenant, &script.key).await;
+        known += u64::from(row.is_some());
+        let is_ended = row.as_ref().is_some_and(|row| row.saga.status.is_ended());
+        rest.work_of_ended += row.as_ref().filter(|_| is_ended).map_or(0, |row| row.work.len() as u64);
+        let mut end = row.map_or(ABSENT, |row| final_of(&row));
         if script.is_foreign {
             // Nobody else has written down how it stands.
             let is_ended = world.has_ended_foreign(saga);

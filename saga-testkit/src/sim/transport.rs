@@ -7,10 +7,10 @@ use saga_core::transport::{
     Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 
-use super::{Fault, Plant};
 use super::broker::{Broker, Line};
 use super::steps::SimEvent;
 use super::world::Seat;
+use super::{Fault, Plant};
 use crate::checker::What;
 
 /// A broker outside. It accepts what is published at once in any order, unless it has a bad day.
@@ -111,7 +111,10 @@ impl Transport for SimTransport {
             world.hit(Fault::ReceiveFailed);
             return Err(broken("subscribe"));
         }
-        Ok(Box::new(SimIncoming { line: Line::new(world, subscription.name, subscription.prefetch), seat: self.seat.clone() }))
+        Ok(Box::new(SimIncoming {
+            line: Line::new(world, subscription.name, subscription.prefetch),
+            seat: self.seat.clone(),
+        }))
     }
 }
 

@@ -7,8 +7,8 @@ use saga_core::env::Environment;
 use saga_core::transport::{Message, MessageKind};
 
 use super::broker::Broker;
-use super::executor::{Control, ProcessId, SimEnvironment};
 use super::elsewhere::SERVICES;
+use super::executor::{Control, ProcessId, SimEnvironment};
 use super::outside::Outside;
 use super::recorder::Recorder;
 use super::{Fault, Hits, Random, Rates, Scenario};

@@ -1,8 +1,8 @@
 //! Makes ledgers of runs in which nothing went wrong that a runtime may not live with.
 
 use saga_testkit::checker::{
-    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Sent, Standing, StepPlan,
-    UndoPlan, Variant, What,
+    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Sent, Standing, StepPlan, UndoPlan,
+    Variant, What,
 };
 use saga_testkit::sim::Random;
 
@@ -259,7 +259,13 @@ impl Run<'_> {
         }
         let kind = if op == Op::Do { Sent::Command } else { Sent::Undo };
         for _ in 0..self.random.between(1, 2) {
-            self.entries.push(What::Sent { message: self.question(step, op), kind, saga: self.saga, step, asked: None });
+            self.entries.push(What::Sent {
+                message: self.question(step, op),
+                kind,
+                saga: self.saga,
+                step,
+                asked: None,
+            });
         }
     }
 

@@ -131,8 +131,9 @@ fn told(ledger: &Ledger, random: &mut Random, outcome: Recorded) -> Option<(usiz
 /// A step of another service that was undone there.
 fn hosted_undo(ledger: &Ledger, random: &mut Random) -> Option<(usize, u8)> {
     let at = place(ledger, random, |ledger, what| match what {
-        What::Took { call } | What::Wrote { call } => of(ledger, *call)
-            .is_some_and(|(saga, step, op)| op == Op::Undo && plan(ledger, saga, step).host.is_some()),
+        What::Took { call } | What::Wrote { call } => {
+            of(ledger, *call).is_some_and(|(saga, step, op)| op == Op::Undo && plan(ledger, saga, step).host.is_some())
+        }
         _ => false,
     })?;
     let (What::Took { call } | What::Wrote { call }) = ledger.entries[at].what else { return None };

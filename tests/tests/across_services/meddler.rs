@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use saga_core::memory::MemoryTransport;
 use saga_core::transport::{
     Incoming, Message, MessageKind, Subscription, Transport, TransportError, TransportErrorKind,
 };
@@ -19,16 +18,16 @@ pub(crate) struct Meddling {
     pub(crate) refuses: Vec<MessageKind>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Meddler {
-    pub(crate) inner: MemoryTransport,
+    pub(crate) inner: Arc<dyn Transport>,
     meddling: Arc<Mutex<Meddling>>,
     lost: Arc<Mutex<usize>>,
 }
 
 impl Meddler {
-    pub(crate) fn new(meddling: Meddling) -> Self {
-        Self { inner: MemoryTransport::new(), meddling: Arc::new(Mutex::new(meddling)), lost: Arc::default() }
+    pub(crate) fn new(inner: Arc<dyn Transport>, meddling: Meddling) -> Self {
+        Self { inner, meddling: Arc::new(Mutex::new(meddling)), lost: Arc::default() }
     }
 
     pub(crate) fn lost_so_far(&self) -> usize {
