@@ -25,12 +25,12 @@ pub struct Report {
 }
 
 /// One figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// What is counted.
     pub name: &'static str,
-    /// How many, or how long in seconds.
-    pub value: f64,
+    /// How many, or how long in whole seconds.
+    pub value: u64,
 }
 
 impl Report {
@@ -40,17 +40,12 @@ impl Report {
     }
 
     /// A figure by its name; nothing has been counted of what is not there.
-    pub fn figure(&self, name: &str) -> f64 {
-        self.figures.iter().find(|row| row.name == name).map_or(0.0, |row| row.value)
+    pub fn figure(&self, name: &str) -> u64 {
+        self.figures.iter().find(|row| row.name == name).map_or(0, |row| row.value)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a count of a run has few digits")]
     pub(crate) fn count(&mut self, name: &'static str, value: u64) {
-        self.figures.push(Row { name, value: value as f64 });
-    }
-
-    pub(crate) fn seconds(&mut self, name: &'static str, value: std::time::Duration) {
-        self.figures.push(Row { name, value: (value.as_secs_f64() * 10.0).round() / 10.0 });
+        self.figures.push(Row { name, value });
     }
 }
 

@@ -126,7 +126,8 @@ impl World {
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
         let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary));
         let mut tasks = JoinSet::new();
-        for replica in self.replicas.iter().cloned() {
+        for replica in self.replicas.iter() {
+            let replica = replica.clone();
             tasks.spawn(async move { replica.supervise().await });
         }
         let copies =
@@ -303,7 +304,7 @@ impl World {
         report.count("effects behind their undo", judged.remainder.landed.len() as u64);
         let entries: usize = judged.ledgers.iter().map(|ledger| ledger.entries.len()).sum();
         report.count("facts in the ledgers", entries as u64);
-        report.seconds("longest standstill, s", watched.standstill);
+        report.count("longest standstill, s", watched.standstill.as_secs());
     }
 
     /// The servers end with this program; what was in them is kept beside the rest.

@@ -265,7 +265,7 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
                 RecordedOutcome::Skipped => Recorded::Skipped,
                 RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => Recorded::NotDone,
             },
-            call: record.number.and_then(|number| returned(&record.step, number, lines, calls)),
+            call: record.number.map(|number| returned(&record.step, number, lines, calls)),
             is_late: record.is_late,
             position: record.position,
         })
@@ -274,7 +274,7 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
 }
 
 /// A call that gave this number back: the service gives every call under a key the same answer.
-fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Option<u64> {
+fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> u64 {
     let is_ours = |line: &&&Line| parse(&line.key).is_some_and(|call| call.step == step && !call.is_undo);
     let took = lines.iter().filter(is_ours).find(|line| line.event == "took" && line.number == Some(number));
     let key = took.map(|line| line.key.as_str());
@@ -283,5 +283,5 @@ fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u3
         .find(|line| Some(line.key.as_str()) == key && line.event == "answered" && line.number == Some(200));
     let call = answered.or(took).and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied());
     // A number that the service never gave is nobody's.
-    Some(call.unwrap_or(NOBODY - 1))
+    call.unwrap_or(NOBODY - 1)
 }

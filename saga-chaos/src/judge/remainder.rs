@@ -36,7 +36,7 @@ impl Remainder {
         let mut books = books.clone();
         for ((order, step), place) in &self.landed {
             let line = &mut books.outside[*place];
-            line.event = "refused".to_owned();
+            "refused".clone_into(&mut line.event);
             let number = line.number.take();
             let key = format!("{order}:{step}");
             books.done.retain(|done| !(done.key == key && Some(done.number) == number));

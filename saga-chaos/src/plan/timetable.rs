@@ -80,16 +80,16 @@ struct Draw {
 
 impl Draw {
     fn everything(&mut self) {
-        let minutes = self.length.as_secs_f64() / 60.0;
-        let rate = |per_minute: f64, least: u64| ((per_minute * minutes).round() as u64).max(least);
-        self.spread(rate(18.0, KILLS_MIN), Self::kill);
-        self.spread(rate(24.0, 10), |draw| Fault::Cut(draw.cut()));
-        self.spread(rate(1.5, 2), Self::stop);
-        self.spread(rate(1.5, 2), Self::clock);
-        self.spread(rate(1.0, 1), |draw| Fault::DeleteQueue(*draw.random.pick(&Role::ALL)));
-        self.spread(rate(0.5, 1), |draw| Fault::MemoryAlarm(draw.seconds(2, 6)));
-        self.spread(rate(1.2, RESTARTS_MIN), |_| Fault::KillServer(Server::Postgres));
-        self.broker_kills(rate(0.7, RESTARTS_MIN));
+        let seconds = self.length.as_secs();
+        let rate = |per_ten_minutes: u64, least: u64| (per_ten_minutes * seconds / 600).max(least);
+        self.spread(rate(180, KILLS_MIN), Self::kill);
+        self.spread(rate(240, 10), |draw| Fault::Cut(draw.cut()));
+        self.spread(rate(15, 2), Self::stop);
+        self.spread(rate(15, 2), Self::clock);
+        self.spread(rate(10, 1), |draw| Fault::DeleteQueue(*draw.random.pick(&Role::ALL)));
+        self.spread(rate(5, 1), |draw| Fault::MemoryAlarm(draw.seconds(2, 6)));
+        self.spread(rate(12, RESTARTS_MIN), |_| Fault::KillServer(Server::Postgres));
+        self.broker_kills(rate(7, RESTARTS_MIN));
     }
 
     fn replicas_only(&mut self) {
@@ -109,7 +109,7 @@ impl Draw {
     }
 
     fn broker_kills(&mut self, most: u64) {
-        let apart = BROKER_KILLS_APART.min((self.length - FIRST_BROKER_KILL) / RESTARTS_MIN as u32);
+        let apart = BROKER_KILLS_APART.min(self.length.saturating_sub(FIRST_BROKER_KILL) / RESTARTS_MIN as u32);
         let mut at = FIRST_BROKER_KILL + Duration::from_millis(self.random.below(4_000));
         for _ in 0..most {
             if at >= self.length {

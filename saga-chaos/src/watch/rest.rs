@@ -60,7 +60,7 @@ pub(crate) async fn look_for_rest(
     waves: &Waves,
 ) -> anyhow::Result<Vec<NotAtRest>> {
     let mut found = Vec::new();
-    let under_way = waves.under_way() as i64;
+    let under_way = i64::try_from(waves.under_way())?;
     if under_way > 0 {
         let what = "files of orders are still being run".to_owned();
         found.push(NotAtRest { count: under_way, what, command: "tail orders-*.log".to_owned() });
