@@ -34,7 +34,7 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     }
     let transport = args.transport.as_deref().unwrap_or("memory:");
     if transport == "memory:" {
-        bail!("{}", NEEDS_BROKER);
+        bail!("{NEEDS_BROKER}");
     }
     let outside = outside(args).await?;
     // What can be wrong with the rest is found before anything is connected.
