@@ -38,10 +38,7 @@ impl Cpu {
 
     /// What was spent since `before`.
     pub(crate) fn since(self, before: Self) -> Self {
-        Self {
-            client: self.client.saturating_sub(before.client),
-            server: self.server.saturating_sub(before.server),
-        }
+        Self { client: self.client.saturating_sub(before.client), server: self.server.saturating_sub(before.server) }
     }
 }
 

@@ -58,10 +58,9 @@ async fn run_all(options: &Options) -> Result<()> {
         let before = Cpu::read(server.data_folder())?;
         floor.values.push(floor::run(&url, server.folder(), sagas * STEPS_PER_SAGA, *in_flight).await?);
         floor_cpu.values.push(Cpu::read(server.data_folder())?.since(before).server.as_secs_f64() * per_step);
-        for (name, figures, cpu, run_on_max) in [
-            ("single", &mut single, &mut single_cpu, Some(1)),
-            ("ordinary", &mut ordinary, &mut ordinary_cpu, None),
-        ] {
+        for (name, figures, cpu, run_on_max) in
+            [("single", &mut single, &mut single_cpu, Some(1)), ("ordinary", &mut ordinary, &mut ordinary_cpu, None)]
+        {
             let url = database(name).await?;
             let before = Cpu::read(server.data_folder())?;
             figures.values.push(saga::run(&url, *sagas, *in_flight, run_on_max).await?);
