@@ -20,7 +20,7 @@ const HOLD_BEHIND_UNDO: Duration = Duration::from_millis(500);
 /// The gateway and the carrier, with their book and the dice that decide what befalls a call.
 #[derive(Debug, Clone)]
 pub struct Services {
-    book: Book,
+    pub(super) book: Book,
     dice: Dice,
     manners: Manners,
 }
