@@ -55,6 +55,7 @@ pub(super) async fn transport(place: &Place, messages: u32, bytes: usize) -> Res
             position: new.position,
             committed_at: Timestamp(1),
             headers: new.headers,
+            attempts: 0,
         })
     };
     let watch = Stopwatch::started();

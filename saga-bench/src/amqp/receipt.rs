@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use saga_core::step::{Event, StepContext};
+use saga_core::store::{Hint, Hints as _};
 use saga_core::transport::{Incoming, Settlement, Transport as _};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
@@ -42,8 +43,10 @@ async fn note(_tx: &mut PgConnection, ctx: &StepContext, bytes: usize) -> Result
 pub(super) enum Committer {
     /// By a step of the process that relays.
     SameProcess,
-    /// By somebody who shares nothing with the process that relays but the database.
+    /// By somebody who shares nothing with the process that relays but the database, and tells nobody.
     Other,
+    /// By the same, who tells the others behind the commit.
+    OtherTells,
 }
 
 /// From commit to receipt, in milliseconds. The time runs from when the database writes the row, so the commit itself is in it.
@@ -63,8 +66,11 @@ pub(super) async fn run(place: &Place, committer: Committer, messages: u32, byte
                 let outcome = running.outcome().await?;
                 ensure!(matches!(outcome, Outcome::Completed { .. }), "order {number} ended as {outcome}");
             }
-            Committer::Other => {
+            Committer::Other | Committer::OtherTells => {
                 commit(&other, vec![message(number, 1, bytes)]).await?;
+                if committer == Committer::OtherTells {
+                    other.hint(Hint::Outbox);
+                }
                 took.push(receive(&mut *incoming).await?);
             }
         }

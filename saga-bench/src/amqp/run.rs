@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// Rounds, in each of which every contender runs once.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
+    /// Also times messages whose committer tells the other processes of them.
+    #[arg(long)]
+    notify: bool,
     /// One JSON object a figure instead of a table.
     #[arg(long)]
     json: bool,
@@ -57,7 +60,7 @@ async fn run_all(options: &Options) -> Result<bool> {
         );
     }
     let mut rates = Rates::new();
-    let mut receipts = Receipts::new();
+    let mut receipts = Receipts::new(options);
     for round in 0..options.rounds {
         rates.measure(&servers, options, round).await?;
         receipts.measure(&servers, options, round).await?;
@@ -119,6 +122,7 @@ struct Receipts {
     bare: Spread,
     same_process: Spread,
     other: Spread,
+    told: Option<Spread>,
 }
 
 /// The median, and what one in a hundred takes longer than.
@@ -128,8 +132,9 @@ struct Spread {
 }
 
 impl Receipts {
-    fn new() -> Self {
+    fn new(options: &Options) -> Self {
         Self {
+            told: options.notify.then(|| Spread::of("committed by another, told by NOTIFY")),
             bare: Spread::of("bare lapin, from publishing"),
             same_process: Spread::of("committed by the process that relays"),
             other: Spread::of("committed by another, found by a poll"),
@@ -143,12 +148,16 @@ impl Receipts {
         let same = receipt::run(&place("same").await?, Committer::SameProcess, messages, bytes).await?;
         self.same_process.add(&same);
         self.other.add(&receipt::run(&place("other").await?, Committer::Other, messages, bytes).await?);
+        if let Some(told) = &mut self.told {
+            told.add(&receipt::run(&place("told").await?, Committer::OtherTells, messages, bytes).await?);
+        }
         Ok(())
     }
 
     fn print(&self, is_json: bool) {
-        let all = [&self.bare, &self.same_process, &self.other];
-        print_table(&all.map(|spread| [&spread.half, &spread.most]).concat(), is_json);
+        let all = [&self.bare, &self.same_process, &self.other].into_iter().chain(&self.told);
+        let all: Vec<&Figures> = all.flat_map(|spread| [&spread.half, &spread.most]).collect();
+        print_table(&all, is_json);
     }
 }
 

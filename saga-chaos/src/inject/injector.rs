@@ -14,7 +14,9 @@ use crate::world::{Diary, Happened, Replica, ReplicaKey, Servers};
 /// How long an armed cut waits for the bytes that it is about.
 const CUT_PATIENCE: Duration = Duration::from_secs(8);
 /// How long a fault waits for a broker that is down.
-const BROKER_PATIENCE: Duration = Duration::from_secs(90);
+const BROKER_PATIENCE: Duration = Duration::from_mins(5);
+/// How long a broker that came back is left alone, so that it is of use whatever the machine has to do.
+const BROKER_IN_USE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Carries a plan out.
@@ -132,6 +134,7 @@ impl Injector {
                 broker.restart().await?;
                 self.counts.add(Count::BrokerRestarts);
                 self.diary.say("RabbitMQ is back");
+                sleep(BROKER_IN_USE).await;
             }
         }
         Ok(())

@@ -39,7 +39,7 @@ pub const REPLICAS: usize = 2;
 /// A quorum queue that was declared a moment ago may have no leader after a kill of its broker, so that comes later.
 const FIRST_BROKER_KILL: Duration = Duration::from_secs(12);
 /// A broker needs its time to come back, and to be of use for a while.
-const BROKER_KILLS_APART: Duration = Duration::from_secs(45);
+const BROKER_KILLS_APART: Duration = Duration::from_secs(75);
 const KILLS_MIN: u64 = 32;
 const RESTARTS_MIN: u64 = 2;
 

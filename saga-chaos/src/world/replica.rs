@@ -16,6 +16,8 @@ use crate::plan::Role;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long nothing is started after a replica could not do its work, as a supervisor would have it.
 const PAUSE: Duration = Duration::from_secs(1);
+/// A process that ran for so long has been of use.
+const LONG_RUN: Duration = Duration::from_secs(5);
 /// How long a process must have run to be worth killing.
 const MOMENT: Duration = Duration::from_millis(400);
 /// How long one that is to be killed may take to run: a broker that is started again takes its time.
@@ -83,6 +85,8 @@ struct Slot {
     wave: Option<(Wave, u64)>,
     clock_minutes: i64,
     is_stopped: bool,
+    /// Whether its last end was a failure.
+    is_failing: bool,
     ended_badly: u64,
 }
 
@@ -215,10 +219,18 @@ impl Replica {
             self.shared.diary.enter(self.key.number(), Happened::Answered { call: *call });
             self.shared.waves.ended();
             slot.wave = None;
+            slot.is_failing = false;
             return Ok(false);
         }
         slot.ended_badly += 1;
-        self.shared.diary.say(format_args!("{} ended with {status}, and is started again", self.key.name()));
+        // While its servers are away it ends again and again, which is said once.
+        let ran = slot.started.map_or(Duration::ZERO, |started| started.elapsed());
+        if !slot.is_failing || ran > LONG_RUN {
+            self.shared
+                .diary
+                .say(format_args!("{} ended with {status}, and is started until it runs", self.key.name()));
+        }
+        slot.is_failing = true;
         Ok(true)
     }
 

@@ -159,8 +159,18 @@ impl<S: Books> Shop<S> {
         let mut other_payments = replicas(&payments, &transport, "payments", || None).await;
         let (orders_runtime, payments_runtime) = (orders_runtimes.remove(0), other_payments.remove(0));
         others.extend(orders_runtimes);
-        let _kept = vec![kept_carrier, a, b, c];
-        Self { transport, orders, payments, orders_runtime, payments_runtime, shipping, others, other_payments, _kept }
+        let kept = vec![kept_carrier, a, b, c];
+        Self {
+            transport,
+            orders,
+            payments,
+            orders_runtime,
+            payments_runtime,
+            shipping,
+            others,
+            other_payments,
+            _kept: kept,
+        }
     }
 
     /// The next version of the payments begins, and the present one ends.
