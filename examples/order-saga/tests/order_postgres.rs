@@ -26,8 +26,15 @@ fn text(rows: &[order_saga::shop::Row]) -> Vec<String> {
 fn three_processes_share_the_work_and_each_order_runs_once() {
     let shop = Shop::on_postgres();
     let outside = OutsideProcess::start(&shop, &[]);
-    let args = [&REAL[..], &["--outside", &outside.url, "--concurrency", "16"]].concat();
-    let children = [(); 3].map(|()| shop.command(&args).spawn().expect("the program starts"));
+    // Each begins at another place of the list, so that the quickest does not start everything.
+    let lines = std::fs::read_to_string(support::ORDERS).expect("the orders");
+    let lines: Vec<&str> = lines.lines().collect();
+    let children = [0, 1, 2].map(|nth| {
+        let (last, first) = lines.split_at(nth * lines.len() / 3);
+        let orders = shop.write(&format!("orders-{nth}.jsonl"), [first, last].concat().join("\n"));
+        let mut command = shop.command(&["run", "--json", "--products", support::PRODUCTS, "--outside", &outside.url]);
+        command.args(["--concurrency", "16", "--orders"]).arg(orders).spawn().expect("the program starts")
+    });
     let said = children.map(|child| {
         let ran = Ran::of(child.wait_with_output().expect("it ends"));
         assert_eq!(ran.code, 0, "{ran}");
