@@ -64,20 +64,20 @@ impl Receiver {
     /// The running session; a lost one is made again first, however long it takes.
     async fn session(&mut self) -> Result<&mut Session, TransportError> {
         if self.is_careful_for_nothing() {
-            tracing::info!(subscription = self.plans.name, "back to taking many messages at a time");
+            tracing::info!(queue = self.plans.queue, "back to taking many messages at a time");
             self.end_session();
         }
         while self.session.is_none() {
             match self.open().await {
                 Ok(session) => {
-                    tracing::info!(subscription = self.plans.name, "subscribed again");
+                    tracing::info!(queue = self.plans.queue, "subscribed again");
                     self.health.connected(session.connection().status().clone());
                     self.session = Some(session);
                 }
                 Err(error) => {
                     let attempts = self.backoff.attempts();
                     // That it is lost was said.
-                    tracing::debug!(subscription = self.plans.name, attempts, %error, "still not subscribed");
+                    tracing::debug!(queue = self.plans.queue, attempts, %error, "still not subscribed");
                     self.health.failed_again(&error.to_string());
                     if error.kind() == TransportErrorKind::Refused {
                         return Err(error);
@@ -122,7 +122,7 @@ impl Receiver {
     }
 
     fn ended(&mut self, ended: &Ended) {
-        tracing::warn!(subscription = self.plans.name, why = ended.why, "the subscription is lost, and is made again");
+        tracing::warn!(queue = self.plans.queue, why = ended.why, "the subscription is lost, and is made again");
         self.health.lost(&ended.why);
         if ended.is_unreadable {
             self.careful = u32::from(self.prefetch);

@@ -60,7 +60,9 @@ impl Publisher {
         let mut fates = match self.send(messages).await {
             Ok(fates) => fates,
             Err(error) => {
-                let again = || TransportError::new(error.kind(), "publish", error.to_string());
+                let text = error.to_string();
+                let detail = text.strip_prefix("publish: ").unwrap_or(&text);
+                let again = || TransportError::new(error.kind(), "publish", detail);
                 return messages.iter().map(|_| Err(again())).collect();
             }
         };

@@ -1,51 +1,90 @@
 //! What was measured, and how it is told.
 
-/// The steps a second of one contender, one value a round.
+/// What is done a second.
+const STEPS: &str = "steps/s";
+const MESSAGES: &str = "messages/s";
+const MILLISECONDS: &str = "ms";
+/// Processor time.
+const CPU: &str = "cpu ms/step";
+
+/// What one contender reached, one value a round.
 #[derive(Debug)]
 pub(crate) struct Figures {
     pub(crate) name: String,
-    pub(crate) steps_per_second: Vec<f64>,
+    unit: &'static str,
+    pub(crate) values: Vec<f64>,
 }
 
 impl Figures {
-    pub(crate) fn of(name: impl Into<String>) -> Self {
-        Self { name: name.into(), steps_per_second: Vec::new() }
+    pub(crate) fn of_steps(name: impl Into<String>) -> Self {
+        Self::of(name, STEPS)
+    }
+
+    pub(crate) fn of_messages(name: impl Into<String>) -> Self {
+        Self::of(name, MESSAGES)
+    }
+
+    pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {
+        Self::of(name, MILLISECONDS)
+    }
+
+    pub(crate) fn of_cpu(name: impl Into<String>) -> Self {
+        Self::of(name, CPU)
+    }
+
+    fn of(name: impl Into<String>, unit: &'static str) -> Self {
+        Self { name: name.into(), unit, values: Vec::new() }
     }
 
     pub(crate) fn median(&self) -> f64 {
-        median(&self.steps_per_second)
+        median(&self.values)
     }
 
     /// How many times faster than `floor`: the median over the rounds, so that a slow moment of the machine hits both sides.
     pub(crate) fn ratio_to(&self, floor: &Self) -> f64 {
-        let rounds = self.steps_per_second.iter().zip(&floor.steps_per_second);
+        let rounds = self.values.iter().zip(&floor.values);
         median(&rounds.map(|(own, floor)| own / floor).collect::<Vec<_>>())
     }
 
     pub(crate) fn row(&self) -> String {
         let (least, most) = self.range();
-        format!("{:<44} {:>12.0}   [{least:.0} to {most:.0}]", self.name, self.median())
+        let digits = self.digits();
+        format!("{:<44} {:>12.digits$}   [{least:.digits$} to {most:.digits$}]", self.name, self.median())
     }
 
     pub(crate) fn json(&self) -> serde_json::Value {
         let (least, most) = self.range();
         serde_json::json!({
-            "figure": self.name, "unit": "steps/s", "rounds": self.steps_per_second.len(),
-            "median": self.median().round(), "min": least.round(), "max": most.round(),
+            "figure": self.name, "unit": self.unit, "rounds": self.values.len(),
+            "median": self.rounded(self.median()), "min": self.rounded(least), "max": self.rounded(most),
         })
     }
 
+    /// How many digits of a value mean something.
+    fn digits(&self) -> usize {
+        match self.unit {
+            MILLISECONDS => 2,
+            CPU => 3,
+            _ => 0,
+        }
+    }
+
+    fn rounded(&self, value: f64) -> f64 {
+        let scale = 10_f64.powi(i32::try_from(self.digits()).unwrap_or_default());
+        (value * scale).round() / scale
+    }
+
     fn range(&self) -> (f64, f64) {
-        let least = self.steps_per_second.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.steps_per_second.iter().copied().fold(0.0, f64::max);
+        let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.values.iter().copied().fold(0.0, f64::max);
         (least, most)
     }
 }
 
-/// Prints figures: as a table, or one JSON object a line.
+/// Prints figures of one unit: as a table, or one JSON object a line.
 pub(crate) fn print_table(figures: &[&Figures], is_json: bool) {
     if !is_json {
-        println!("{:<44} {:>12}", "", "steps/s");
+        println!("{:<44} {:>12}", "", figures.first().map_or("", |figures| figures.unit));
     }
     for figures in figures {
         if is_json {
@@ -82,6 +121,15 @@ impl Target {
     }
 }
 
+/// The value below which `share` of the values lie: 0.5 is the median.
+pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "a benchmark has few values")]
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
+}
+
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -95,12 +143,20 @@ fn median(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figures, Target};
+    use super::{Figures, STEPS, Target, percentile};
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let values: Vec<f64> = (1..=200).rev().map(f64::from).collect();
+        let of = |share| percentile(&values, share).to_string();
+        assert_eq!([of(0.5), of(0.99), of(0.0), of(1.0)], ["100", "198", "1", "200"]);
+        assert!(percentile(&[], 0.5).is_nan());
+    }
 
     #[test]
     fn a_ratio_compares_round_by_round() {
-        let fast = Figures { name: "fast".into(), steps_per_second: vec![60.0, 6.0, 30.0] };
-        let floor = Figures { name: "floor".into(), steps_per_second: vec![10.0, 1.0, 10.0] };
+        let fast = Figures { name: "fast".into(), unit: STEPS, values: vec![60.0, 6.0, 30.0] };
+        let floor = Figures { name: "floor".into(), unit: STEPS, values: vec![10.0, 1.0, 10.0] };
         assert!((fast.ratio_to(&floor) - 6.0).abs() < 1e-9);
         assert!((fast.median() - 30.0).abs() < 1e-9);
     }

@@ -2,7 +2,9 @@
 //!
 //! `cargo xtask bench sqlite` builds this in release and runs it.
 
+mod amqp;
 mod clock;
+mod cpu;
 mod disk;
 mod drive;
 mod figures;
@@ -27,12 +29,15 @@ enum Benchmark {
     Sqlite(sqlite::Options),
     /// Sagas on PostgreSQL with durable commits, beside pgbench with one step a commit.
     Postgres(postgres::Options),
+    /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
+    Amqp(amqp::Options),
 }
 
 fn main() -> ExitCode {
     let ran = match Arguments::parse().benchmark {
         Benchmark::Sqlite(options) => sqlite::run(&options),
         Benchmark::Postgres(options) => postgres::run(&options).map(|()| true),
+        Benchmark::Amqp(options) => amqp::run(&options),
     };
     match ran {
         Ok(true) => ExitCode::SUCCESS,

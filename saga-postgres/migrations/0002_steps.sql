@@ -15,32 +15,48 @@ $$;
 CREATE CONSTRAINT TRIGGER refuse_commit AFTER INSERT OR UPDATE ON {schema}.guards
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {schema}.refuse_commit();
 
--- Holds the rows of a batch of commands, sorted by id, and says which of them may run.
+-- Holds the rows of a batch of commands, sorted by id, and says which of them may run. Starts the sagas of those that have
+-- no row yet, sorted by tenant and key, and says which of them are new; their progress is for `record_changes` to insert.
 CREATE FUNCTION {schema}.grant_claims(
-    p_ids bigint[], p_epochs bigint[], p_sagas bigint[], p_tenant text, p_keys text[], p_steps text[], p_statuses text[]
-) RETURNS TABLE (xact text, granted integer[])
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+    p_ids bigint[], p_epochs bigint[], p_sagas bigint[], p_tenant text, p_keys text[], p_steps text[], p_statuses text[],
+    t_id bigint[], t_tenant text[], t_key text[], t_definition integer[], t_digest bytea[], t_input bytea[],
+    t_input_hash bytea[]
+) RETURNS TABLE (xact text, granted integer[], started bigint[])
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
 DECLARE
-    v_held integer[];
-    v_granted integer[];
+    v_held integer[] := '{}';
+    v_granted integer[] := '{}';
+    v_started bigint[] := '{}';
 BEGIN
-    v_held := ARRAY(
-        SELECT c.place::integer FROM unnest(p_ids, p_epochs) WITH ORDINALITY c (id, epoch, place)
-        CROSS JOIN LATERAL (
-            SELECT 1 FROM {schema}.work w WHERE w.id = c.id AND w.epoch = c.epoch FOR UPDATE SKIP LOCKED) held);
-    -- A second statement: it sees what was committed until the rows were held.
-    v_granted := ARRAY(
-        SELECT c.place::integer FROM unnest(p_sagas, p_keys, p_steps, p_statuses) WITH ORDINALITY
-            c (saga, key, step, status, place)
-        WHERE c.place = ANY (v_held)
-          AND EXISTS (SELECT 1 FROM {schema}.progress p WHERE p.id = c.saga AND p.status = c.status)
-          AND NOT EXISTS (SELECT 1 FROM {schema}.records r
-              WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step));
-    IF cardinality(v_granted) > 0 THEN
+    IF cardinality(p_ids) > 0 THEN
+        v_held := ARRAY(
+            SELECT c.place::integer FROM unnest(p_ids, p_epochs) WITH ORDINALITY c (id, epoch, place)
+            CROSS JOIN LATERAL (
+                SELECT 1 FROM {schema}.work w WHERE w.id = c.id AND w.epoch = c.epoch FOR UPDATE SKIP LOCKED) held);
+        -- A second statement: it sees what was committed until the rows were held.
+        v_granted := ARRAY(
+            SELECT c.place::integer FROM unnest(p_sagas, p_keys, p_steps, p_statuses) WITH ORDINALITY
+                c (saga, key, step, status, place)
+            WHERE c.place = ANY (v_held)
+              AND EXISTS (SELECT 1 FROM {schema}.progress p WHERE p.id = c.saga AND p.status = c.status)
+              -- Not a join: on a table that looks empty it would read all records of the tenant.
+              AND NOT EXISTS (SELECT 1 FROM {schema}.records r
+                  WHERE r.tenant = p_tenant AND r.key = c.key AND r.step = c.step OFFSET 0));
+    END IF;
+    IF cardinality(t_id) > 0 THEN
+        WITH new AS (
+            INSERT INTO {schema}.sagas AS i (id, tenant, key, definition, digest, input, input_hash, started_at)
+            SELECT t.*, clock_timestamp() FROM unnest(t_id, t_tenant, t_key, t_definition, t_digest, t_input, t_input_hash) t
+            ON CONFLICT (tenant, key) DO NOTHING RETURNING i.id)
+        SELECT coalesce(array_agg(n.id), '{}') INTO v_started FROM new n;
+    END IF;
+    IF cardinality(v_granted) + cardinality(v_started) > 0 THEN
         INSERT INTO {schema}.guards AS g (backend, touched) VALUES (pg_backend_pid(), true)
             ON CONFLICT (backend) DO UPDATE SET touched = NOT g.touched;
     END IF;
-    RETURN QUERY SELECT pg_current_xact_id()::text, v_granted;
+    RETURN QUERY SELECT pg_current_xact_id()::text, v_granted, v_started;
 END
 $$;
 
@@ -49,7 +65,8 @@ CREATE FUNCTION {schema}.claim_work(p_definitions integer[], p_owner bigint, p_t
 RETURNS TABLE (
     id bigint, epoch bigint, kind text, saga bigint, step text, attempts bigint, maybe boolean, suspect boolean,
     retrying_micros bigint, payload bytea, late bytea, next_due_micros bigint)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -87,7 +104,7 @@ BEGIN
                     ORDER BY w.due_at, w.id LIMIT p_limit - cardinality(v_taken) FOR UPDATE SKIP LOCKED) w
             ) c ORDER BY c.due_at, c.id LIMIT p_limit - cardinality(v_taken));
         DELETE FROM {schema}.work w WHERE w.id = ANY (v_found) AND EXISTS (
-            SELECT 1 FROM {schema}.records r WHERE r.tenant = w.tenant AND r.key = w.key AND r.step = w.step);
+            SELECT 1 FROM {schema}.records r WHERE r.tenant = w.tenant AND r.key = w.key AND r.step = w.step OFFSET 0);
         GET DIAGNOSTICS v_recorded = ROW_COUNT;
         IF v_recorded > 0 THEN
             v_found := ARRAY(SELECT w.id FROM {schema}.work w WHERE w.id = ANY (v_found));
@@ -132,7 +149,8 @@ CREATE FUNCTION {schema}.start_sagas(
     c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[], c_definition integer[],
     c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[]
 ) RETURNS bigint[]
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -162,7 +180,8 @@ $$;
 CREATE FUNCTION {schema}.receive_messages(
     p_id uuid[], p_work bigint[], p_tenant text[], p_message bytea[], p_owner bigint[], p_ttl bigint[]
 ) RETURNS TABLE (received_at timestamptz, new bigint[])
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -190,7 +209,7 @@ CREATE FUNCTION {schema}.bury_letters(
     l_change integer[], l_id bigint[], l_fingerprint bytea[], l_tenant text[], l_reason text[], l_detail text[],
     l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[]
 ) RETURNS boolean[]
-LANGUAGE plpgsql SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_is_new boolean;
     v_new boolean[] := '{}';
@@ -213,7 +232,9 @@ $$;
 -- Writes a whole batch of changes, numbered from 0. With `p_xact`, the transaction that the claims were made in, it writes
 -- all of them or none; without it each for itself. What was in the way comes back, and nothing of what it was in the way
 -- of is written. Arrays are sorted by what they lock: `h` and `s` by id, `r` and `v` by tenant, key and step, `t` by
--- tenant and key, `l` by fingerprint. With `p_cdc` messages are for who reads the log of the server, and stay in no table. A row of `h` without an epoch is one that is withdrawn: held if it is still there.
+-- tenant and key, `l` by fingerprint. A row of `s` that is new is that of a saga which `grant_claims` started. A row of
+-- `h` without an epoch is one that is withdrawn: held if it is still there. With `p_cdc` messages are for who reads the
+-- log of the server, and stay in no table.
 CREATE FUNCTION {schema}.record_changes(
     p_xact text, p_cdc boolean,
     h_change integer[], h_id bigint[], h_epoch bigint[], h_not_late boolean[],
@@ -223,7 +244,8 @@ CREATE FUNCTION {schema}.record_changes(
     r_position bigint[], r_attempts bigint[], r_took bigint[], r_output bytea[], r_error bytea[], r_input bytea[],
     v_change integer[], v_tenant text[], v_key text[], v_step text[], v_expected text[], v_outcome text[],
     v_output bytea[],
-    s_change integer[], s_id bigint[], s_expected bigint[], s_status text[], s_ends boolean[], s_state bytea[],
+    s_change integer[], s_id bigint[], s_expected bigint[], s_new boolean[], s_status text[], s_ends boolean[],
+    s_state bytea[],
     t_change integer[], t_id bigint[], t_tenant text[], t_key text[], t_definition integer[], t_digest bytea[],
     t_input bytea[], t_input_hash bytea[], t_state bytea[], t_status text[], t_ends boolean[],
     c_change integer[], c_id bigint[], c_saga bigint[], c_tenant text[], c_key text[], c_kind text[], c_step text[],
@@ -234,7 +256,8 @@ CREATE FUNCTION {schema}.record_changes(
     l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[],
     e_change integer[], e_saga bigint[], e_step text[], e_kind text[], e_attempt bigint[], e_detail text[]
 ) RETURNS TABLE (miss text, change integer, number bigint, step text, output bytea)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -311,9 +334,9 @@ BEGIN
     END IF;
 
     FOR v_met IN
-        SELECT s.change, s.id, p.version FROM unnest(s_change, s_id, s_expected) s (change, id, expected)
+        SELECT s.change, s.id, p.version FROM unnest(s_change, s_id, s_expected, s_new) s (change, id, expected, new)
         LEFT JOIN LATERAL (SELECT p.version FROM {schema}.progress p WHERE p.id = s.id FOR UPDATE) p ON true
-        WHERE s.change <> ALL (v_bad) AND p.version IS DISTINCT FROM s.expected
+        WHERE s.change <> ALL (v_bad) AND NOT s.new AND p.version IS DISTINCT FROM s.expected
     LOOP
         v_bad := v_bad || v_met.change;
         RETURN QUERY SELECT CASE WHEN v_met.version IS NULL THEN 'absent' ELSE 'saga' END, v_met.change, v_met.id, NULL,
@@ -374,8 +397,16 @@ BEGIN
     IF cardinality(s_change) > 0 THEN
         UPDATE {schema}.progress p SET version = s.expected + 1, state = s.state, advanced_at = v_now,
             status = s.status, ended_at = CASE WHEN s.ends THEN coalesce(p.ended_at, v_now) END
-        FROM unnest(s_change, s_id, s_expected, s_status, s_ends, s_state) s (change, id, expected, status, ends, state)
-        WHERE p.id = s.id AND s.change <> ALL (v_bad);
+        FROM unnest(s_change, s_id, s_expected, s_new, s_status, s_ends, s_state)
+            s (change, id, expected, new, status, ends, state)
+        WHERE p.id = s.id AND NOT s.new AND s.change <> ALL (v_bad);
+    END IF;
+    IF true = ANY (s_new) THEN
+        INSERT INTO {schema}.progress (id, status, version, state, advanced_at, ended_at)
+        SELECT s.id, s.status, s.expected + 1, s.state, v_now, CASE WHEN s.ends THEN v_now END
+        FROM unnest(s_change, s_id, s_expected, s_new, s_status, s_ends, s_state)
+            s (change, id, expected, new, status, ends, state)
+        WHERE s.new AND s.change <> ALL (v_bad);
     END IF;
     IF cardinality(c_change) > 0 THEN
         INSERT INTO {schema}.work

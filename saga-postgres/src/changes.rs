@@ -14,13 +14,14 @@ use crate::clock::micros;
 use crate::dead_letters::bind_letters;
 use crate::definitions::Numbers;
 use crate::error::misuse;
+use crate::grant::Granted;
 use crate::options::Relay;
 use crate::rows::{self, clean, signed};
 use crate::sagas::wanted;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 90;
+const ARGUMENTS: usize = 91;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
@@ -92,19 +93,20 @@ pub(crate) fn definitions(changes: &[Changes]) -> impl Iterator<Item = Definitio
 }
 
 impl PostgresStore {
-    /// Writes changes by one statement. In a transaction of handlers, which is named by `xact`, all of them or none.
+    /// Writes changes by one statement. In a transaction of handlers, with what it was granted, all of
+    /// them or none.
     pub(crate) async fn write_changes(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,
-        xact: Option<&str>,
+        granted: Option<&Granted>,
         changes: &[Changes],
         numbers: &Numbers,
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Written, StoreError> {
         let flat = Flat::new(changes, operation, numbers)?;
         let rows = flat
-            .query(self, xact)
+            .query(self, granted)
             .persistent(self.prepares())
             .fetch_all(conn)
             .await
@@ -211,10 +213,10 @@ impl<'a> Flat<'a> {
         Ok(flat)
     }
 
-    fn query(&self, store: &PostgresStore, xact: Option<&str>) -> crate::arrays::Statement<'static> {
+    fn query(&self, store: &PostgresStore, granted: Option<&Granted>) -> crate::arrays::Statement<'static> {
         let sql = store.sql(&format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql)
-            .bind(xact.map(str::to_owned))
+            .bind(granted.map(|granted| granted.xact.clone()))
             .bind(store.shared().options.relay == Relay::Cdc)
             .bind(column(&self.held, |(change, ..)| *change))
             .bind(column(&self.held, |(_, work, ..)| work.0))
@@ -227,6 +229,9 @@ impl<'a> Flat<'a> {
             .bind(column(&self.sagas, |(change, _)| *change))
             .bind(column(&self.sagas, |(_, advance)| advance.id.0))
             .bind(column(&self.sagas, |(_, advance)| signed(advance.expected)))
+            .bind(column(&self.sagas, |(_, advance)| {
+                granted.is_some_and(|granted| granted.fresh.contains(&advance.id))
+            }))
             .bind(column(&self.sagas, |(_, advance)| advance.status.as_str()))
             .bind(column(&self.sagas, |(_, advance)| advance.status.is_ended()))
             .bind(column(&self.sagas, |(_, advance)| &*advance.state));

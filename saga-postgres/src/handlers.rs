@@ -6,17 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-use saga_core::store::{
-    Claim, RetryClass, SagaId, Status, StoreError, StoreErrorKind, TransactError, Verdict, WorkKind,
-};
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use saga_core::store::{Claim, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError, Verdict};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
 use crate::error::{
     FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error,
 };
+use crate::grant::{Granted, grant, let_stand};
 use crate::planted::Planted;
-use crate::rows::signed;
 use crate::store::PostgresStore;
 use crate::transaction::{Body, OPERATION};
 
@@ -35,6 +33,8 @@ pub(crate) struct Stopped {
     pub(crate) error: TransactError,
     /// Whether the connection may be in a state that nobody knows.
     pub(crate) is_tainted: bool,
+    /// Whether only a run with savepoints can go past it, or tell who is to blame.
+    pub(crate) needs_savepoints: bool,
 }
 
 /// Where the savepoint of the next handler stands.
@@ -48,6 +48,8 @@ enum Savepoint {
     Set,
     /// A handler's writes lie behind it.
     Used,
+    /// None is ever set.
+    Spared,
 }
 
 /// Opens the transaction, in one message. For a lone command the savepoint travels with it.
@@ -60,27 +62,40 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
     };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
     let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
-    format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit),)
+    format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
-/// Claims, runs and records; answers how many commands were granted.
+/// Claims, runs and records; answers which commands were granted, and whether the writes of each were kept. Without
+/// savepoints nothing of it can be taken back: who needs one stops the transaction.
 pub(crate) async fn run(
     store: &PostgresStore,
     conn: &mut PgConnection,
     claims: &[Claim],
     body: &mut Body,
-) -> Result<usize, Stopped> {
-    let (xact, granted) = grant(store, conn, claims).await?;
-    body.granted(&granted);
-    let indexes: Vec<usize> = (0..granted.len()).filter(|index| granted[*index]).collect();
-    let Some(last) = indexes.last().copied() else { return Ok(0) };
-    let savepoint = if claims.len() == 1 { Savepoint::BeforeClaim } else { Savepoint::Unset };
+    is_trusted: bool,
+) -> Result<Vec<(usize, bool)>, Stopped> {
+    let granted = grant(store, conn, claims).await?;
+    body.granted(&granted.claims);
+    let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
+    let Some(last) = indexes.last().copied() else { return Ok(Vec::new()) };
+    let savepoint = match claims.len() {
+        _ if is_trusted => Savepoint::Spared,
+        1 => Savepoint::BeforeClaim,
+        _ => Savepoint::Unset,
+    };
     let mut handlers = Handlers { store, claims, savepoint, limit: longest(claims, body), before: None };
-    for index in indexes.iter().copied() {
-        while handlers.handle(conn, body, index).await? == Verdict::GoOn {}
+    let mut ran = Vec::with_capacity(indexes.len());
+    for index in indexes {
+        let verdict = loop {
+            match handlers.handle(conn, body, index).await? {
+                Verdict::GoOn => {}
+                verdict => break verdict,
+            }
+        };
+        ran.push((index, verdict == Verdict::Keep));
     }
-    record(store, conn, body, &xact, last).await?;
-    Ok(indexes.len())
+    record(store, conn, claims, body, &granted, last).await?;
+    Ok(ran)
 }
 
 struct Handlers<'a> {
@@ -100,9 +115,14 @@ impl Handlers<'_> {
         let verdict = caught(body, index, conn).await?;
         self.before = Some(index);
         match verdict {
+            Verdict::Keep | Verdict::GoOn if self.savepoint == Savepoint::Spared => {}
             Verdict::Keep | Verdict::GoOn => {
                 // A rollback to the savepoint in front of the claim is the first handler's alone.
                 self.savepoint = Savepoint::Used;
+            }
+            Verdict::RollBack if self.savepoint == Savepoint::Spared => {
+                let stopped = Stopped::from(conflict(OPERATION, "it runs again, with savepoints"));
+                return Err(Stopped { needs_savepoints: true, ..stopped });
             }
             Verdict::RollBack if self.store.has_planted(Planted::KeepsRejected) => self.savepoint = Savepoint::Used,
             Verdict::RollBack => {
@@ -125,72 +145,35 @@ impl Handlers<'_> {
     /// Sets the savepoint for a handler that may take so long, if that is still to be done.
     async fn set_savepoint(&mut self, conn: &mut PgConnection, limit: Duration) -> Result<(), Stopped> {
         let release = match self.savepoint {
-            Savepoint::BeforeClaim | Savepoint::Set if limit <= self.limit => return Ok(()),
-            Savepoint::Unset => "",
+            Savepoint::BeforeClaim | Savepoint::Set | Savepoint::Spared if limit <= self.limit => return Ok(()),
+            Savepoint::Unset | Savepoint::Spared => "",
             _ => "RELEASE SAVEPOINT saga_handler; ",
         };
         let longer = if limit > self.limit { format!("{}; ", limits(limit)) } else { String::new() };
         self.limit = self.limit.max(limit);
-        let statement = format!("{release}{longer}SAVEPOINT saga_handler");
+        let statement = match self.savepoint {
+            Savepoint::Spared => longer,
+            _ => format!("{release}{longer}SAVEPOINT saga_handler"),
+        };
         let set = conn.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await;
         set.map_err(|error| match self.before {
             // What is wrong here, the handler before left behind.
             Some(before) => at_savepoint(error, before),
             None => store_error(OPERATION, error).into(),
         })?;
-        self.savepoint = Savepoint::Set;
+        if self.savepoint != Savepoint::Spared {
+            self.savepoint = Savepoint::Set;
+        }
         Ok(())
     }
 
     /// Claims once more what was given up with the savepoint. Somebody else may have it by now.
     async fn claim_again(&self, conn: &mut PgConnection) -> Result<(), Stopped> {
-        let (_, granted) = grant(self.store, conn, self.claims).await?;
-        if granted.contains(&false) {
+        let granted = grant(self.store, conn, self.claims).await?;
+        if granted.claims.contains(&false) {
             return Err(conflict(OPERATION, "somebody took the row of a handler that was rolled back").into());
         }
         Ok(())
-    }
-}
-
-/// Holds the rows of the claims; answers the transaction they are held in, and which of them were granted.
-async fn grant(
-    store: &PostgresStore,
-    conn: &mut PgConnection,
-    claims: &[Claim],
-) -> Result<(String, Vec<bool>), StoreError> {
-    // In the order of their ids, so that two batches never wait for each other in a circle.
-    let mut order: Vec<usize> = (0..claims.len()).collect();
-    order.sort_unstable_by_key(|index| claims[*index].work.id);
-    let column = |of: fn(&Claim) -> i64| order.iter().map(|index| of(&claims[*index])).collect::<Vec<i64>>();
-    let text = |of: fn(&Claim) -> &str| order.iter().map(|index| of(&claims[*index])).collect::<Vec<&str>>();
-    let tenant = claims.first().map_or("", |claim| claim.tenant.as_str());
-    let row = sqlx::query(store.sql("SELECT * FROM {schema}.grant_claims($1, $2, $3, $4, $5, $6, $7)"))
-        .bind(column(|claim| claim.work.id.0))
-        .bind(column(|claim| signed(claim.work.epoch)))
-        .bind(column(|claim| claim.saga.0))
-        .bind(tenant)
-        .bind(text(|claim| claim.key.as_str()))
-        .bind(text(|claim| claim.step.as_str()))
-        .bind(text(|claim| status_for(claim.kind).as_str()))
-        .persistent(store.prepares())
-        .fetch_one(conn)
-        .await
-        .map_err(|error| store_error(OPERATION, error))?;
-    let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?));
-    let (xact, places) = read().map_err(|error| store_error(OPERATION, error))?;
-    let mut granted = vec![false; claims.len()];
-    for place in places {
-        if let Some(index) = usize::try_from(place - 1).ok().and_then(|place| order.get(place)) {
-            granted[*index] = true;
-        }
-    }
-    Ok((xact, granted))
-}
-
-fn status_for(kind: WorkKind) -> Status {
-    match kind {
-        WorkKind::Do => Status::Running,
-        WorkKind::Undo => Status::Compensating,
     }
 }
 
@@ -198,12 +181,14 @@ fn status_for(kind: WorkKind) -> Status {
 async fn record(
     store: &PostgresStore,
     conn: &mut PgConnection,
+    claims: &[Claim],
     body: &mut Body,
-    xact: &str,
+    granted: &Granted,
     last: usize,
 ) -> Result<(), Stopped> {
     let mut changes = body.changes();
     for _ in 0..DECISIONS_MAX {
+        let_stand(claims, &granted.fresh, &mut changes);
         if !store.has_planted(Planted::TakesTwins) {
             refuse_twins(OPERATION, &changes)?;
         }
@@ -212,7 +197,7 @@ async fn record(
             let part = &changes[part];
             let numbers = store.number_definitions(conn, OPERATION, definitions(part), false).await;
             let numbers = numbers.map_err(|error| left_behind(error, last))?;
-            let written = store.write_changes(conn, OPERATION, Some(xact), part, &numbers, store_error).await;
+            let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, store_error).await;
             let met = match written.map_err(|error| left_behind(error, last))? {
                 Written::Met(met) => met,
                 Written::Ended => return Err(Stopped::ended(last)),
@@ -295,7 +280,7 @@ fn in_words(met: &Met) -> String {
 impl Stopped {
     fn blame(index: usize, error: StoreError) -> Self {
         let error = TransactError { error, culprit: Some(index), ended_transaction: false };
-        Self { error, is_tainted: false }
+        Self { error, is_tainted: false, needs_savepoints: false }
     }
 
     fn tainted(self) -> Self {
@@ -307,14 +292,15 @@ impl Stopped {
         let detail = "a handler ended the transaction that it was given";
         let mut stopped = Self::blame(index, StoreError::new(StoreErrorKind::Misuse, OPERATION, detail)).tainted();
         stopped.error.ended_transaction = true;
-        stopped
+        Self { needs_savepoints: true, ..stopped }
     }
 
     /// The handler kept quiet about a statement that failed.
     fn failed(index: usize) -> Self {
         let detail = "a statement of the handler failed, and it went on as if nothing had happened";
         let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
-        Self::blame(index, error.with_class(RetryClass::Transient))
+        let stopped = Self::blame(index, error.with_class(RetryClass::Transient));
+        Self { needs_savepoints: true, ..stopped }
     }
 
     fn panicked(index: usize) -> Self {
@@ -326,6 +312,6 @@ impl Stopped {
 /// An error that the store met itself: what was written is taken back.
 impl From<StoreError> for Stopped {
     fn from(error: StoreError) -> Self {
-        Self { error: error.into(), is_tainted: false }
+        Self { error: error.into(), is_tainted: false, needs_savepoints: false }
     }
 }

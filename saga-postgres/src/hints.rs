@@ -157,7 +157,9 @@ impl Line {
         listener.listen(&self.channel).await?;
         *failures = 0;
         // What was told before is unknown here: everybody looks once.
-        Hint::ALL.into_iter().for_each(|hint| self.board.tell(hint));
+        for hint in Hint::ALL {
+            self.board.tell(hint);
+        }
         let (mut gap, mut trial) = (interval(GAP), interval(TRIED_EVERY));
         trial.reset();
         gap.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -42,6 +42,7 @@ mod dead_letters;
 mod definitions;
 mod doubt;
 mod error;
+mod grant;
 mod handlers;
 mod hints;
 mod ids;
@@ -60,6 +61,7 @@ mod statement;
 mod statistics;
 mod store;
 mod transaction;
+mod trust;
 mod work;
 
 pub use self::options::{PostgresOptions, Relay};

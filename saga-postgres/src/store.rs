@@ -21,6 +21,7 @@ use crate::planted::Planted;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
 use crate::transaction;
+use crate::trust::Trust;
 
 /// The oldest server whose functions this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
+    pub(crate) trust: Trust,
     pub(crate) hints: HintLine,
 }
 
@@ -178,6 +180,7 @@ impl PostgresStore {
     }
 
     fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
+        let trust = Trust::new(options.trusted_after);
         let statements =
             Statements { schema: options.quoted_schema(), planted: options.planted, met: RwLock::default() };
         let shared = Shared {
@@ -191,6 +194,7 @@ impl PostgresStore {
             definitions: Definitions::default(),
             statements,
             statistics: Counters::default(),
+            trust,
         };
         Self { shared: Arc::new(shared), doubt: None }
     }
@@ -206,8 +210,7 @@ impl Store for PostgresStore {
             shared: true,
             persistent: true,
             durability: self.shared.durability.clone(),
-            // A handler that commits by itself would leave a saga behind that has no command.
-            starts_in_transactions: false,
+            starts_in_transactions: true,
             relayed: self.shared.options.relay == Relay::Runtime,
             batch_max: self.shared.options.batch_max,
         }

@@ -14,35 +14,59 @@ pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
 
 /// Runs one step transaction. Nobody drops it half way: it is a task of its own.
 pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
+    let shared = store.shared();
+    if is_trusted(store, claims) {
+        match once(store, claims, body, true).await {
+            Err(Stopped { needs_savepoints: true, .. }) => shared.trust.lose(claims),
+            Ok(()) => {
+                shared.statistics.trusted.add(1);
+                return Ok(());
+            }
+            Err(stopped) => return Err(stopped.error),
+        }
+    }
+    once(store, claims, body, false).await.map_err(|stopped| stopped.error)
+}
+
+/// Whether the handlers of these run without savepoints. A savepoint also finds out that the handler before it ended the
+/// transaction; without one, what the next writes behind it must be refused.
+fn is_trusted(store: &PostgresStore, claims: &[Claim]) -> bool {
+    store.guards_outside() && store.shared().trust.is_in_all(claims)
+}
+
+async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trusted: bool) -> Result<(), Stopped> {
     let mut conn = store.lend(OPERATION).await?;
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;
-    let ran = handlers::run(store, &mut tx, claims, body).await;
     let statistics = &store.shared().statistics;
-    let commands = match ran {
-        Ok(0) => {
+    let ran = match handlers::run(store, &mut tx, claims, body, is_trusted).await {
+        Ok(ran) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
                 unguard(store, conn).await;
             }
             return Ok(());
         }
-        Ok(commands) => commands,
-        Err(Stopped { error, is_tainted }) => {
+        Ok(ran) => ran,
+        Err(stopped) => {
             statistics.rollbacks.add(1);
-            if is_tainted {
+            if stopped.is_tainted {
                 // The server rolls back when it sees that the connection is closed.
                 statistics.cut.add(1);
             } else if tx.rollback().await.is_ok() {
                 unguard(store, conn).await;
             }
-            return Err(error);
+            return Err(stopped);
         }
     };
-    match commit(store, tx, commands).await {
+    let committed = commit(store, tx, ran.len()).await;
+    match committed {
         Ok(()) => {
             conn.done();
+            for (index, is_clean) in &ran {
+                store.shared().trust.note(&claims[*index], *is_clean);
+            }
             statistics.transactions.add(1);
-            statistics.commands.add(commands);
+            statistics.commands.add(ran.len());
             Ok(())
         }
         Err(error) => {
@@ -50,7 +74,7 @@ pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut
             if error.error.class() != RetryClass::Unknown {
                 unguard(store, conn).await;
             }
-            Err(error)
+            Err(Stopped { error, is_tainted: false, needs_savepoints: false })
         }
     }
 }

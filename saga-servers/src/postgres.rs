@@ -162,6 +162,11 @@ impl PostgresServer {
         self.folder.path()
     }
 
+    /// The folder of the server's own files, with the number of its process in `postmaster.pid`.
+    pub fn data_folder(&self) -> &Path {
+        &self.data
+    }
+
     /// Makes an empty database and returns its address.
     ///
     /// # Errors

@@ -265,7 +265,7 @@ impl RabbitMqServer {
     /// Little memory and little disk, so that a test run raises no alarm by itself, and no log but the one we read.
     fn write_settings(&self) -> Result<(), Error> {
         let Ports { amqp, amqps, management, .. } = self.ports;
-        let mut settings = format!(
+        let settings = format!(
             "listeners.tcp.1 = 127.0.0.1:{amqp}\n\
              management.tcp.ip = 127.0.0.1\n\
              management.tcp.port = {management}\n\
@@ -274,16 +274,18 @@ impl RabbitMqServer {
              log.console = true\n\
              log.file = false\n"
         );
-        if let Some(Certificate { certificate, key }) = &self.certificate {
-            let (certificate, key) = (certificate.display(), key.display());
-            settings += &format!(
+        let tls = self.certificate.as_ref().map(|Certificate { certificate, key }| {
+            format!(
                 "listeners.ssl.1 = 127.0.0.1:{amqps}\n\
-                 ssl_options.certfile = {certificate}\n\
-                 ssl_options.keyfile = {key}\n\
+                 ssl_options.certfile = {}\n\
+                 ssl_options.keyfile = {}\n\
                  ssl_options.verify = verify_none\n\
-                 ssl_options.fail_if_no_peer_cert = false\n"
-            );
-        }
+                 ssl_options.fail_if_no_peer_cert = false\n",
+                certificate.display(),
+                key.display()
+            )
+        });
+        let settings = settings + &tls.unwrap_or_default();
         self.folder.write("rabbitmq.conf", &settings)?;
         self.folder.write("enabled_plugins", "[rabbitmq_management].\n").map(drop)
     }

@@ -44,12 +44,12 @@ fn behind_savepoint<T>(
     conn: &Connection,
     write: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<rusqlite::Result<T>> {
-    execute(conn, "SAVEPOINT saga_in")?;
+    execute(conn, "SAVEPOINT in_callers")?;
     let written = write();
     if written.is_err() {
-        execute(conn, "ROLLBACK TO saga_in")?;
+        execute(conn, "ROLLBACK TO in_callers")?;
     }
-    execute(conn, "RELEASE saga_in")?;
+    execute(conn, "RELEASE in_callers")?;
     Ok(written)
 }
 

@@ -50,6 +50,12 @@ fn schedules_with_faults_break_no_guarantee() {
         Fault::Stuck,
         Fault::Completed,
         Fault::Compensated,
+        Fault::MessageLost,
+        Fault::MessageDoubled,
+        Fault::MessageDelayed,
+        Fault::CommandSentAgain,
+        Fault::HostedDone,
+        Fault::HostedUndone,
     ] {
         assert!(total[fault as usize] > 0, "{} was never hit in {SCHEDULES} schedules", fault.name());
     }

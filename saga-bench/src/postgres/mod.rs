@@ -3,7 +3,7 @@
 mod floor;
 mod run;
 mod saga;
-mod server;
+pub(crate) mod server;
 mod workload;
 
 pub(crate) use run::{Options, run};

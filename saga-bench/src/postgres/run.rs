@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::workload::{STEPS_PER_SAGA, assert_business_rows, create_business};
 use super::{floor, saga, server};
+use crate::cpu::Cpu;
 use crate::figures::{Figures, print_table};
 
 /// How the benchmark is run.
@@ -40,9 +41,13 @@ async fn run_all(options: &Options) -> Result<()> {
             "{sagas} sagas of 3 steps a round, {rounds} rounds, interleaved; the median, [the least to the most]\n"
         );
     }
-    let mut floor = Figures::of(format!("pgbench, one step a commit, {in_flight} clients"));
-    let mut single = Figures::of(format!("sagas, {in_flight} in flight, run_on_max = 1"));
-    let mut ordinary = Figures::of(format!("sagas, {in_flight} in flight"));
+    let mut floor = Figures::of_steps(format!("pgbench, one step a commit, {in_flight} clients"));
+    let mut single = Figures::of_steps(format!("sagas, {in_flight} in flight, run_on_max = 1"));
+    let mut ordinary = Figures::of_steps(format!("sagas, {in_flight} in flight"));
+    let cpu = |whose: &str| Figures::of_cpu(format!("{whose}, client and server"));
+    let (mut single_cpu, mut ordinary_cpu) = (cpu("sagas, run_on_max = 1"), cpu("sagas"));
+    let mut floor_cpu = Figures::of_cpu("pgbench, the server alone");
+    let per_step = 1_000.0 / f64::from(sagas * STEPS_PER_SAGA);
     for round in 0..*rounds {
         let database = async |name: &str| -> Result<String> {
             let url = server.create_database(&format!("{name}_{round}")).await?;
@@ -50,14 +55,23 @@ async fn run_all(options: &Options) -> Result<()> {
             Ok(url)
         };
         let url = database("floor").await?;
-        floor.steps_per_second.push(floor::run(&url, server.folder(), sagas * STEPS_PER_SAGA, *in_flight).await?);
-        for (name, figures, run_on_max) in [("single", &mut single, Some(1)), ("ordinary", &mut ordinary, None)] {
+        let before = Cpu::read(server.data_folder())?;
+        floor.values.push(floor::run(&url, server.folder(), sagas * STEPS_PER_SAGA, *in_flight).await?);
+        floor_cpu.values.push(Cpu::read(server.data_folder())?.since(before).server.as_secs_f64() * per_step);
+        for (name, figures, cpu, run_on_max) in [
+            ("single", &mut single, &mut single_cpu, Some(1)),
+            ("ordinary", &mut ordinary, &mut ordinary_cpu, None),
+        ] {
             let url = database(name).await?;
-            figures.steps_per_second.push(saga::run(&url, *sagas, *in_flight, run_on_max).await?);
+            let before = Cpu::read(server.data_folder())?;
+            figures.values.push(saga::run(&url, *sagas, *in_flight, run_on_max).await?);
+            let spent = Cpu::read(server.data_folder())?.since(before);
+            cpu.values.push((spent.client + spent.server).as_secs_f64() * per_step);
             assert_business_rows(&url, *sagas).await?;
         }
     }
     print_table(&[&floor, &single, &ordinary], *json);
+    print_table(&[&floor_cpu, &single_cpu, &ordinary_cpu], *json);
     let ratio = |name: &str, figures: &Figures| {
         let ratio = (figures.ratio_to(&floor) * 100.0).round() / 100.0;
         if *json {

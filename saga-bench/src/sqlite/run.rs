@@ -51,18 +51,18 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         print_header(options, folder.path())?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut one_by_one = Figures::of("bare rusqlite, one step a commit");
-    let mut grouped = Figures::of("bare rusqlite, 50 steps a commit");
-    let mut sagas = Figures::of(format!("sagas, {} in flight", options.in_flight));
+    let mut one_by_one = Figures::of_steps("bare rusqlite, one step a commit");
+    let mut grouped = Figures::of_steps("bare rusqlite, 50 steps a commit");
+    let mut sagas = Figures::of_steps(format!("sagas, {} in flight", options.in_flight));
     for round in 0..options.rounds {
         let file = |name: &str| folder.path().join(format!("{name}-{round}.db"));
         for name in ["one", "grouped", "sagas"] {
             runtime.block_on(create(&file(name)))?;
         }
         let few = (options.sagas / SLOW_SHARE).max(1);
-        one_by_one.steps_per_second.push(floor::run(&file("one"), few, 1)?);
-        grouped.steps_per_second.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
-        sagas.steps_per_second.push(runtime.block_on(saga::run(&file("sagas"), options.sagas, options.in_flight))?);
+        one_by_one.values.push(floor::run(&file("one"), few, 1)?);
+        grouped.values.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
+        sagas.values.push(runtime.block_on(saga::run(&file("sagas"), options.sagas, options.in_flight))?);
     }
     let targets = [
         Target { name: "sagas to one step a commit", wanted: TIMES_ONE_BY_ONE, measured: sagas.ratio_to(&one_by_one) },

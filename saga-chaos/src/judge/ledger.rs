@@ -112,7 +112,12 @@ impl Facts<'_> {
         // Of what happened at one moment, the order in which it was written down holds.
         page.events.sort_by_key(|event| event.at);
         let rest = Rest { repeats: self.repeats, ..Rest::default() };
-        let plan = |key: &String| SagaPlan { tenant: String::new(), key: key.clone(), variants: vec![variant()] };
+        let plan = |key: &String| SagaPlan {
+            tenant: String::new(),
+            key: key.clone(),
+            is_taken_back: false,
+            variants: vec![variant()],
+        };
         let sagas = keys.iter().map(|(_, key)| plan(key)).collect();
         Ledger { sagas, entries: page.events, finals, rest }
     }
@@ -242,12 +247,12 @@ fn variant() -> Variant {
         let is_pivot = name == "confirm-order";
         let undo = UndoPlan { kind, takes_unknown: true, emits: 0, attempts: 20 };
         let undo = (!is_pivot).then_some(undo);
-        StepPlan { name: name.to_owned(), kind, undo, reads: None, is_pivot, emits: 0, attempts: 8 }
+        StepPlan { name: name.to_owned(), kind, host: None, undo, reads: None, is_pivot, emits: 0, attempts: 8 }
     };
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
 }
 
-const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new() };
+const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new() };
 
 fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
     let records = stored.records.iter().filter_map(|record| {
@@ -265,7 +270,7 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
             position: record.position,
         })
     });
-    Final { standing: stored.standing, variant: Some(0), records: records.collect() }
+    Final { standing: stored.standing, variant: Some(0), records: records.collect(), told: Vec::new() }
 }
 
 /// A call that gave this number back: the service gives every call under a key the same answer.

@@ -1,11 +1,16 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+
+use crate::env::{Environment, timeout};
 
 /// Of so many rounds one serves first what was claimed, so that retries and what another process left behind are not
 /// starved by what is handed on.
 const CLAIMED_SHARE: u64 = 4;
+/// How long a worker waits at most for its share to come together.
+const GATHERING_MAX: Duration = Duration::from_millis(2);
 
 /// Commands that wait for a worker of this process, in two lanes: what was handed on after a commit, and what was
 /// claimed from the store. The places of the runtime bound it.
@@ -20,12 +25,32 @@ struct Lanes<T> {
     handed_on: VecDeque<T>,
     claimed: VecDeque<T>,
     rounds: u64,
+    /// How many were taken as a share, and are not done.
+    under_way: usize,
     closed: bool,
+}
+
+/// How the commands are shared out.
+#[derive(Clone, Copy)]
+struct Sharing {
+    workers: usize,
+    /// Whether a worker waits for its share.
+    is_patient: bool,
+}
+
+/// What a worker finds.
+enum Found<T> {
+    Taken(Vec<T>),
+    /// There are commands, but fewer than its share.
+    TooFew,
+    Nothing,
+    Closed,
 }
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
-        let lanes = Lanes { handed_on: VecDeque::new(), claimed: VecDeque::new(), rounds: 0, closed: false };
+        let lanes =
+            Lanes { handed_on: VecDeque::new(), claimed: VecDeque::new(), rounds: 0, under_way: 0, closed: false };
         Self { lanes: Mutex::new(lanes), filled: Notify::new() }
     }
 
@@ -47,29 +72,78 @@ impl<T> Queue<T> {
     pub(super) async fn next(&self, mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>)) -> Option<Vec<T>> {
         loop {
             let filled = self.filled.notified();
-            {
-                let mut lanes = self.lock();
-                if lanes.closed {
-                    return None;
-                }
-                lanes.rounds += 1;
-                let mut taken = Vec::new();
-                let Lanes { handed_on, claimed, rounds, .. } = &mut *lanes;
-                let (first, second) =
-                    if *rounds % CLAIMED_SHARE == 0 { (claimed, handed_on) } else { (handed_on, claimed) };
-                take(first, &mut taken);
-                take(second, &mut taken);
-                let more = !first.is_empty() || !second.is_empty();
-                drop(lanes);
-                if !taken.is_empty() {
-                    if more {
-                        self.filled.notify_one();
-                    }
-                    return Some(taken);
+            match self.find(None, |lane, taken, _| take(lane, taken)) {
+                Found::Taken(commands) => return Some(commands),
+                Found::Closed => return None,
+                Found::TooFew | Found::Nothing => filled.await,
+            }
+        }
+    }
+
+    /// The same for one of several workers that are the quicker the more each of them has at once. While others are at
+    /// work it waits a moment for its share of all commands, so that it does not take each one as it comes. `take` is told
+    /// how many its share is, and what it took is to be reported as [`done`](Self::done).
+    ///
+    /// # Cancel safety
+    /// When dropped, nothing was taken.
+    pub(super) async fn next_share(
+        &self,
+        env: &dyn Environment,
+        workers: usize,
+        mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>, usize),
+    ) -> Option<Vec<T>> {
+        let mut is_patient = true;
+        loop {
+            let filled = self.filled.notified();
+            match self.find(Some(Sharing { workers, is_patient }), &mut take) {
+                Found::Taken(commands) => return Some(commands),
+                Found::Closed => return None,
+                Found::TooFew => is_patient = timeout(env, GATHERING_MAX, filled).await.is_ok(),
+                Found::Nothing => {
+                    is_patient = true;
+                    filled.await;
                 }
             }
-            filled.await;
         }
+    }
+
+    /// What was taken as a share has come to its end.
+    pub(super) fn done(&self, commands: usize) {
+        let mut lanes = self.lock();
+        lanes.under_way -= commands;
+        drop(lanes);
+        // The share of whoever waits for his has become smaller.
+        self.filled.notify_one();
+    }
+
+    fn find(&self, sharing: Option<Sharing>, mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>, usize)) -> Found<T> {
+        let mut lanes = self.lock();
+        let waiting = lanes.handed_on.len() + lanes.claimed.len();
+        if lanes.closed {
+            return Found::Closed;
+        }
+        if waiting == 0 {
+            return Found::Nothing;
+        }
+        let share = sharing.map_or(waiting, |sharing| (waiting + lanes.under_way).div_ceil(sharing.workers));
+        if waiting < share && sharing.is_some_and(|sharing| sharing.is_patient) {
+            return Found::TooFew;
+        }
+        lanes.rounds += 1;
+        let mut taken = Vec::new();
+        let Lanes { handed_on, claimed, rounds, under_way, .. } = &mut *lanes;
+        let (first, second) = if *rounds % CLAIMED_SHARE == 0 { (claimed, handed_on) } else { (handed_on, claimed) };
+        take(first, &mut taken, share);
+        take(second, &mut taken, share);
+        if sharing.is_some() {
+            *under_way += taken.len();
+        }
+        let more = !first.is_empty() || !second.is_empty();
+        drop(lanes);
+        if more {
+            self.filled.notify_one();
+        }
+        if taken.is_empty() { Found::Nothing } else { Found::Taken(taken) }
     }
 
     /// Closes the queue and hands out what waited in it.

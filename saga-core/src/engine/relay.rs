@@ -9,7 +9,7 @@ use super::inbox::panicked;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Hint, Lease, LeasedLane, Message, NewParked, OutboxRow, Store, StoreError};
+use crate::store::{Hint, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// How many lanes are leased at a time.
@@ -31,6 +31,15 @@ enum Pass {
     Outage,
 }
 
+/// What becomes of rows that are sent together.
+#[derive(Debug, Default)]
+struct Sending {
+    confirmed: Vec<MessageId>,
+    parked: Vec<NewParked>,
+    held_up: BTreeSet<OrderingKey>,
+    is_outage: bool,
+}
+
 impl<S: Store> Shared<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
@@ -40,8 +49,9 @@ impl<S: Store> Shared<S> {
         }
         let mut lanes = Vec::new();
         let mut failures = 0;
+        let mut is_filled = true;
         loop {
-            let pass = caught(self.relay_once(&mut lanes)).await.unwrap_or_else(|panic| {
+            let pass = caught(self.relay_once(is_filled, &mut lanes)).await.unwrap_or_else(|panic| {
                 tracing::error!(panic, "relaying panicked; trying again");
                 Ok(Pass::Outage)
             });
@@ -55,6 +65,7 @@ impl<S: Store> Shared<S> {
             let pause = match pass {
                 Pass::Sent => {
                     failures = 0;
+                    is_filled = true;
                     continue;
                 }
                 Pass::Outage => {
@@ -72,29 +83,35 @@ impl<S: Store> Shared<S> {
                     self.settings.poll_interval * if is_alone { 10 } else { 1 }
                 }
             };
-            tokio::select! {
+            is_filled = tokio::select! {
                 biased;
-                () = self.outbox_filled.notified() => {}
-                () = self.env.sleep(pause) => {}
-            }
+                () = self.outbox_filled.notified() => true,
+                () = self.env.sleep(pause) => false,
+            };
         }
     }
 
-    /// Sends what can be sent now.
+    /// Sends what can be sent now. Where nobody said that there is something it looks first, since leasing is dearer.
     /// What an error left leased comes first, or nobody sent it before the leases end.
-    async fn relay_once(&self, lanes: &mut Vec<LeasedLane>) -> Result<Pass, StoreError> {
+    async fn relay_once(&self, is_filled: bool, lanes: &mut Vec<LeasedLane>) -> Result<Pass, StoreError> {
         let Some(owner) = self.member() else { return Ok(Pass::Idle { retries: false }) };
         self.free_lanes(lanes).await?;
-        let depth = self.store.depth().await?;
-        self.store_works("relay");
-        if depth.rows == 0 {
+        if !is_filled && self.store.depth().await?.rows == 0 {
+            self.store_works("relay");
             return Ok(Pass::Idle { retries: false });
         }
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
         *lanes = self.store.lease_lanes(lease, LANES_AT_A_TIME).await?;
+        self.store_works("relay");
         let mut pass = Pass::Idle { retries: true };
-        for &lane in lanes.iter() {
-            match self.send_lane(lane).await? {
+        let mut rows = Vec::new();
+        for (nth, &lane) in lanes.iter().enumerate() {
+            rows.extend(self.store.read_lane(lane, self.settings.relay_batch).await?);
+            // Many lanes with few messages each go together.
+            if rows.len() < self.settings.relay_batch && nth + 1 < lanes.len() {
+                continue;
+            }
+            match self.send(std::mem::take(&mut rows)).await? {
                 Pass::Idle { .. } => {}
                 Pass::Sent => pass = Pass::Sent,
                 Pass::Outage => {
@@ -115,40 +132,36 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    async fn send_lane(&self, lane: LeasedLane) -> Result<Pass, StoreError> {
-        let rows = self.store.read_lane(lane, self.settings.relay_batch).await?;
+    /// Sends rows, and writes down what became of them: all at once, since what a crash before this leaves behind is sent
+    /// again in its order.
+    async fn send(&self, rows: Vec<OutboxRow>) -> Result<Pass, StoreError> {
         let mut keys: BTreeMap<OrderingKey, VecDeque<OutboxRow>> = BTreeMap::new();
         for row in rows {
             let key = (row.tenant.clone(), row.aggregate_type.clone(), row.aggregate_id.clone());
             keys.entry(key).or_default().push_back(row);
         }
-        let mut pass = Pass::Idle { retries: true };
-        let mut held_up = BTreeSet::new();
+        let mut sending = Sending::default();
         // One message of each key at a time: the next one of a key goes when this one is confirmed (G9).
-        while !keys.is_empty() {
-            let round: Vec<(OrderingKey, OutboxRow)> = keys
-                .iter_mut()
-                .filter(|(key, _)| !held_up.contains(*key))
-                .filter_map(|(key, rows)| Some((key.clone(), rows.pop_front()?)))
-                .collect();
-            keys.retain(|key, rows| !rows.is_empty() && !held_up.contains(key));
-            if round.is_empty() {
-                break;
-            }
-            match self.send_round(round, &mut held_up).await? {
-                Pass::Outage => return Ok(Pass::Outage),
-                Pass::Sent => pass = Pass::Sent,
-                Pass::Idle { .. } => {}
-            }
+        while !keys.is_empty() && !sending.is_outage {
+            let round: Vec<(OrderingKey, OutboxRow)> =
+                keys.iter_mut().filter_map(|(key, rows)| Some((key.clone(), rows.pop_front()?))).collect();
+            self.send_round(round, &mut sending).await;
+            keys.retain(|key, rows| !rows.is_empty() && !sending.held_up.contains(key));
         }
-        Ok(pass)
+        if !sending.confirmed.is_empty() {
+            self.store.sent(&sending.confirmed).await?;
+        }
+        if !sending.parked.is_empty() {
+            self.store.park(&sending.parked).await?;
+        }
+        Ok(match sending {
+            Sending { is_outage: true, .. } => Pass::Outage,
+            Sending { confirmed, .. } if confirmed.is_empty() => Pass::Idle { retries: true },
+            Sending { .. } => Pass::Sent,
+        })
     }
 
-    async fn send_round(
-        &self,
-        round: Vec<(OrderingKey, OutboxRow)>,
-        held_up: &mut BTreeSet<OrderingKey>,
-    ) -> Result<Pass, StoreError> {
+    async fn send_round(&self, round: Vec<(OrderingKey, OutboxRow)>, sending: &mut Sending) {
         let (keys, rows): (Vec<OrderingKey>, Vec<OutboxRow>) = round.into_iter().unzip();
         let results = self.publish(&rows).await;
         if results.iter().all(|result| result.as_ref().is_err_and(is_outage)) {
@@ -156,26 +169,19 @@ impl<S: Store> Shared<S> {
             if let Some(Err(error)) = results.first() {
                 self.transport_failed("publish", error);
             }
-            return Ok(Pass::Outage);
+            sending.is_outage = true;
+            return;
         }
         self.transport_works("publish");
-        let (mut confirmed, mut parked) = (Vec::new(), Vec::new());
         for ((key, row), result) in keys.into_iter().zip(&rows).zip(results) {
             match result {
-                Ok(()) => confirmed.push(row.id),
+                Ok(()) => sending.confirmed.push(row.id),
                 Err(error) => {
-                    held_up.insert(key);
-                    parked.push(self.not_sent(row, &error));
+                    sending.held_up.insert(key);
+                    sending.parked.push(self.not_sent(row, &error));
                 }
             }
         }
-        if !confirmed.is_empty() {
-            self.store.sent(&confirmed).await?;
-        }
-        if !parked.is_empty() {
-            self.store.park(&parked).await?;
-        }
-        Ok(if confirmed.is_empty() { Pass::Idle { retries: true } } else { Pass::Sent })
     }
 
     /// A message that could not be sent holds up its own key only, where everybody sees it. Only one that the transport

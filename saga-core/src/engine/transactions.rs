@@ -21,16 +21,21 @@ const UNAVAILABLE_PAUSE_MAX: Duration = Duration::from_secs(2);
 impl<S: Store> Shared<S> {
     /// Runs transactions until the queue is closed.
     pub(super) async fn serve_transactions(self: Arc<Self>) {
-        while let Some(commands) = self.transactions.next(|lane, taken| self.take_batch(lane, taken)).await {
+        let workers = self.settings.transactions;
+        let take = |lane: &mut _, taken: &mut _, share| self.take_batch(lane, taken, share);
+        while let Some(commands) = self.transactions.next_share(&*self.env, workers, take).await {
             let _under_way = self.tasks.enter();
+            let count = commands.len();
             self.run_transactions(commands).await;
+            self.transactions.done(count);
         }
     }
 
-    /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit.
-    fn take_batch(&self, lane: &mut VecDeque<Command<S>>, taken: &mut Vec<Command<S>>) {
+    /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit, and
+    /// no more than `share`.
+    fn take_batch(&self, lane: &mut VecDeque<Command<S>>, taken: &mut Vec<Command<S>>, share: usize) {
         while let Some(command) = lane.front() {
-            let limit = if command.options().grouped { self.limits.of(command.step().name) } else { 1 };
+            let limit = if command.options().grouped { self.limits.of(command.step().name).min(share) } else { 1 };
             let fits = taken.is_empty()
                 || taken.len() < limit
                     && taken.iter().all(|other| {

@@ -8,8 +8,9 @@ use super::shared::Shared;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::transport::{TransportError, TransportErrorKind};
 
-/// How long after a warning the next trouble is taken for the same one: the answers to some calls are late.
-const ONE_TROUBLE: Duration = Duration::from_secs(10);
+/// How long after the last that was seen of a trouble the next one is taken for the same: what waited for a connection
+/// fails long after others were served again.
+const ONE_TROUBLE: Duration = Duration::from_mins(1);
 
 /// How something that the runtime needs stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +56,8 @@ pub(super) struct Trouble {
 struct Known {
     /// What fails, by what was being done.
     failing: BTreeMap<&'static str, Failing>,
-    warned_at: Option<Duration>,
+    /// When it was last seen that nothing works, or that something works again.
+    seen_at: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -76,12 +78,14 @@ impl Trouble {
         let (what, mut known) = (self.what, self.lock());
         let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
             || (is_outage && known.failing.values().any(|failing| failing.is_outage));
-        let is_late = is_outage && known.warned_at.is_some_and(|warned_at| now < warned_at + ONE_TROUBLE);
+        let is_late = is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at + ONE_TROUBLE);
         if is_known || is_late {
             tracing::debug!(doing, %error, "{what} fails");
         } else {
             tracing::warn!(doing, %error, "{what} fails; trying again until it works");
-            known.warned_at = Some(now);
+        }
+        if is_outage {
+            known.seen_at = Some(now);
         }
         let new = Failing { is_outage, since: now, failures: 0, last_error: String::new() };
         let failing = known.failing.entry(doing).or_insert(new);
@@ -98,6 +102,7 @@ impl Trouble {
         let since = known.failing.values().map(|failing| failing.since).min();
         known.failing.retain(|failed, failing| *failed != doing && !failing.is_outage);
         if known.failing.is_empty() && before > 0 {
+            known.seen_at = known.seen_at.map(|_| now);
             self.is_failing.store(false, Ordering::Release);
             let after = now.saturating_sub(since.unwrap_or(now));
             tracing::info!(?after, "{what} works again");

@@ -33,6 +33,7 @@ pub(super) struct SagaBook<'a> {
 pub(super) struct Acted {
     pub(super) act: Act,
     pub(super) call: u64,
+    pub(super) row: u8,
     pub(super) revision: u64,
     /// Nothing where no answer came.
     pub(super) is_done: Option<bool>,
@@ -109,9 +110,10 @@ impl<'a> Book<'a> {
                 }
             }
             What::OutcomeSeen { saga, standing } => self.sagas[*saga as usize].outcomes.push((at, *standing)),
-            What::Acted { saga, act, call, revision } => {
+            What::Acted { saga, row, act, call, revision } => {
                 self.sagas[*saga as usize].acts.push(Acted {
                     act: *act,
+                    row: *row,
                     call: *call,
                     revision: *revision,
                     is_done: None,
@@ -173,10 +175,11 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Whether somebody's claim may have been lost before that place: a crash, a stop, or a fault that repeats runs.
+    /// Whether somebody's claim may have been lost before that place: a crash, a stop, a fault that repeats runs, or a
+    /// process that does not know its steps.
     pub(super) fn is_disturbed_before(&self, place: usize) -> bool {
-        self.ledger.rest.repeats > 0
-            || self.ledger.entries[..place].iter().any(|entry| matches!(entry.what, What::Crashed | What::Paused))
+        let disturbs = |what: &What| matches!(what, What::Crashed | What::Paused | What::Ignorant);
+        self.ledger.rest.repeats > 0 || self.ledger.entries[..place].iter().any(|entry| disturbs(&entry.what))
     }
 
     /// The calls of one step of a saga, in the order in which they began.
@@ -244,6 +247,11 @@ impl<'a> SagaBook<'a> {
             Op::Do => Some(plan.kind),
             Op::Undo => plan.undo.as_ref().map(|undo| undo.kind),
         }
+    }
+
+    /// The service that does a step, where that is not the saga's own.
+    pub(super) fn host(&self, step: u8) -> Option<u8> {
+        self.variant()?.steps.get(usize::from(step))?.host
     }
 
     /// The step's name, for messages.

@@ -22,6 +22,8 @@ pub struct SagaPlan {
     pub tenant: String,
     /// The saga's key.
     pub key: String,
+    /// Whether its client takes it back, whatever becomes of it.
+    pub is_taken_back: bool,
     /// The payloads and definitions that clients offer under this key. At most one of them is ever accepted.
     pub variants: Vec<Variant>,
 }
@@ -42,6 +44,8 @@ pub struct StepPlan {
     pub name: String,
     /// What it acts on.
     pub kind: Kind,
+    /// The number of the service that does it, where that is not the saga's own.
+    pub host: Option<u8>,
     /// What undoes it.
     pub undo: Option<UndoPlan>,
     /// The earlier step whose output it takes.
@@ -183,6 +187,21 @@ pub enum What {
         /// Which of the events of that call it is, from 0.
         nth: u8,
     },
+    /// A message between services was accepted by the broker.
+    Sent {
+        /// The message's id.
+        message: String,
+        /// What it is.
+        kind: Sent,
+        /// The saga that it names; [`u32::MAX`] where it names none of the run.
+        saga: u32,
+        /// The step that it names.
+        step: u8,
+        /// The message that a reply answers.
+        asked: Option<String>,
+    },
+    /// A process began that hosts only some of the steps of its service: what it does not know becomes dead letters.
+    Ignorant,
     /// A saga was seen stuck.
     StuckSeen {
         /// The saga.
@@ -192,6 +211,8 @@ pub enum What {
     Acted {
         /// On which saga.
         saga: u32,
+        /// On which row of it: 0 is its own, any other is one more than the place of a step that another service hosts.
+        row: u8,
         /// What is done.
         act: Act,
         /// The number of this act.
@@ -216,6 +237,17 @@ pub enum What {
     ShutDown,
     /// From here on nothing is disturbed any more.
     FaultsEnded,
+}
+
+/// What a message between services is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Sent {
+    /// Do this step.
+    Command,
+    /// Undo it.
+    Undo,
+    /// What became of one of these.
+    Reply,
 }
 
 /// What `start` answered.
@@ -283,8 +315,10 @@ pub struct Final {
     pub standing: Standing,
     /// Which variant is stored.
     pub variant: Option<u8>,
-    /// The step records.
+    /// The step records, each of the service that did the step.
     pub records: Vec<RecordSeen>,
+    /// What the saga's own service has written down of steps that others did.
+    pub told: Vec<RecordSeen>,
 }
 
 /// A step record, as the engine tells it.
@@ -326,6 +360,12 @@ pub struct Rest {
     pub work_of_ended: u64,
     /// Sagas that wait for nothing.
     pub forgotten: u64,
+    /// Messages that a receiver said it had, and that its service does not know.
+    pub unknown_messages: u64,
+    /// Dead letters that wait for a person.
+    pub letters: u64,
+    /// Work rows of several services that are left where all is over.
+    pub work: u64,
     /// Sagas of which nobody knows, neither plan nor client.
     pub strangers: u64,
     /// Tasks of the engine that panicked.

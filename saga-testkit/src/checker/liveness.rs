@@ -26,6 +26,9 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     none_left(Guarantee::G4, rest.outbox, "messages were never sent");
     none_left(Guarantee::G11, rest.forgotten, "sagas wait for nothing");
     none_left(Guarantee::G8, rest.work_of_ended, "work rows belong to sagas that have ended");
+    none_left(Guarantee::G4, rest.unknown_messages, "messages were said to be kept, and are not known");
+    none_left(Guarantee::G8, rest.letters, "dead letters are still open");
+    none_left(Guarantee::G8, rest.work, "work rows are left where everything is over");
     none_left(Guarantee::G6, rest.strangers, "sagas are stored that nobody started");
 }
 

@@ -14,13 +14,14 @@ mod judge;
 mod ledger;
 mod liveness;
 mod messages;
+mod services;
 mod starts;
 mod undo;
 mod violation;
 
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan,
-    UndoPlan, Variant, What,
+    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing,
+    StepPlan, UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

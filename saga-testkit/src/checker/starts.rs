@@ -82,9 +82,9 @@ fn decisions(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
 /// Of several acts on what was seen at one revision, one is done.
 fn operators(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let done = book.sagas[saga].acts.iter().filter(|act| act.is_done == Some(true));
-    let mut revisions: Vec<u64> = done.map(|act| act.revision).collect();
+    let mut revisions: Vec<(u8, u64)> = done.map(|act| (act.row, act.revision)).collect();
     revisions.sort_unstable();
-    let twice = revisions.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    let twice = revisions.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].1);
     if let Some(twice) = twice {
         broken(found, Guarantee::G7, Some(saga), format!("two acts were done on its revision {twice}"));
     }

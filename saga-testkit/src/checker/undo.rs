@@ -50,7 +50,9 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
         let name = of.name(step, Op::Do);
         match of.end.standing {
             Standing::Completed => {
-                if let Some(call) = book.calls_of(saga, step, Op::Undo).next() {
+                // Where a person went past a step that another service hosts, the host undoes what it may have done.
+                let is_passed = plan.host.is_some() && of.is_skipped(step, Op::Do);
+                if let Some(call) = book.calls_of(saga, step, Op::Undo).next().filter(|_| !is_passed) {
                     note(format!("the saga is completed, and {name} was undone by call {}", call.number));
                 }
             }
@@ -68,7 +70,8 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
             _ => {}
         }
     }
-    let has_failed = calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
+    let has_failed =
+        of.plan.is_taken_back || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
     if of.end.standing == Standing::Compensated && !has_failed && !book.is_disturbed_before(book.ledger.entries.len()) {
         note("the saga is compensated, and no step of it failed".to_owned());
     }
@@ -85,7 +88,9 @@ fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut
     let of = &book.sagas[saga];
     let name = of.name(step, Op::Undo);
     for undo in book.calls_of(saga, step, Op::Undo) {
-        let done = book.effect_of(saga, step, Op::Do).filter(|(at, _)| *at < undo.entered);
+        let done = book.effect_of(saga, step, Op::Do).filter(|(at, _)| *at < undo.entered).map(|(_, call)| call);
+        // A step that was taken back while it ran may be undone in its own transaction.
+        let done = done.or_else(|| book.ran_together(saga, step, Op::Do, undo).next());
         let Some(undo_plan) = &plan.undo else {
             note(format!("{name} ran, and the step has no compensation"));
             continue;
@@ -95,7 +100,7 @@ fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut
             note(format!("{name} ran in call {}, and there was nothing to undo", undo.number));
         }
         match undo.reads {
-            Some(reads) if done.is_none_or(|(_, call)| call.number != reads) => {
+            Some(reads) if done.is_none_or(|call| call.number != reads) => {
                 note(format!("{name} was given the output of call {reads}, which is not what its step did"));
             }
             None if !undo_plan.takes_unknown => note(format!("{name} takes the output, and ran without one")),

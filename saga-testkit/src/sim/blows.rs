@@ -21,8 +21,8 @@ pub(crate) async fn strike(world: Arc<World>, replicas: Vec<Arc<Replica>>, momen
         Blow::Crash { replica, polls } => crash(&world, &of(replica), polls).await,
         Blow::Pause { replica, duration } => pause(&world, &of(replica), duration).await,
         Blow::Drain { replica } => drain(&world, &of(replica)).await,
-        Blow::StoreDown { duration } => {
-            world.take_store_down(duration);
+        Blow::StoreDown { service, duration } => {
+            world.take_store_down(service, duration);
             world.env.sleep(duration).await;
         }
     }

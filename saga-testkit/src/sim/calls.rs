@@ -10,6 +10,7 @@ use saga_core::step::StepContext;
 use tokio::sync::oneshot;
 
 use super::Fault;
+use super::elsewhere::SERVICES;
 use super::outside::{Reply, Request};
 use super::steps::{SimEvent, SimInput, SimOutput, TIME_LIMIT};
 use super::world::{Seat, World};
@@ -46,7 +47,10 @@ struct Running<'a> {
 
 /// Writes in the transaction.
 pub(crate) async fn transactional(conn: &mut MemoryConn, call: Call<'_>) -> Result<SimOutput, StepError> {
-    let running = call.begin(Some(conn.transaction()))?;
+    // The stores count their transactions each for itself.
+    let services = SERVICES.len() as u64 + 1;
+    let transaction = conn.transaction() * services + call.seat.as_ref().map_or(0, |seat| u64::from(seat.service));
+    let running = call.begin(Some(transaction))?;
     let result = running.transact(conn).await;
     running.end(result)
 }

@@ -85,6 +85,36 @@ faults! {
     PublishRefused = "publish refused",
     /// A message was delivered more than once.
     DeliveredTwice = "delivered twice",
+    /// A message between services was accepted by the broker, and lost.
+    MessageLost = "message lost",
+    /// A message between services came twice.
+    MessageDoubled = "message doubled",
+    /// A message between services came late.
+    MessageDelayed = "message delayed",
+    /// A message came again, because its first receiver had vanished before it said that it has it.
+    Redelivered = "message redelivered",
+    /// A receiver lost its connection.
+    ReceiveFailed = "receive failed",
+    /// A receiver said that it has a message, and was not heard.
+    SettleLost = "settle lost",
+    /// A command without a reply was sent again.
+    CommandSentAgain = "command sent again",
+    /// A reply came after its command had been sent again.
+    ReplyLate = "reply late",
+    /// A host began that does not know all steps of its service yet.
+    HostIgnorant = "ignorant host",
+    /// An operator replayed a dead letter.
+    LetterReplayed = "letter replayed",
+    /// An operator discarded a dead letter.
+    LetterDiscarded = "letter discarded",
+    /// A step that another service hosts needed a person there.
+    HostStuck = "hosted step stuck",
+    /// A step was done by another service.
+    HostedDone = "hosted step done",
+    /// A step was undone by another service.
+    HostedUndone = "hosted step undone",
+    /// An undo came to a service before the command that it undoes, and barred it.
+    UndoOvertook = "undo overtook its do",
     /// A key was started again with the same payload.
     StartedTwice = "started twice",
     /// A key was started again with another payload, and refused.

@@ -2,12 +2,17 @@
 
 use saga_core::Key;
 use saga_core::memory::MemoryStore;
-use saga_core::store::{HistoryKind, Outbox, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord};
+use saga_core::store::{
+    DeadLetter, DeadLetters, HistoryKind, Ids, Inbox, LetterFilter, Message, NewReceived, Outbox, RecordedOutcome,
+    SagaFilter, SagaWithSteps, Sagas, Status, StepRecord, Work, WorkId, service_topic,
+};
 
 use super::Scenario;
 use super::client::tenant_of;
 use super::definitions::SimDefinition;
+use super::elsewhere::{HOME, SERVICES};
 use super::steps::{SimInput, SimOutput};
+use super::world::{World, place_of};
 use crate::checker::{Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
 /// How many rows are looked at.
@@ -18,51 +23,143 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
     let plans = scenario.sagas.iter().map(|script| SagaPlan {
         tenant: script.tenant.to_owned(),
         key: script.key.clone(),
+        is_taken_back: script.is_foreign,
         variants: script.variants.iter().map(|definition| definitions[*definition].variant.clone()).collect(),
     });
     plans.collect()
 }
 
-/// Whether every saga that was started has ended, nothing is left to send, and no message is parked.
-pub(crate) async fn is_quiet(store: &MemoryStore, scenario: &Scenario) -> bool {
-    for script in &scenario.sagas {
-        let ended = stored(store, script.tenant, &script.key).await;
+/// Whether every saga that was started has ended, nothing is left to send or to do, and no message is parked or a dead
+/// letter. The sagas are in the first store.
+pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
+    let scenario = &world.scenario;
+    for (saga, script) in (0..).zip(&scenario.sagas) {
+        if script.is_foreign {
+            if !world.has_ended_foreign(saga) {
+                return false;
+            }
+            continue;
+        }
+        let ended = stored(&stores[0], script.tenant, &script.key).await;
         if !ended.is_some_and(|stored| stored.saga.status.is_ended() && stored.work.is_empty()) {
             return false;
         }
     }
-    store.depth().await.is_ok_and(|depth| depth.rows == 0)
+    for store in stores {
+        let is_empty = store.depth().await.is_ok_and(|depth| depth.rows == 0);
+        if !is_empty || (stores.len() > 1 && !has_nothing_left(store, scenario).await) {
+            return false;
+        }
+    }
+    true
 }
 
-/// How the sagas stand, and what else there is.
-pub(crate) async fn finals(store: &MemoryStore, scenario: &Scenario) -> (Vec<Final>, Rest) {
-    let mut finals = Vec::new();
-    let mut rest = Rest::default();
-    let mut known = 0;
-    for script in &scenario.sagas {
-        let stored = stored(store, script.tenant, &script.key).await;
-        known += u64::from(stored.is_some());
-        let is_ended = stored.as_ref().is_some_and(|stored| stored.saga.status.is_ended());
-        rest.work_of_ended += stored.as_ref().filter(|_| is_ended).map_or(0, |stored| stored.work.len() as u64);
-        finals.push(stored.map_or(ABSENT, |stored| final_of(&stored)));
+async fn has_nothing_left(store: &MemoryStore, scenario: &Scenario) -> bool {
+    store.backlog().await.is_ok_and(|(rows, _)| rows == 0) && open_letters(store, scenario).await == 0
+}
+
+async fn open_letters(store: &MemoryStore, scenario: &Scenario) -> u64 {
+    let mut letters = 0;
+    for tenant in tenants(scenario) {
+        let filter = LetterFilter { tenant: tenant_of(tenant), ..LetterFilter::default() };
+        letters += store.dead_letters(&filter).await.map_or(u64::MAX / 4, |letters| letters.len() as u64);
     }
-    rest.outbox = store.depth().await.map_or(u64::MAX, |depth| depth.rows);
-    rest.forgotten = store.forgotten(LIMIT).await.map_or(u64::MAX, |forgotten| forgotten.len() as u64);
+    letters
+}
+
+fn tenants(scenario: &Scenario) -> Vec<&'static str> {
     let mut tenants: Vec<_> = scenario.sagas.iter().map(|script| script.tenant).collect();
     tenants.sort_unstable();
     tenants.dedup();
-    for tenant in tenants {
-        let filter = SagaFilter { tenant: tenant_of(tenant), limit: LIMIT, ..SagaFilter::default() };
-        rest.strangers += store.list(&filter).await.map_or(u64::MAX / 2, |sagas| sagas.len() as u64);
+    tenants
+}
+
+/// How the sagas stand, and what else there is.
+pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaPlan]) -> (Vec<Final>, Rest) {
+    let scenario = &world.scenario;
+    let mut finals = Vec::new();
+    let mut rest = Rest::default();
+    let mut known = 0;
+    for (saga, (script, plan)) in (0..).zip(scenario.sagas.iter().zip(plans)) {
+        let stored = stored(&stores[0], script.tenant, &script.key).await;
+        known += u64::from(stored.is_some());
+        let is_ended = stored.as_ref().is_some_and(|stored| stored.saga.status.is_ended());
+        rest.work_of_ended += stored.as_ref().filter(|_| is_ended).map_or(0, |stored| stored.work.len() as u64);
+        let mut end = stored.map_or(ABSENT, |stored| final_of(&stored));
+        if script.is_foreign {
+            // Nobody else has written down how it stands.
+            let is_ended = world.has_ended_foreign(saga);
+            end.standing = if is_ended { Standing::Compensated } else { Standing::Unfinished };
+            end.variant = Some(0);
+        }
+        known += collect_hosted(stores, script.tenant, plan, &mut end).await;
+        finals.push(end);
+    }
+    for store in stores {
+        rest.outbox += store.depth().await.map_or(u64::MAX / 4, |depth| depth.rows);
+        rest.forgotten += store.forgotten(LIMIT).await.map_or(u64::MAX / 4, |forgotten| forgotten.len() as u64);
+        if stores.len() > 1 {
+            rest.letters += open_letters(store, scenario).await;
+            rest.work += store.backlog().await.map_or(u64::MAX / 4, |(rows, _)| rows);
+        }
+        for tenant in tenants(scenario) {
+            let filter = SagaFilter { tenant: tenant_of(tenant), limit: LIMIT, ..SagaFilter::default() };
+            rest.strangers += store.list(&filter).await.map_or(u64::MAX / 4, |sagas| sagas.len() as u64);
+        }
     }
     rest.strangers = rest.strangers.saturating_sub(known);
     (finals, rest)
 }
 
-const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new() };
+/// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside
+/// them; answers how many hosts know their step.
+async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, end: &mut Final) -> u64 {
+    let Some(variant) = end.variant.and_then(|variant| plan.variants.get(usize::from(variant))) else { return 0 };
+    let mut known = 0;
+    for (place, step) in (0..).zip(&variant.steps) {
+        let Some(host) = step.host else { continue };
+        end.told.extend(end.records.extract_if(.., |record| record.step == place));
+        // Where there are two services, the second hosts the steps of all.
+        let store = &stores[usize::from(host).min(stores.len() - 1)];
+        let Some(hosted) = stored(store, tenant, &format!("{}>{}", plan.key, step.name)).await else { continue };
+        known += 1;
+        end.records.extend(final_of(&hosted).records);
+    }
+    known
+}
+
+/// How many of these messages, each received from the queue of that service, are known to none of the stores that
+/// received for it.
+pub(crate) async fn unknown_messages(stores: &[MemoryStore], settled: Vec<(String, Message)>) -> u64 {
+    let mut unknown = 0;
+    for (topic, message) in settled {
+        let mut services = std::iter::once(HOME).chain(SERVICES);
+        // Whoever else received something keeps it elsewhere.
+        let Some(service) = services.position(|name| service_topic(name) == topic) else { continue };
+        let store = &stores[service.min(stores.len() - 1)];
+        unknown += u64::from(!is_known(store, message).await);
+    }
+    unknown
+}
+
+/// Whether a store has received a message or keeps it as a dead letter. It is asked in the only way that there is, which
+/// leaves a row behind where the answer is no: nothing is asked of the store after that.
+async fn is_known(store: &MemoryStore, message: Message) -> bool {
+    let filter = LetterFilter { tenant: message.tenant.clone(), state: None, limit: LIMIT, ..LetterFilter::default() };
+    let letters = store.dead_letters(&filter).await.unwrap_or_default();
+    let is_letter = |letter: &DeadLetter| letter.letter.message.as_ref().is_some_and(|kept| kept.id == message.id);
+    if letters.iter().any(is_letter) {
+        return true;
+    }
+    let Ok(ids) = store.reserve_ids(1).await else { return false };
+    let received = NewReceived { work: WorkId(ids.start), message, lease: None };
+    store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
+}
+
+const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new() };
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
-    let key = Key::new(key).ok()?;
+    let key = Key::from_stored(key).ok()?;
     store.saga_with_steps(&tenant_of(tenant), &key).await.ok().flatten()
 }
 
@@ -77,12 +174,12 @@ fn final_of(stored: &SagaWithSteps) -> Final {
         },
         variant: input.map(|input| input.variant),
         records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),
+        told: Vec::new(),
     }
 }
 
 fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> {
-    // The place of a step stands behind its name.
-    let step = record.step.step().rsplit_once('-')?.1.parse().ok()?;
+    let step = place_of(record.step.step())?;
     let output: Option<SimOutput> = record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());
     Some(RecordSeen {
         step,

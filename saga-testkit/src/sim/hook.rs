@@ -31,7 +31,7 @@ impl CommitHook for Hook {
             world.control.kill(self.seat.process);
             return Box::pin(pending());
         }
-        let fate = fate_of(world, point);
+        let fate = fate_of(&self.seat, point);
         if world.happens(|rates| rates.store_slow) {
             world.hit(Fault::StoreSlow);
             world.repeats.fetch_add(1, Ordering::Relaxed);
@@ -71,8 +71,9 @@ impl CommitHook for Hook {
     }
 }
 
-fn fate_of(world: &World, point: CommitPoint) -> CommitFate {
-    let (operation, is_down) = (operation_of(point), world.is_store_down());
+fn fate_of(seat: &Seat, point: CommitPoint) -> CommitFate {
+    let world = &seat.world;
+    let (operation, is_down) = (operation_of(point), world.is_store_down(seat.service));
     if is_down && !matches!(point, CommitPoint::Committed(_)) {
         world.hit_repeating(Fault::StoreDown);
         return fail(StoreErrorKind::Unavailable, operation, "the store is down");

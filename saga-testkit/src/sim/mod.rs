@@ -1,12 +1,15 @@
 //! The seeded simulation of the whole engine.
 
 mod blows;
+mod broker;
 mod calls;
 mod client;
 mod definitions;
+mod elsewhere;
 pub mod executor;
 mod fault;
 mod finals;
+mod foreign;
 mod hook;
 mod log;
 mod operate;
@@ -25,5 +28,5 @@ pub use self::fault::{Fault, Hits};
 pub use self::random::Random;
 pub(crate) use self::random::splitmix64;
 pub use self::rates::Rates;
-pub use self::run::{Report, run, run_logged};
-pub use self::scenario::{Blow, SAGAS_MIN, SagaScript, Scenario};
+pub use self::run::{Report, run, run_logged, run_planted};
+pub use self::scenario::{Blow, Counts, Plant, SAGAS_MIN, SagaScript, Scenario, has_services};

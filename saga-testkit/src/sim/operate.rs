@@ -7,23 +7,34 @@ use saga_core::engine::{Outcome, SagaStatus};
 use saga_core::env::Environment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
-use saga_core::store::{Outbox, Status};
+use saga_core::store::{LetterFilter, Outbox, Status};
 
 use super::Fault;
 use super::client::tenant_of;
 use super::replica::{Live, Replica};
 use super::steps::SimOutput;
 use super::world::World;
-use crate::checker::{Act, Op, Standing, What};
+use crate::checker::{Act, Op, SagaPlan, Standing, What};
 
 /// How often the person looks.
 const ROUND: Duration = Duration::from_secs(2);
 /// How many parked keys are released at a time.
 const PARKED_MAX: usize = 100;
 
-/// Looks again and again.
-pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, store: MemoryStore) {
+/// A row that may be stuck: a saga, or a step that is hosted for it.
+#[derive(Debug, Clone)]
+struct Row {
+    saga: u32,
+    key: String,
+    /// The place of the hosted step.
+    hosted: Option<u8>,
+}
+
+/// Looks again and again after one service.
+pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, store: MemoryStore, plans: Vec<SagaPlan>) {
     let mut rounds = 0;
+    let Some(service) = replicas.first().map(|replica| replica.service()) else { return };
+    let rows = rows(&plans, service);
     loop {
         world.env.sleep(ROUND).await;
         rounds += 1;
@@ -33,41 +44,95 @@ pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, stor
         }
         let replica = world.draw(|random| Arc::clone(random.pick(&replicas)));
         let Some(live) = replica.live() else { continue };
-        for saga in 0..world.scenario.sagas.len() as u32 {
-            look_after(&world, &replicas, &live, saga, rounds).await;
+        for row in &rows {
+            look_after(&world, &replicas, &live, row, rounds).await;
+        }
+        if !world.scenario.hosts.is_empty() {
+            read_letters(&world, &live).await;
         }
     }
 }
 
-async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, saga: u32, rounds: u32) {
-    let script = &world.scenario.sagas[saga as usize];
-    let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
+/// What may be stuck in a service. The steps that other services host are looked after wherever they may be.
+fn rows(plans: &[SagaPlan], service: u8) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (saga, plan) in (0..).zip(plans) {
+        if service == 0 {
+            rows.push(Row { saga, key: plan.key.clone(), hosted: None });
+            continue;
+        }
+        let mut hosted: Vec<_> = plan.variants.iter().flat_map(|variant| (0..).zip(&variant.steps)).collect();
+        hosted.retain(|(_, step)| step.host.is_some());
+        hosted.dedup_by_key(|(_, step)| step.name.clone());
+        rows.extend(hosted.into_iter().map(|(place, step)| Row {
+            saga,
+            key: format!("{}>{}", plan.key, step.name),
+            hosted: Some(place),
+        }));
+    }
+    rows
+}
+
+/// Hands dead letters in again, most often; some are given up, and what they asked for is asked for again.
+async fn read_letters(world: &Arc<World>, live: &Live) {
+    let mut tenants: Vec<_> = world.scenario.sagas.iter().map(|script| script.tenant).collect();
+    tenants.sort_unstable();
+    tenants.dedup();
+    for tenant in tenants {
+        let (is_discarding, is_waiting) = world.draw(|random| (random.per_mille(200), random.per_mille(300)));
+        if is_waiting && !world.is_calm() {
+            continue;
+        }
+        let world = Arc::clone(world);
+        let asked = live.ask(move |runtime| {
+            Box::pin(async move {
+                let desk = runtime.tenant(tenant_of(tenant)).dead_letters();
+                for letter in desk.list(LetterFilter::default()).await.unwrap_or_default() {
+                    let id = letter.letter.id;
+                    let reason = "the simulation says so";
+                    if is_discarding {
+                        world.hit_if(desk.discard(id, reason).await.is_ok(), Fault::LetterDiscarded);
+                    } else {
+                        world.hit_if(desk.replay(id, reason).await.is_ok(), Fault::LetterReplayed);
+                    }
+                }
+            })
+        });
+        // A process that dies leaves the rest to the next round.
+        let _ = asked.await;
+    }
+}
+
+async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, row: &Row, rounds: u32) {
+    let saga = row.saga;
+    let (tenant, key) = (tenant_of(world.scenario.sagas[saga as usize].tenant), row.key.clone());
     let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
     let Some(Ok(Some(status))) = seen else { return };
     if status.summary.status != Status::Stuck {
         return;
     }
     world.enter(What::StuckSeen { saga });
-    world.hit(Fault::Stuck);
-    let act = choose(world, &status, rounds);
-    let first = act_and_note(world, live, saga, act, status.revision);
+    world.hit(if row.hosted.is_some() { Fault::HostStuck } else { Fault::Stuck });
+    let act = choose(world, row, &status, rounds);
+    let first = act_and_note(world, live, row, act, status.revision);
     // Another person may look at the same moment, and want something else.
     let other = world.draw(|random| random.per_mille(400).then(|| Arc::clone(random.pick(replicas))));
     match other.and_then(|other| other.live()) {
         Some(other) => {
-            let act = choose(world, &status, rounds);
+            let act = choose(world, row, &status, rounds);
             world.hit(Fault::OperatorsRaced);
-            tokio::join!(biased; first, act_and_note(world, &other, saga, act, status.revision));
+            tokio::join!(biased; first, act_and_note(world, &other, row, act, status.revision));
         }
         None => first.await,
     }
 }
 
-async fn act_and_note(world: &World, live: &Live, saga: u32, act: Act, revision: u64) {
+async fn act_and_note(world: &World, live: &Live, row: &Row, act: Act, revision: u64) {
     let call = world.recorder.number();
     // The answer may come too late for the ledger, or never, and the act may have been done all the same.
-    world.enter(What::Acted { saga, act, call, revision });
-    let is_done = act_on(world, live, saga, act, revision).await;
+    let number = row.hosted.map_or(0, |place| place + 1);
+    world.enter(What::Acted { saga: row.saga, row: number, act, call, revision });
+    let is_done = act_on(world, live, row, act, revision).await;
     if let Some(is_done) = is_done {
         world.enter(What::ActAnswered { call, is_done });
     }
@@ -81,7 +146,7 @@ async fn act_and_note(world: &World, live: &Live, saga: u32, act: Act, revision:
 }
 
 /// Most often it is tried again; what is stuck for long is given up.
-fn choose(world: &World, status: &SagaStatus, rounds: u32) -> Act {
+fn choose(world: &World, row: &Row, status: &SagaStatus, rounds: u32) -> Act {
     let stuck_step = match &status.summary.outcome {
         Some(Outcome::Stuck { step, .. }) => status.steps.iter().position(|other| other.step == *step),
         _ => None,
@@ -92,7 +157,7 @@ fn choose(world: &World, status: &SagaStatus, rounds: u32) -> Act {
         Some(step) if draw >= patience => {
             let is_undo = status.steps[step].phase == StepPhase::Undoing;
             let op = if is_undo { Op::Undo } else { Op::Do };
-            Act::Skip { step: step as u8, op }
+            Act::Skip { step: row.hosted.unwrap_or(step as u8), op }
         }
         _ if draw == 0 && rounds > 2 => {
             Act::Force(if is_completed { Standing::Completed } else { Standing::Compensated })
@@ -102,9 +167,8 @@ fn choose(world: &World, status: &SagaStatus, rounds: u32) -> Act {
 }
 
 /// Nothing where it is not known whether the action was accepted.
-async fn act_on(world: &World, live: &Live, saga: u32, act: Act, revision: u64) -> Option<bool> {
-    let script = &world.scenario.sagas[saga as usize];
-    let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
+async fn act_on(world: &World, live: &Live, row: &Row, act: Act, revision: u64) -> Option<bool> {
+    let (tenant, key) = (tenant_of(world.scenario.sagas[row.saga as usize].tenant), row.key.clone());
     let acted = live.ask(move |runtime| {
         Box::pin(async move {
             let operator = runtime.tenant(tenant).operator(key, revision)?;

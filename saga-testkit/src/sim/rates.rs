@@ -44,6 +44,18 @@ pub struct Rates {
     pub publish_refused: u32,
     /// A client drops the future of its call.
     pub client_drops: u32,
+    /// A message between services is accepted and lost.
+    pub message_lost: u32,
+    /// A message between services comes twice.
+    pub message_doubled: u32,
+    /// A message between services comes late.
+    pub message_delayed: u32,
+    /// A receiver loses its connection.
+    pub receive_fails: u32,
+    /// What a receiver says of its messages is not heard.
+    pub settle_lost: u32,
+    /// A host begins that does not know all steps of its service yet.
+    pub ignorant: u32,
 }
 
 impl Rates {
@@ -71,6 +83,12 @@ impl Rates {
             confirm_lost: rate(&[30, 200]),
             publish_refused: rate(&[10, 50]),
             client_drops: rate(&[50, 300]),
+            message_lost: rate(&[20, 100, 300]),
+            message_doubled: rate(&[100, 500, 1000]),
+            message_delayed: rate(&[50, 300]),
+            receive_fails: rate(&[30, 150]),
+            settle_lost: rate(&[30, 200]),
+            ignorant: rate(&[200, 700]),
         }
     }
 }

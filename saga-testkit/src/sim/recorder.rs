@@ -10,7 +10,8 @@ use crate::checker::{Entry, What};
 #[derive(Debug)]
 pub(crate) struct Recorder {
     control: Control,
-    store: MemoryStore,
+    /// By the numbers of the services.
+    stores: Vec<MemoryStore>,
     book: Mutex<Book>,
 }
 
@@ -18,13 +19,14 @@ pub(crate) struct Recorder {
 struct Book {
     entries: Vec<Entry>,
     numbers: u64,
-    /// How much of the store's log is entered.
-    logged: usize,
+    /// How much of the log of each store is entered.
+    logged: Vec<usize>,
 }
 
 impl Recorder {
-    pub(crate) fn new(control: Control, store: MemoryStore) -> Self {
-        Self { control, store, book: Mutex::default() }
+    pub(crate) fn new(control: Control, stores: Vec<MemoryStore>) -> Self {
+        let book = Book { logged: vec![0; stores.len()], ..Book::default() };
+        Self { control, stores, book: Mutex::new(book) }
     }
 
     /// A number that no other call has.
@@ -50,13 +52,15 @@ impl Recorder {
 
     /// Enters what was committed since the last entry: so it stands before everything that could follow from it.
     fn enter_commits(&self, at: u64, book: &mut Book) {
-        self.store.read(|table| {
-            for logged in &table.log()[book.logged..] {
-                let call = logged.as_slice().try_into().map_or(u64::MAX, u64::from_be_bytes);
-                book.entries.push(Entry { at, process: 0, what: What::Wrote { call } });
-            }
-            book.logged = table.log().len();
-        });
+        for (store, entered) in self.stores.iter().zip(&mut book.logged) {
+            store.read(|table| {
+                for logged in &table.log()[*entered..] {
+                    let call = logged.as_slice().try_into().map_or(u64::MAX, u64::from_be_bytes);
+                    book.entries.push(Entry { at, process: 0, what: What::Wrote { call } });
+                }
+                *entered = table.log().len();
+            });
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {

@@ -8,8 +8,9 @@ use saga_core::memory::MemoryStore;
 use tokio::sync::{Notify, oneshot};
 
 use super::Fault;
-use super::definitions::SimDefinition;
-use super::executor::SimEnvironment;
+use super::definitions::{SimDefinition, SimService};
+use super::elsewhere::HOME;
+use super::executor::{ProcessId, SimEnvironment};
 use super::hook::Hook;
 use super::transport::SimTransport;
 use super::world::{Seat, World};
@@ -19,6 +20,10 @@ use crate::checker::What;
 pub(crate) const LEASE: Duration = Duration::from_secs(5);
 const MEMBER: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(400);
+/// How long a command waits for its reply before it is sent again, at first.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How long a process stays at most that does not know all steps.
+const IGNORANT_MAX: Duration = Duration::from_secs(6);
 /// How long a crashed process stays away at most.
 const AWAY_MAX: Duration = Duration::from_secs(3);
 /// How far the clocks of two processes may differ.
@@ -29,9 +34,22 @@ const CLOCK_MAX_SECONDS: u64 = 1_000_000;
 pub(crate) struct Replica {
     world: Arc<World>,
     store: MemoryStore,
-    definitions: Arc<[SimDefinition]>,
+    role: Role,
     live: Mutex<Option<Live>>,
     came_up: Notify,
+}
+
+/// What a process does.
+#[derive(Debug, Clone)]
+pub(crate) struct Role {
+    /// The number of its service.
+    pub(crate) service: u8,
+    /// The sagas that it knows.
+    pub(crate) definitions: Arc<[SimDefinition]>,
+    /// The steps that it hosts.
+    pub(crate) hosts: Vec<SimService>,
+    /// Whether there are other services.
+    pub(crate) has_others: bool,
 }
 
 /// One life of it.
@@ -42,11 +60,11 @@ pub(crate) struct Live {
 }
 
 impl Replica {
-    pub(crate) fn new(world: &Arc<World>, store: &MemoryStore, definitions: &Arc<[SimDefinition]>) -> Arc<Self> {
+    pub(crate) fn new(world: &Arc<World>, store: &MemoryStore, role: Role) -> Arc<Self> {
         Arc::new(Self {
             world: Arc::clone(world),
             store: store.clone(),
-            definitions: Arc::clone(definitions),
+            role,
             live: Mutex::default(),
             came_up: Notify::new(),
         })
@@ -80,7 +98,8 @@ impl Replica {
     }
 
     async fn start(&self, env: SimEnvironment) -> Option<Runtime<MemoryStore>> {
-        let seat = Seat { world: Arc::clone(&self.world), process: env.process() };
+        let process = env.process();
+        let seat = Seat { world: Arc::clone(&self.world), process, service: self.role.service };
         let store = self.store.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
         let (places, transactions, batch, calls, run_on) = self.world.draw(|random| {
             let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
@@ -107,11 +126,41 @@ impl Replica {
                 settings.run_on_max = run_on;
                 settings.drain_limit = LEASE;
                 settings.publish_attempts = 2;
+                settings.answer_within = ANSWER;
             });
-        for definition in self.definitions.iter() {
+        for definition in self.role.definitions.iter() {
             builder = builder.saga(&definition.saga);
         }
-        builder.start().await.ok()
+        if self.role.has_others && self.role.hosts.is_empty() {
+            builder = builder.settings(|settings| settings.service = Some(HOME.to_owned()));
+        }
+        let is_ignorant = !self.role.hosts.is_empty() && self.world.happens(|rates| rates.ignorant);
+        if is_ignorant {
+            self.world.enter(What::Ignorant);
+            self.world.hit(Fault::HostIgnorant);
+        }
+        for host in &self.role.hosts {
+            builder = builder.service(if is_ignorant { &host.before } else { &host.now });
+        }
+        let runtime = builder.start().await.ok();
+        if is_ignorant {
+            self.replace_soon(process);
+        }
+        runtime
+    }
+
+    /// The next version takes over from a process that does not know all steps.
+    fn replace_soon(&self, process: ProcessId) {
+        let (world, env) = (Arc::clone(&self.world), self.world.env.clone());
+        env.spawn(Box::pin(async move {
+            world.wait_up_to(IGNORANT_MAX).await;
+            world.control.kill(process);
+        }));
+    }
+
+    /// The number of its service.
+    pub(crate) fn service(&self) -> u8 {
+        self.role.service
     }
 
     /// The process, if it runs now.

@@ -6,16 +6,17 @@ use saga_core::memory::MemoryStore;
 
 use super::blows::strike;
 use super::client::Client;
-use super::definitions::{SimDefinition, definitions};
+use super::definitions::{SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services};
 use super::executor::{Executor, Finish, Limits};
-use super::finals::{finals, is_quiet, plans};
+use super::finals::{finals, is_quiet, plans, unknown_messages};
+use super::foreign::ask_and_take_back;
 use super::log::Log;
 use super::operate::operate;
 use super::recorder::Recorder;
-use super::replica::Replica;
+use super::replica::{LEASE, Replica, Role};
 use super::world::World;
-use super::{Fault, Scenario};
-use crate::checker::{Final, Guarantee, Ledger, Rest, Standing, Violation, check};
+use super::{Counts, Fault, Plant, Scenario};
+use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
 const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time: Duration::from_mins(10) };
@@ -23,6 +24,8 @@ const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time
 /// and the operator's rounds.
 const QUIET_WITHIN: Duration = Duration::from_secs(150);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// By how much the clocks of two services differ.
+const CLOCK_SECONDS: u64 = 700;
 
 /// How everything stands in the end.
 type End = (Vec<Final>, Rest);
@@ -54,6 +57,15 @@ pub fn run(seed: u64) -> Report {
     run_with(seed, None)
 }
 
+/// Runs the schedule of that seed with a mistake in it that is to be found, if it is one of several services.
+///
+/// # Panics
+/// When a definition of the simulation itself cannot be built.
+pub fn run_planted(seed: u64, plant: Plant) -> Report {
+    let parts = Parts::get();
+    run_scenario(Scenario { plant: Some(plant), ..Scenario::draw(seed, parts.counts) }, parts, None)
+}
+
 /// Runs the schedule of that seed, and keeps what the engine says in its tracing events: the time in microseconds, and
 /// the text.
 ///
@@ -65,37 +77,75 @@ pub fn run_logged(seed: u64) -> (Report, Vec<(u64, String)>) {
     (report, log.take())
 }
 
-fn run_with(seed: u64, log: Option<&Log>) -> Report {
-    static DEFINITIONS: OnceLock<Arc<[SimDefinition]>> = OnceLock::new();
-    let definitions = DEFINITIONS.get_or_init(|| match definitions() {
-        Ok(definitions) => definitions.into(),
-        Err(error) => panic!("{error}"),
-    });
-    run_scenario(Scenario::draw(seed, definitions.len()), definitions, log)
+/// What all schedules have in common.
+struct Parts {
+    counts: Counts,
+    /// Those without steps of other services.
+    near: Arc<[SimDefinition]>,
+    /// The same, and behind them those with such steps, and those that somebody else asks for.
+    all: Arc<[SimDefinition]>,
+    services: Vec<SimService>,
 }
 
-fn run_scenario(scenario: Scenario, definitions: &Arc<[SimDefinition]>, log: Option<&Log>) -> Report {
+impl Parts {
+    fn get() -> &'static Self {
+        static PARTS: OnceLock<Parts> = OnceLock::new();
+        PARTS.get_or_init(|| {
+            let wrong = |error: &dyn std::fmt::Display| -> ! { panic!("{error}") };
+            let near = definitions().unwrap_or_else(|error| wrong(&error));
+            let far = far_definitions().unwrap_or_else(|error| wrong(&error));
+            let services = services().unwrap_or_else(|error| wrong(&error));
+            let foreign = foreign_definitions().unwrap_or_else(|error| wrong(&error));
+            let counts = Counts { near: near.len(), far: far.len(), foreign: foreign.len() };
+            let all: Vec<SimDefinition> = near.iter().cloned().chain(far).chain(foreign).collect();
+            Self { counts, near: near.into(), all: all.into(), services }
+        })
+    }
+
+    /// What the processes of each service do, in the order of the services.
+    fn roles(&self, scenario: &Scenario) -> Vec<(Role, u64)> {
+        let has_others = !scenario.hosts.is_empty();
+        let definitions = if has_others { &self.all } else { &self.near };
+        let home = Role { service: 0, definitions: Arc::clone(definitions), hosts: Vec::new(), has_others };
+        let mut roles = vec![(home, scenario.replicas)];
+        for (service, replicas) in (1..).zip(&scenario.hosts) {
+            let is_last = usize::from(service) == scenario.hosts.len();
+            let own = &self.services[usize::from(service) - 1..];
+            let hosts = if is_last { own.to_vec() } else { vec![own[0].clone()] };
+            roles.push((Role { service, definitions: Arc::new([]), hosts, has_others }, *replicas));
+        }
+        roles
+    }
+}
+
+fn run_with(seed: u64, log: Option<&Log>) -> Report {
+    let parts = Parts::get();
+    run_scenario(Scenario::draw(seed, parts.counts), parts, log)
+}
+
+fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) -> Report {
     let mut executor = Executor::new(scenario.seed, scenario.poll_max);
     if let Some(log) = log {
         log.set_clock(executor.control());
     }
-    let store = MemoryStore::with_environment(Arc::new(executor.world()));
-    let recorder = Recorder::new(executor.control(), store.clone());
+    let stores: Vec<MemoryStore> = (0..=scenario.hosts.len()).map(|nth| store(&executor, nth)).collect();
+    let recorder = Recorder::new(executor.control(), stores.clone());
     let world = Arc::new(World::new(executor.world(), executor.control(), recorder, scenario.clone()));
     let end = Arc::new(Mutex::new(None));
-    let main = live_through(Arc::clone(&world), store, Arc::clone(definitions), Arc::clone(&end));
+    let main = live_through(Arc::clone(&world), stores, parts, Arc::clone(&end));
     let finish = executor.run(Box::pin(main), LIMITS);
     let end = end.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (finals, mut rest) = end.unwrap_or_default();
     rest.repeats = world.repeats.load(std::sync::atomic::Ordering::Relaxed);
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
-    let ledger = Ledger { sagas: plans(&scenario, definitions), entries: world.recorder.take(), finals, rest };
+    let ledger = Ledger { sagas: plans(&scenario, &parts.all), entries: world.recorder.take(), finals, rest };
     for end in &ledger.finals {
         match end.standing {
             Standing::Completed => world.hit(Fault::Completed),
             Standing::Compensated => world.hit(Fault::Compensated),
             _ => {}
         }
+        note_hosted(&world, end);
     }
     let violations = match finish {
         Finish::Done => check(&ledger),
@@ -105,6 +155,24 @@ fn run_scenario(scenario: Scenario, definitions: &Arc<[SimDefinition]>, log: Opt
     let (trace, polls) = (executor.trace(), executor.polls());
     let (time, hits) = (world.control.now(), world.hits.counts());
     Report { scenario, violations, ledger, hits, trace, polls, time }
+}
+
+/// The store of a service. Its clock shows another time than those of the others.
+fn store(executor: &Executor, service: usize) -> MemoryStore {
+    match service {
+        0 => MemoryStore::with_environment(Arc::new(executor.world())),
+        nth => {
+            let origin = Duration::from_secs(CLOCK_SECONDS * nth as u64);
+            MemoryStore::with_environment(Arc::new(executor.control().process(origin)))
+        }
+    }
+}
+
+/// Notes what other services did.
+fn note_hosted(world: &World, end: &Final) {
+    for told in end.told.iter().filter(|told| told.outcome == Recorded::Done) {
+        world.hit(if told.op == Op::Do { Fault::HostedDone } else { Fault::HostedUndone });
+    }
 }
 
 fn gave_up(finish: Finish) -> Violation {
@@ -119,31 +187,42 @@ fn gave_up(finish: Finish) -> Violation {
 /// First everything that can go wrong, then the calm in which everything must end.
 async fn live_through(
     world: Arc<World>,
-    store: MemoryStore,
-    definitions: Arc<[SimDefinition]>,
+    stores: Vec<MemoryStore>,
+    parts: &'static Parts,
     end: Arc<Mutex<Option<End>>>,
 ) {
     let scenario = &world.scenario;
-    let replicas: Vec<_> = (0..scenario.replicas).map(|_| Replica::new(&world, &store, &definitions)).collect();
-    for replica in &replicas {
-        world.env.spawn(Box::pin(Arc::clone(replica).keep_alive()));
+    let plans = plans(scenario, &parts.all);
+    let mut services: Vec<Vec<Arc<Replica>>> = Vec::new();
+    for ((role, replicas), store) in parts.roles(scenario).into_iter().zip(&stores) {
+        let replicas: Vec<_> = (0..replicas).map(|_| Replica::new(&world, store, role.clone())).collect();
+        for replica in &replicas {
+            world.env.spawn(Box::pin(Arc::clone(replica).keep_alive()));
+        }
+        world.env.spawn(Box::pin(operate(Arc::clone(&world), replicas.clone(), store.clone(), plans.clone())));
+        services.push(replicas);
     }
-    world.env.spawn(Box::pin(operate(Arc::clone(&world), replicas.clone(), store.clone())));
+    let (replicas, all) = (services[0].clone(), services.concat());
     let clients = |saga: u32, variant: u8| Client {
         world: Arc::clone(&world),
         replicas: replicas.clone(),
-        definitions: Arc::clone(&definitions),
+        definitions: Arc::clone(&parts.all),
         saga,
         variant,
     };
     let (starting, striking) = (Busy::default(), Busy::default());
     for (saga, script) in (0..).zip(&scenario.sagas) {
         for (moment, variant) in &script.starts {
+            if script.is_foreign {
+                let step = plans[saga as usize].variants[0].steps[0].clone();
+                world.env.spawn(Box::pin(ask_and_take_back(Arc::clone(&world), saga, step, *moment)));
+                continue;
+            }
             world.env.spawn(starting.with(clients(saga, *variant).start_at(*moment)));
         }
     }
     for (moment, blow) in &scenario.blows {
-        world.env.spawn(striking.with(strike(Arc::clone(&world), replicas.clone(), *moment, *blow)));
+        world.env.spawn(striking.with(strike(Arc::clone(&world), all.clone(), *moment, *blow)));
     }
     let busy_max = Duration::from_millis(world.draw(|random| random.between(500, 12_000)));
     world.env.sleep(busy_max).await;
@@ -152,19 +231,28 @@ async fn live_through(
     }
     world.calm_down();
     let until = world.control.now() + QUIET_WITHIN;
-    while world.control.now() < until && !(starting.is_over() && is_quiet(&store, scenario).await) {
+    let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, &world).await;
+    // What a dead process had leased is not counted as waiting before its lease has ended.
+    let looks = if scenario.hosts.is_empty() { 1 } else { LEASE.as_secs() + 2 };
+    let mut over_since = 0;
+    while world.control.now() < until {
+        over_since = if is_over().await { over_since + 1 } else { 0 };
+        if over_since >= looks {
+            break;
+        }
         world.env.sleep(LOOK_EVERY).await;
     }
     // Whoever asks again gets the same answer.
-    for (saga, script) in (0..).zip(&scenario.sagas) {
+    for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
         for variant in 0..script.variants.len() as u8 {
             let live = replicas[0].when_live().await;
             clients(saga, variant).start(&live).await;
         }
     }
     world.env.sleep(LOOK_EVERY).await;
-    let finals = finals(&store, scenario).await;
-    *end.lock().unwrap_or_else(PoisonError::into_inner) = Some(finals);
+    let (finals, mut rest) = finals(&stores, &world, &plans).await;
+    rest.unknown_messages = unknown_messages(&stores, world.broker.settled()).await;
+    *end.lock().unwrap_or_else(PoisonError::into_inner) = Some((finals, rest));
 }
 
 /// Counts what still goes on.

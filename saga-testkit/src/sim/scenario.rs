@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::time::Duration;
 
 use super::{Random, Rates};
@@ -7,8 +8,10 @@ use super::{Random, Rates};
 pub struct Scenario {
     /// The seed.
     pub seed: u64,
-    /// How many processes run the engine.
+    /// How many processes run the engine where the sagas are.
     pub replicas: u64,
+    /// How many processes each of the other services has; none where there is one service only.
+    pub hosts: Vec<u64>,
     /// The sagas.
     pub sagas: Vec<SagaScript>,
     /// What is done to the processes and the store, and when.
@@ -17,6 +20,31 @@ pub struct Scenario {
     pub rates: Rates,
     /// How much virtual time one poll takes at most.
     pub poll_max: Duration,
+    /// What is broken on purpose.
+    pub plant: Option<Plant>,
+}
+
+/// A mistake between services that is made on purpose, to see that it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plant {
+    /// A receiver says that it has a message before it has stored it.
+    SettlesBeforeStoring,
+    /// A command that is sent again goes under another id.
+    SendsUnderNewIds,
+    /// A reply names a message that nobody sent.
+    AnswersNothing,
+}
+
+/// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
+/// somebody else asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts {
+    /// Without steps of other services.
+    pub near: usize,
+    /// With such steps.
+    pub far: usize,
+    /// With one step that somebody else asks for.
+    pub foreign: usize,
 }
 
 /// A key of a tenant, and who starts what under it.
@@ -32,6 +60,8 @@ pub struct SagaScript {
     pub starts: Vec<(Duration, u8)>,
     /// The step that always rejects.
     pub refused_step: Option<u8>,
+    /// Whether somebody else, whose store is none of ours, asks for its only step and takes it back.
+    pub is_foreign: bool,
 }
 
 /// Something that is done to a replica or to the store.
@@ -56,8 +86,10 @@ pub enum Blow {
         /// Which.
         replica: u64,
     },
-    /// Nobody reaches the store for so long.
+    /// Nobody reaches the store of a service for so long.
     StoreDown {
+        /// The number of the service.
+        service: u8,
         /// For how long.
         duration: Duration,
     },
@@ -66,43 +98,71 @@ pub enum Blow {
 /// The least sagas of a schedule.
 pub const SAGAS_MIN: u64 = 3;
 const SAGAS_MAX: u64 = 5;
+/// How many schedules of a thousand have several services; they take longer than others.
+const SERVICES_PER_MILLE: u32 = 150;
+/// Sets the draw of that apart from all others.
+const SERVICES_SEED: u64 = 0x7365_7276_6963_6573;
 /// Within this time everything is started and every blow falls.
 const BUSY: Duration = Duration::from_secs(4);
 
 impl Scenario {
     /// The schedule of that seed, with sagas of so many definitions.
-    pub fn draw(seed: u64, definitions: usize) -> Self {
+    pub fn draw(seed: u64, definitions: Counts) -> Self {
         let mut random = Random::new(seed);
-        let count = random.between(SAGAS_MIN, SAGAS_MAX);
-        let sagas = (0..count).map(|at| SagaScript::draw(&mut random, at, definitions)).collect();
+        let has_services = has_services(seed);
+        let Counts { near, far, foreign } = definitions;
+        let (most, kinds) = if has_services { (SAGAS_MIN, near..near + far) } else { (SAGAS_MAX, 0..near) };
+        let count = random.between(SAGAS_MIN, most);
+        let mut sagas: Vec<_> = (0..count).map(|at| SagaScript::draw(&mut random, at, kinds.clone())).collect();
+        if has_services && random.per_mille(500) {
+            sagas.push(SagaScript::draw_foreign(&mut random, near + far..near + far + foreign));
+        }
         let replicas = random.between(1, 3);
+        let hosts = if has_services { random.between(1, 2) } else { 0 };
+        let hosts: Vec<u64> = (0..hosts).map(|_| random.between(1, 2)).collect();
+        let all = replicas + hosts.iter().sum::<u64>();
         let blows = if random.per_mille(700) { random.below(4) } else { 0 };
-        let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, replicas))).collect();
+        let services = hosts.len() as u64 + 1;
+        let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, all, services))).collect();
         let rates = Rates::draw(&mut random);
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
-        Self { seed, replicas, sagas, blows, rates, poll_max }
+        Self { seed, replicas, hosts, sagas, blows, rates, poll_max, plant: None }
     }
 }
 
+/// Whether the schedule of that seed has several services.
+pub fn has_services(seed: u64) -> bool {
+    Random::new(seed ^ SERVICES_SEED).per_mille(SERVICES_PER_MILLE)
+}
+
 impl SagaScript {
-    fn draw(random: &mut Random, at: u64, definitions: usize) -> Self {
+    fn draw(random: &mut Random, at: u64, definitions: Range<usize>) -> Self {
         // The first two have one key, in two tenants: they must never meet.
         let tenant = if at == 1 { "other" } else { "" };
         let key = if at < 2 { "twice".to_owned() } else { format!("key-{at}") };
         let variants = 1 + u64::from(random.per_mille(250));
-        let variants: Vec<usize> = (0..variants).map(|_| random.below(definitions as u64) as usize).collect();
+        let count = definitions.len() as u64;
+        let variants = (0..variants).map(|_| definitions.start + random.below(count) as usize);
+        let variants: Vec<usize> = variants.collect();
         let starts = (0..random.between(1, 3)).map(|nth| {
             let variant = if nth == 0 { 0 } else { random.below(variants.len() as u64) as u8 };
             (moment(random), variant)
         });
         let starts = starts.collect();
         let refused_step = random.per_mille(400).then(|| random.below(5) as u8);
-        Self { tenant, key, variants, starts, refused_step }
+        Self { tenant, key, variants, starts, refused_step, is_foreign: false }
+    }
+
+    fn draw_foreign(random: &mut Random, definitions: Range<usize>) -> Self {
+        let variants = vec![definitions.start + random.below(definitions.len() as u64) as usize];
+        let starts = vec![(moment(random), 0)];
+        let key = "foreign".to_owned();
+        Self { tenant: "", key, variants, starts, refused_step: None, is_foreign: true }
     }
 }
 
 impl Blow {
-    fn draw(random: &mut Random, replicas: u64) -> Self {
+    fn draw(random: &mut Random, replicas: u64, services: u64) -> Self {
         let replica = random.below(replicas);
         match random.below(10) {
             0..3 => Self::Crash { replica, polls: random.between(1, 200) },
@@ -111,7 +171,10 @@ impl Blow {
                 Self::Pause { replica, duration: Duration::from_millis(random.between(least, most)) }
             }
             6..8 => Self::Drain { replica },
-            _ => Self::StoreDown { duration: Duration::from_millis(random.between(50, 9_000)) },
+            _ => Self::StoreDown {
+                service: if services > 1 { random.below(services) as u8 } else { 0 },
+                duration: Duration::from_millis(random.between(50, 9_000)),
+            },
         }
     }
 }

@@ -65,11 +65,14 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
     const KIND: Kind;
     const UNDO_PLAN: Option<UndoPlan>;
     const EMITS: u8;
+    /// The number of the service that does it, where that is not the saga's own.
+    const HOST: Option<u8> = None;
 
     fn plan(reads: Option<u8>) -> StepPlan {
         StepPlan {
             name: Self::NAME.to_owned(),
             kind: Self::KIND,
+            host: Self::HOST,
             undo: Self::UNDO_PLAN,
             reads,
             is_pivot: false,

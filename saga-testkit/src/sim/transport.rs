@@ -2,9 +2,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::env::Environment;
-use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind};
+use saga_core::store::MessageId;
+use saga_core::transport::{
+    Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+};
 
-use super::Fault;
+use super::{Fault, Plant};
+use super::broker::{Broker, Line};
 use super::steps::SimEvent;
 use super::world::Seat;
 use crate::checker::What;
@@ -35,7 +39,30 @@ impl SimTransport {
         Ok(())
     }
 
+    /// The message as it is sent, with the mistake of the schedule.
+    fn planted(&self, message: &Message) -> Message {
+        let mut planted = message.clone();
+        let world = &self.seat.world;
+        let other = || MessageId(uuid::Uuid::from_u128(message.id.0.as_u128() ^ 1));
+        match world.scenario.plant {
+            Some(Plant::SendsUnderNewIds) if message.kind == MessageKind::Command && world.broker.has(message.id) => {
+                planted.id = other();
+            }
+            Some(Plant::AnswersNothing) if message.kind == MessageKind::Reply => {
+                planted.headers.correlation = Some(other());
+            }
+            _ => {}
+        }
+        planted
+    }
+
     fn accept(&self, message: &Message) {
+        if message.kind != MessageKind::Event {
+            let message = self.planted(message);
+            self.seat.enter_sent(&message);
+            Broker::accept(&self.seat.world, &message);
+            return;
+        }
         let event: SimEvent = match serde_json::from_slice(&message.payload) {
             Ok(event) => event,
             // What cannot be read was emitted by nobody, and the checker says so.
@@ -78,7 +105,47 @@ impl Transport for SimTransport {
         answers
     }
 
-    async fn subscribe(&self, _: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
-        Err(TransportError::new(TransportErrorKind::Refused, "subscribe", "the simulated broker only receives"))
+    async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
+        let world = &self.seat.world;
+        if world.happens(|rates| rates.receive_fails) {
+            world.hit(Fault::ReceiveFailed);
+            return Err(broken("subscribe"));
+        }
+        Ok(Box::new(SimIncoming { line: Line::new(world, subscription.name, subscription.prefetch), seat: self.seat.clone() }))
     }
+}
+
+/// A subscription of one process.
+struct SimIncoming {
+    line: Line,
+    seat: Seat,
+}
+
+#[async_trait]
+impl Incoming for SimIncoming {
+    async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
+        let deliveries = self.line.receive(limit).await;
+        if self.seat.world.happens(|rates| rates.receive_fails) {
+            self.seat.world.hit(Fault::ReceiveFailed);
+            return Err(broken("receive"));
+        }
+        if self.seat.world.scenario.plant == Some(Plant::SettlesBeforeStoring) {
+            let all: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
+            self.line.settle(&all);
+        }
+        Ok(deliveries)
+    }
+
+    async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError> {
+        if self.seat.world.happens(|rates| rates.settle_lost) {
+            self.seat.world.hit(Fault::SettleLost);
+            return Err(broken("settle"));
+        }
+        self.line.settle(settled);
+        Ok(())
+    }
+}
+
+fn broken(operation: &'static str) -> TransportError {
+    TransportError::new(TransportErrorKind::Unavailable, operation, "the connection broke")
 }

@@ -4,12 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use saga_core::env::Environment;
+use saga_core::transport::{Message, MessageKind};
 
+use super::broker::Broker;
 use super::executor::{Control, ProcessId, SimEnvironment};
+use super::elsewhere::SERVICES;
 use super::outside::Outside;
 use super::recorder::Recorder;
 use super::{Fault, Hits, Random, Rates, Scenario};
-use crate::checker::What;
+use crate::checker::{Sent, What};
 
 /// What surrounds the engine: the service outside, the faults, and the ledger.
 #[derive(Debug)]
@@ -19,13 +22,17 @@ pub(crate) struct World {
     pub(crate) env: SimEnvironment,
     pub(crate) recorder: Recorder,
     pub(crate) outside: Outside,
+    pub(crate) broker: Broker,
     pub(crate) hits: Hits,
     pub(crate) scenario: Scenario,
     /// Faults that may make the engine run something once more without counting it.
     pub(crate) repeats: AtomicU32,
     random: Mutex<Random>,
     is_calm: AtomicBool,
-    store_down_until: AtomicU64,
+    /// Until when the store of each service cannot be reached.
+    store_down_until: [AtomicU64; SERVICES.len() + 1],
+    /// The sagas of others of which they were told that nothing stands.
+    foreign_ended: Mutex<BTreeSet<u32>>,
     /// The events that the broker has accepted.
     delivered: Mutex<BTreeSet<(u64, u8)>>,
 }
@@ -38,12 +45,14 @@ impl World {
             env,
             recorder,
             outside: Outside::default(),
+            broker: Broker::default(),
             hits: Hits::new(),
             scenario,
             repeats: AtomicU32::new(0),
             random,
             is_calm: AtomicBool::new(false),
-            store_down_until: AtomicU64::new(0),
+            store_down_until: Default::default(),
+            foreign_ended: Mutex::default(),
             delivered: Mutex::default(),
         }
     }
@@ -61,6 +70,13 @@ impl World {
     /// Notes a fault, and writes nothing into the ledger.
     pub(crate) fn hit(&self, fault: Fault) {
         self.hits.hit(fault);
+    }
+
+    /// Notes a fault, if it happened.
+    pub(crate) fn hit_if(&self, has_happened: bool, fault: Fault) {
+        if has_happened {
+            self.hit(fault);
+        }
     }
 
     /// Notes a fault after which the engine may run something again without counting an attempt.
@@ -81,17 +97,27 @@ impl World {
     /// From now on nothing is disturbed any more.
     pub(crate) fn calm_down(&self) {
         self.is_calm.store(true, Ordering::Relaxed);
-        self.store_down_until.store(0, Ordering::Relaxed);
+        self.store_down_until.iter().for_each(|until| until.store(0, Ordering::Relaxed));
         self.enter(What::FaultsEnded);
     }
 
-    pub(crate) fn take_store_down(&self, duration: Duration) {
+    pub(crate) fn take_store_down(&self, service: u8, duration: Duration) {
         let until = self.control.now() + duration;
-        self.store_down_until.store(until.as_nanos() as u64, Ordering::Relaxed);
+        self.store_down_until[usize::from(service)].store(until.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_store_down(&self) -> bool {
-        u128::from(self.store_down_until.load(Ordering::Relaxed)) > self.control.now().as_nanos()
+    pub(crate) fn is_store_down(&self, service: u8) -> bool {
+        u128::from(self.store_down_until[usize::from(service)].load(Ordering::Relaxed)) > self.control.now().as_nanos()
+    }
+
+    /// Notes that somebody else was told that nothing of that saga stands.
+    pub(crate) fn end_foreign(&self, saga: u32) {
+        self.foreign_ended.lock().unwrap_or_else(PoisonError::into_inner).insert(saga);
+    }
+
+    /// Whether somebody else was told that nothing of that saga stands.
+    pub(crate) fn has_ended_foreign(&self, saga: u32) -> bool {
+        self.foreign_ended.lock().unwrap_or_else(PoisonError::into_inner).contains(&saga)
     }
 
     /// Notes that the broker accepted an event; answers whether it was the first time.
@@ -111,10 +137,38 @@ impl World {
 pub(crate) struct Seat {
     pub(crate) world: Arc<World>,
     pub(crate) process: ProcessId,
+    /// The number of the service that the process belongs to.
+    pub(crate) service: u8,
 }
 
 impl Seat {
     pub(crate) fn enter(&self, what: What) {
         self.world.recorder.enter(self.process, what);
     }
+
+    /// Writes down a message between services that the broker has accepted.
+    pub(crate) fn enter_sent(&self, message: &Message) {
+        let headers = &message.headers;
+        let kind = match message.kind {
+            MessageKind::Command => Sent::Command,
+            MessageKind::Undo => Sent::Undo,
+            _ => Sent::Reply,
+        };
+        let is_saga = |script: &&super::SagaScript| {
+            script.tenant == message.tenant.as_str() && Some(&script.key) == headers.saga_key.as_ref()
+        };
+        let saga = self.world.scenario.sagas.iter().position(|script| is_saga(&script));
+        self.enter(What::Sent {
+            message: message.id.to_string(),
+            kind,
+            saga: saga.map_or(u32::MAX, |saga| saga as u32),
+            step: headers.step.as_deref().and_then(place_of).unwrap_or(u8::MAX),
+            asked: headers.correlation.map(|asked| asked.to_string()),
+        });
+    }
+}
+
+/// The place of a step in its saga: it stands behind its name.
+pub(crate) fn place_of(step: &str) -> Option<u8> {
+    step.rsplit_once('-')?.1.parse().ok()
 }

@@ -1,8 +1,8 @@
 //! Makes ledgers of runs in which nothing went wrong that a runtime may not live with.
 
 use saga_testkit::checker::{
-    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, UndoPlan,
-    Variant, What,
+    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Sent, Standing, StepPlan,
+    UndoPlan, Variant, What,
 };
 use saga_testkit::sim::Random;
 
@@ -15,12 +15,20 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
         let plan = SagaPlan {
             tenant: if saga == 1 { "other".to_owned() } else { String::new() },
             key: if saga < 2 { "twice".to_owned() } else { format!("k{saga}") },
+            is_taken_back: false,
             variants: (0..random.between(1, 2)).map(|_| variant(random)).collect(),
         };
-        let mut run =
-            Run { saga, random, plan: &plan, numbers: &mut numbers, entries: Vec::new(), records: Vec::new() };
+        let mut run = Run {
+            saga,
+            random,
+            plan: &plan,
+            numbers: &mut numbers,
+            entries: Vec::new(),
+            records: Vec::new(),
+            told: Vec::new(),
+        };
         let standing = run.whole();
-        let end = Final { standing, variant: Some(0), records: run.records };
+        let end = Final { standing, variant: Some(0), records: run.records, told: run.told };
         lanes.push(run.entries.into_iter());
         ledger.finals.push(end);
         ledger.sagas.push(plan);
@@ -49,6 +57,7 @@ fn variant(random: &mut Random) -> Variant {
         StepPlan {
             name: format!("s{step}"),
             kind,
+            host: random.per_mille(300).then(|| random.between(1, 2) as u8),
             undo: has_undo.then(|| UndoPlan {
                 kind,
                 takes_unknown: random.per_mille(600),
@@ -73,6 +82,7 @@ struct Run<'a> {
     numbers: &'a mut u64,
     entries: Vec<What>,
     records: Vec<RecordSeen>,
+    told: Vec<RecordSeen>,
 }
 
 /// How a step ended.
@@ -92,6 +102,7 @@ impl Run<'_> {
         let mut has_passed_pivot = false;
         for (step, plan) in (0..).zip(&plan.variants[0].steps) {
             let reads = plan.reads.and_then(|earlier| effects[usize::from(earlier)]);
+            self.asks(step, Op::Do);
             match self.step(step, plan, reads, !has_passed_pivot) {
                 Turn::Done(effect) => effects.push(Some(effect)),
                 Turn::Rejected => {
@@ -174,6 +185,7 @@ impl Run<'_> {
         let all: Vec<_> = done.chain(unknown.map(|(step, effect)| (step, effect, None))).collect();
         for (step, effect, reads) in all.into_iter().rev() {
             let Some(undo) = &plan.variants[0].steps[usize::from(step)].undo else { continue };
+            self.asks(step, Op::Undo);
             let is_repeated = self.random.per_mille(200);
             if is_repeated {
                 let call = self.enter(step, Op::Undo, reads);
@@ -240,8 +252,30 @@ impl Run<'_> {
         }
     }
 
+    /// A step of another service is asked for, once or more often.
+    fn asks(&mut self, step: u8, op: Op) {
+        if self.plan.variants[0].steps[usize::from(step)].host.is_none() {
+            return;
+        }
+        let kind = if op == Op::Do { Sent::Command } else { Sent::Undo };
+        for _ in 0..self.random.between(1, 2) {
+            self.entries.push(What::Sent { message: self.question(step, op), kind, saga: self.saga, step, asked: None });
+        }
+    }
+
+    fn question(&self, step: u8, op: Op) -> String {
+        format!("{op:?}-{}-{step}", self.saga)
+    }
+
     fn record(&mut self, step: u8, op: Op, outcome: Recorded, call: Option<u64>) {
         let position = self.records.len() as u32;
-        self.records.push(RecordSeen { step, op, outcome, call, is_late: false, position });
+        let record = RecordSeen { step, op, outcome, call, is_late: false, position };
+        if self.plan.variants[0].steps[usize::from(step)].host.is_some() {
+            self.told.push(record.clone());
+            let asked = Some(self.question(step, op));
+            let message = format!("reply-{op:?}-{}-{step}", self.saga);
+            self.entries.push(What::Sent { message, kind: Sent::Reply, saga: self.saga, step, asked });
+        }
+        self.records.push(record);
     }
 }

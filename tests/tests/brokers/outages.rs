@@ -70,9 +70,8 @@ async fn a_broker_that_stays_away_is_warned_of_once_and_comes_back() {
     drop(guard);
     assert_eq!(warnings.of("the transport fails").len(), 1, "{:#?}", warnings.all());
     // A publisher, a subscription and one to the dead letters on each side.
-    let connections = 6;
-    let lost = warnings.of("is lost").len();
-    assert!((1..=connections).contains(&lost) && warnings.all().len() <= connections + 1, "{:#?}", warnings.all());
+    let connections = warnings.of("publisher's connection is lost").len() + warnings.of("subscription is lost").len();
+    assert_eq!((connections, warnings.all().len()), (6, 7), "{:#?}", warnings.all());
     coordinator.shutdown().await;
     host.shutdown().await;
 }

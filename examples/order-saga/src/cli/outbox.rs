@@ -50,7 +50,7 @@ pub struct ReleaseArgs {
 pub struct DiscardArgs {
     /// The id of the message that could not be sent, as the list has it
     pub message: String,
-    /// Why; it is logged
+    /// Why; it is kept with the message, among the dead letters
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
     /// The store.

@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, rest, starts, undo};
+use super::{effects, messages, rest, services, starts, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -49,6 +49,19 @@ damages! {
     G5 undo::saga_left_stuck,
     G5 undo::stuck_without_a_cause,
     G5 undo::pivot_done_and_compensated,
+    G3 services::step_asked_for_by_two_commands,
+    G3 services::told_an_output_that_was_not_recorded,
+    G3 services::completed_without_being_told,
+    G4 services::reply_to_nothing,
+    G4 services::reply_to_another_step,
+    G4 services::one_id_for_two_messages,
+    G4 services::message_of_no_saga,
+    G4 services::message_kept_by_nobody,
+    G5 services::told_that_it_did_not_happen,
+    G5 services::host_never_undid,
+    G5 services::done_after_it_was_taken_back,
+    G8 services::letter_left_open,
+    G8 services::work_left_at_a_host,
     G6 starts::started_saga_is_absent,
     G6 starts::second_payload_accepted,
     G6 starts::second_payload_runs,

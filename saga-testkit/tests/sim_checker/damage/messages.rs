@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Ledger, Left, Op, What};
 use saga_testkit::sim::Random;
 
-use super::tools::{insert, of, place};
+use super::tools::{insert, of, place, plan};
 
 pub(super) fn message_lost(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Delivered { .. }))?;
@@ -72,9 +72,14 @@ pub(super) fn events_swapped(ledger: &mut Ledger, random: &mut Random) -> Option
 pub(super) fn events_under_two_ordering_keys(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Delivered { .. }))?;
     let What::Delivered { call, .. } = ledger.entries[at].what.clone() else { return None };
-    let saga = of(ledger, call)?.0;
+    // What another service does of a saga has ordering keys of its own, one a step.
+    let key_of = |number| {
+        let (saga, step, _) = of(ledger, number)?;
+        Some((saga, plan(ledger, saga, step).host.map(|_| step)))
+    };
+    let key = key_of(call)?;
     let others = ledger.entries.iter().filter(|entry| match entry.what {
-        What::Delivered { call: other, .. } => other != call && of(ledger, other).is_some_and(|step| step.0 == saga),
+        What::Delivered { call: other, .. } => other != call && key_of(other) == Some(key),
         _ => false,
     });
     if others.count() == 0 {

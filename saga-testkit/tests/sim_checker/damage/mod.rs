@@ -4,6 +4,7 @@ mod effects;
 mod list;
 mod messages;
 mod rest;
+mod services;
 mod starts;
 mod tools;
 mod undo;

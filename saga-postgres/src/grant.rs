@@ -1,0 +1,99 @@
+//! Granting: the rows of a batch are held, and the sagas that begin with it are started, by one statement.
+
+use std::collections::HashMap;
+
+use saga_core::store::{Advance, Changes, Claim, NewSaga, SagaId, Status, StoreError, WorkKind};
+use sqlx::{PgConnection, Row as _};
+
+use crate::arrays::{column, placeholders};
+use crate::error::store_error;
+use crate::rows::signed;
+use crate::store::PostgresStore;
+use crate::transaction::OPERATION;
+
+/// How many arguments `grant_claims` takes.
+const ARGUMENTS: usize = 14;
+
+/// What a step transaction holds.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    /// The transaction that it is held in.
+    pub(crate) xact: String,
+    /// Which of the claims were granted.
+    pub(crate) claims: Vec<bool>,
+    /// The sagas that it started, without their progress.
+    pub(crate) fresh: Vec<SagaId>,
+}
+
+/// Holds the rows of the claims, and starts the sagas of those that have none.
+pub(crate) async fn grant(
+    store: &PostgresStore,
+    conn: &mut PgConnection,
+    claims: &[Claim],
+) -> Result<Granted, StoreError> {
+    // In the order of what is locked, so that two batches never wait for each other in a circle.
+    let mut rows: Vec<usize> = (0..claims.len()).filter(|index| claims[*index].start.is_none()).collect();
+    rows.sort_unstable_by_key(|index| claims[*index].work.id);
+    let mut starts: Vec<&NewSaga> = claims.iter().filter_map(|claim| claim.start.as_deref()).collect();
+    starts.sort_by_key(|saga| (&saga.tenant, &saga.key));
+    let wanted = starts.iter().map(|saga| saga.definition.clone());
+    let numbers = store.number_definitions(conn, OPERATION, wanted, false).await?;
+    let numbers = starts.iter().map(|saga| numbers.of(OPERATION, &saga.definition)).collect::<Result<Vec<_>, _>>()?;
+
+    let sql = store.sql(&format!("SELECT * FROM {{schema}}.grant_claims({})", placeholders(ARGUMENTS)));
+    let row = sqlx::query(sql)
+        .bind(column(&rows, |index| claims[*index].work.id.0))
+        .bind(column(&rows, |index| signed(claims[*index].work.epoch)))
+        .bind(column(&rows, |index| claims[*index].saga.0))
+        .bind(claims.first().map_or("", |claim| claim.tenant.as_str()))
+        .bind(column(&rows, |index| claims[*index].key.as_str()))
+        .bind(column(&rows, |index| claims[*index].step.as_str()))
+        .bind(column(&rows, |index| status_for(claims[*index].kind).as_str()))
+        .bind(column(&starts, |saga| saga.id.0))
+        .bind(column(&starts, |saga| saga.tenant.as_str()))
+        .bind(column(&starts, |saga| saga.key.as_str()))
+        .bind(numbers)
+        .bind(column(&starts, |saga| &saga.digest[..]))
+        .bind(column(&starts, |saga| &*saga.input))
+        .bind(column(&starts, |saga| &*saga.input_hash))
+        .persistent(store.prepares())
+        .fetch_one(conn)
+        .await
+        .map_err(|error| store_error(OPERATION, error))?;
+    let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?, row.try_get(2)?));
+    let (xact, places, fresh): (_, _, Vec<i64>) = read().map_err(|error| store_error(OPERATION, error))?;
+
+    let fresh: Vec<SagaId> = fresh.into_iter().map(SagaId).collect();
+    let is_fresh = |claim: &Claim| claim.start.as_ref().is_some_and(|saga| fresh.contains(&saga.id));
+    let mut granted: Vec<bool> = claims.iter().map(is_fresh).collect();
+    for place in places {
+        if let Some(index) = usize::try_from(place - 1).ok().and_then(|place| rows.get(place)) {
+            granted[*index] = true;
+        }
+    }
+    Ok(Granted { xact, claims: granted, fresh })
+}
+
+/// Lets the sagas that were started and did not move stand at their first step.
+pub(crate) fn let_stand(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Changes>) {
+    let mut unmoved: HashMap<SagaId, &NewSaga> = claims
+        .iter()
+        .filter_map(|claim| claim.start.as_deref())
+        .filter(|saga| fresh.contains(&saga.id))
+        .map(|saga| (saga.id, saga))
+        .collect();
+    for advance in changes.iter().filter_map(|change| change.saga.as_ref()) {
+        unmoved.remove(&advance.id);
+    }
+    changes.extend(unmoved.into_values().map(|saga| Changes {
+        saga: Some(Advance { id: saga.id, expected: 0, status: saga.status, state: saga.state.clone() }),
+        ..Changes::default()
+    }));
+}
+
+fn status_for(kind: WorkKind) -> Status {
+    match kind {
+        WorkKind::Do => Status::Running,
+        WorkKind::Undo => Status::Compensating,
+    }
+}
