@@ -41,7 +41,6 @@ impl Desk<'_> {
             if letters.len() == count {
                 return letters;
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
 

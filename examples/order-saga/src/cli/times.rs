@@ -8,7 +8,7 @@ use saga_core::Settings;
 pub struct TimesArgs {
     /// How long a step belongs to the process that took it; a process that is silent for as long counts as dead, and
     /// after 10 s in any case [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = lease)]
     pub lease: Option<Duration>,
     /// After how long without a reply a command to another service is sent again [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -26,6 +26,13 @@ impl TimesArgs {
             settings.answer_within = answer_within;
         }
     }
+}
+
+/// The shortest lease: a process says that it is alive a few times within one.
+const LEASE_MIN: Duration = Duration::from_millis(300);
+
+fn lease(text: &str) -> Result<Duration, String> {
+    time(text).and_then(|lease| if lease < LEASE_MIN { Err("a lease is at least 300ms".to_owned()) } else { Ok(lease) })
 }
 
 /// Reads a time such as `500ms`, `2s` or `1m`.
@@ -53,5 +60,6 @@ mod tests {
         for text in ["", "2", "0s", "-1s", "1h", "s", "1.5s", "99999999999999999999s", "9999999999999999999s"] {
             assert!(time(text).is_err(), "{text}");
         }
+        assert!(lease("299ms").is_err() && lease("300ms").is_ok());
     }
 }

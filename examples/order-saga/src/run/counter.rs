@@ -17,7 +17,7 @@ use crate::{
     cli::OrdersArgs,
     interrupt::{INTERRUPTED, interrupted},
     orders::{Intake, Numbered, Order, Refusal, Source, read_orders},
-    outside::Outside,
+    outside::{self, Outside},
     place::{Place, without_password},
     print::print,
     shop,
@@ -76,12 +76,11 @@ impl<S: Store<Conn: shop::ShopConn> + Clone> Counter<S> {
             eprintln!("{}", Refusal { file: self.orders.to_string(), line: *line, sentence: sentence.clone() });
         }
         summary.add(&driven, found_unfinished, elapsed);
-        let tally = match outside {
-            Some(outside) => outside.tally().await?,
-            None => {
-                eprintln!("what the services outside did is not counted; give --outside URL to count it");
-                crate::outside::Tally::default()
-            }
+        let tally = if let Some(services) = outside {
+            services.tally().await?
+        } else {
+            eprintln!("what the services outside did is not counted; give --outside URL to count it");
+            outside::Tally::default()
         };
         summary.count(&shop::Tally::of(&mut self.shop).await?, &tally);
         if args.json {

@@ -1,14 +1,19 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use saga_amqp::AmqpTransport;
 
-use super::{host::host, log::log_to_stderr, orders::orders};
+use super::{host::host, orders::orders};
 use crate::{
     cli::{ServiceArgs, ServiceName},
     outside::{Carrier, Gateway, Outside},
     place::{Place, connect_transport},
+    run::Input,
     saga::{payments, shipping},
 };
+
+const NEEDS_BROKER: &str =
+    "a service talks to the others by a broker: give it --transport amqp://user:password@host:port/vhost";
 
 /// Runs a service until it is asked to end; or, with orders, until they have ended.
 ///
@@ -24,24 +29,36 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     if let (ServiceName::Payments | ServiceName::Shipping, Some(flag)) = (name, args.orders_only()) {
         bail!("{flag} is for the service orders; {name} does what that one asks for");
     }
-    log_to_stderr();
-    let outside = outside(args).await?;
-    let transport = args.transport.as_deref().unwrap_or("memory:");
-    let Some(transport) = connect_transport(transport).await? else {
-        bail!("a service talks to the others by a broker: give it --transport amqp://user:password@host:port/vhost");
-    };
-    match (name, outside) {
-        (ServiceName::Orders, outside) => orders(place, args, transport, outside).await,
-        (ServiceName::Payments, Some(outside)) => {
-            host(place, args, transport, |runtime| runtime.service(&payments()).state(Gateway(outside))).await
-        }
-        (ServiceName::Shipping, Some(outside)) => {
-            host(place, args, transport, |runtime| runtime.service(&shipping()).state(Carrier(outside))).await
-        }
-        (_, None) => bail!(
-            "the service {name} calls the services outside: give it --outside URL, as `order-saga outside` prints it"
-        ),
+    if let (ServiceName::Orders, None, Some(flag)) = (name, &args.orders.orders, args.orders_only()) {
+        bail!("{flag} belongs to orders that are run: give it --orders FILE as well");
     }
+    let transport = args.transport.as_deref().unwrap_or("memory:");
+    if transport == "memory:" {
+        bail!("{}", NEEDS_BROKER);
+    }
+    let outside = outside(args).await?;
+    // What can be wrong with the rest is found before anything is connected.
+    let input = args.orders.orders.as_ref().map(|_| Input::read(&args.orders)).transpose()?;
+    let outside = match (name, outside) {
+        (ServiceName::Orders, outside) => return orders(place, args, connect(transport).await?, input, outside).await,
+        (_, None) => {
+            bail!(
+                "the service {name} calls the services outside: give it --outside URL, as `order-saga outside` prints it"
+            )
+        }
+        (_, Some(outside)) => outside,
+    };
+    let transport = connect(transport).await?;
+    if name == ServiceName::Payments {
+        let gateway = Gateway(outside);
+        return host(place, args, transport, |runtime| runtime.service(&payments()).state(gateway)).await;
+    }
+    let carrier = Carrier(outside);
+    host(place, args, transport, |runtime| runtime.service(&shipping()).state(carrier)).await
+}
+
+async fn connect(url: &str) -> anyhow::Result<AmqpTransport> {
+    connect_transport(url).await?.context(NEEDS_BROKER)
 }
 
 /// The services outside, if they were given: they must answer.

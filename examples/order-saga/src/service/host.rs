@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, engine::RuntimeBuilder};
 
-use super::serve::serve;
+use super::{log::log_to_stderr, serve::serve};
 use crate::{cli::ServiceArgs, place::Place};
 
 /// Does the steps of a service for the sagas of others, until it is asked to end.
@@ -15,6 +15,7 @@ pub(super) async fn host<P: Place>(
 ) -> anyhow::Result<ExitCode> {
     let store = place.open_store().await?;
     eprintln!("the store is {}", place.shown());
+    log_to_stderr();
     let runtime = hosting(Runtime::builder(store))
         .transport(transport.clone())
         .settings(|settings| args.times.apply(settings))

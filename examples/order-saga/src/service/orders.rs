@@ -1,10 +1,9 @@
 use std::process::ExitCode;
 
-use anyhow::bail;
 use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, Saga, store::Store};
 
-use super::serve::serve;
+use super::{log::log_to_stderr, serve::serve};
 use crate::{
     cli::{ServiceArgs, ServiceName},
     orders::Order,
@@ -20,16 +19,14 @@ pub(super) async fn orders<P: Place>(
     place: &P,
     args: &ServiceArgs,
     transport: AmqpTransport,
+    input: Option<Input>,
     outside: Option<Outside>,
 ) -> anyhow::Result<ExitCode> {
     let saga = create_order_across_services();
-    if args.orders.orders.is_some() {
-        let counter = Counter::open(place, Input::read(&args.orders)?).await?;
+    if let Some(input) = input {
+        let counter = Counter::open(place, input).await?;
         let runtime = runtime(counter.store(), &saga, args, &transport).await?;
         return counter.run(&runtime, &saga, &args.orders, outside.as_ref()).await;
-    }
-    if let Some(flag) = args.orders_only() {
-        bail!("{flag} belongs to orders that are run: give it --orders FILE as well");
     }
     let store = place.open_store().await?;
     eprintln!("the store is {}", place.shown());
@@ -44,6 +41,7 @@ async fn runtime<S: Store>(
     args: &ServiceArgs,
     transport: &AmqpTransport,
 ) -> anyhow::Result<Runtime<S>> {
+    log_to_stderr();
     let runtime = Runtime::builder(store).saga(saga).transport(transport.clone()).settings(|settings| {
         settings.service = Some(ServiceName::Orders.as_str().to_owned());
         args.times.apply(settings);
