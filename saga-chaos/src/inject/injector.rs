@@ -4,7 +4,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Count, Counts};
@@ -12,7 +12,7 @@ use crate::plan::{CutAt, Fault, Plan, Role, Server};
 use crate::world::{Diary, Happened, Replica, ReplicaKey, Servers};
 
 /// How long an armed cut waits for the bytes that it is about.
-const CUT_PATIENCE: Duration = Duration::from_secs(8);
+const CUT_PATIENCE: Duration = Duration::from_secs(12);
 /// How long a fault waits for a broker that is down.
 const BROKER_PATIENCE: Duration = Duration::from_mins(5);
 /// How long a broker that came back is left alone, so that it is of use whatever the machine has to do.
@@ -34,6 +34,8 @@ pub(crate) struct Injector {
 struct Locks {
     postgres: Mutex<()>,
     broker: Mutex<()>,
+    /// Set while the broker is down.
+    broker_is_down: watch::Sender<bool>,
 }
 
 impl Injector {
@@ -129,9 +131,11 @@ impl Injector {
             }
             Server::RabbitMq => {
                 let mut broker = own.broker.lock().await;
+                self.locks.broker_is_down.send_replace(true);
                 broker.kill().await?;
                 self.diary.enter(0, Happened::Killed);
                 broker.restart().await?;
+                self.locks.broker_is_down.send_replace(false);
                 self.counts.add(Count::BrokerRestarts);
                 self.diary.say("RabbitMQ is back");
                 sleep(BROKER_IN_USE).await;
@@ -140,13 +144,19 @@ impl Injector {
         Ok(())
     }
 
-    /// Waits until the bytes come by. When they never do, for instance because the server is down, it is given up.
+    /// Waits until the bytes come by. When they never do, for instance because nobody has anything to say, it is given
+    /// up.
     async fn cut(&self, at: CutAt) {
         let (proxy, lock) = match at.server() {
             Server::Postgres => (&self.servers.postgres_proxy, &self.locks.postgres),
             Server::RabbitMq => (&self.servers.broker_proxy, &self.locks.broker),
         };
         let _one_at_a_time = lock.lock().await;
+        if at.server() == Server::RabbitMq {
+            let mut is_down = self.locks.broker_is_down.subscribe();
+            // The sender lives as long as this value.
+            let _ = is_down.wait_for(|is_down| !is_down).await;
+        }
         let before = proxy.counts().cuts;
         proxy.cut(at.cut());
         let done = timeout(CUT_PATIENCE, async {

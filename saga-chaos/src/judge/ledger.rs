@@ -129,11 +129,17 @@ impl Facts<'_> {
             waves.entry(*wave).or_default().push(saga);
         }
         let mut started: BTreeMap<u64, u64> = BTreeMap::new();
+        let answered: BTreeSet<u64> = self.diary.iter().filter_map(|line| line.what.answered()).collect();
         let number = |call: u64, saga: u32| call * SAGAS as u64 * 2 + u64::from(saga);
         for DiaryLine { at_micros, process, what } in self.diary {
             let mut enter = |what| page.enter(*at_micros, *process, what);
             match what {
                 Happened::Started { call, wave } => {
+                    // Of the starts of one wave that nobody answered, the first says all that the others do.
+                    let is_first = !started.values().any(|earlier| earlier == wave);
+                    if !is_first && !answered.contains(call) {
+                        continue;
+                    }
                     started.insert(*call, *wave);
                     for saga in waves.get(wave).into_iter().flatten() {
                         enter(What::StartCalled { call: number(*call, *saga), saga: *saga, variant: 0 });

@@ -26,6 +26,13 @@ pub(crate) enum Happened {
     FaultsEnded,
 }
 
+impl Happened {
+    /// The start that it answers.
+    pub(crate) fn answered(&self) -> Option<u64> {
+        if let Self::Answered { call } = self { Some(*call) } else { None }
+    }
+}
+
 /// One line of the diary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiaryLine {

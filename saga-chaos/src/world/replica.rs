@@ -134,12 +134,11 @@ impl Replica {
         process.kill().await?;
         self.shared.diary.enter(self.key.number(), Happened::Killed);
         slot.clock_minutes = minutes;
-        slot.is_stopped = false;
         self.start(&mut slot)?;
         Ok(true)
     }
 
-    /// SIGSTOP, and after that time SIGCONT, unless it was killed meanwhile.
+    /// SIGSTOP, and after that time SIGCONT. Nobody kills it meanwhile.
     pub(crate) async fn pause(&self, time: Duration) -> anyhow::Result<bool> {
         {
             let Some(mut slot) = self.running().await else { return Ok(false) };
@@ -182,7 +181,11 @@ impl Replica {
         while begin.elapsed() < RUNNING_PATIENCE {
             let mut slot = self.slot.lock().await;
             let has_run = slot.started.is_some_and(|started| started.elapsed() >= MOMENT);
-            if has_run && slot.process.as_mut().is_some_and(|process| matches!(process.ended(), Ok(None))) {
+            // One that is stopped goes on first: killed before, it would not have been stopped past its lease.
+            if has_run
+                && !slot.is_stopped
+                && slot.process.as_mut().is_some_and(|process| matches!(process.ended(), Ok(None)))
+            {
                 return Some(slot);
             }
             drop(slot);
