@@ -1,6 +1,5 @@
 //! What is refused when an application publishes in its own transaction, and that the transaction goes on.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use saga_core::engine::PublishError;
 use saga_core::memory::MemoryStore;
