@@ -1,6 +1,5 @@
 //! What is refused when an application publishes in its own transaction, and that the transaction goes on.
 
-
 use saga_core::engine::PublishError;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{Outbox as _, StoreErrorKind};

@@ -172,3 +172,58 @@ impl<T> Queue<T> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::TokioEnvironment;
+
+    const WORKERS: usize = 2;
+
+    fn up_to(lane: &mut VecDeque<u32>, taken: &mut Vec<u32>, share: usize) {
+        while taken.len() < share
+            && let Some(one) = lane.pop_front()
+        {
+            taken.push(one);
+        }
+    }
+
+    async fn share(queue: &Queue<u32>) -> Vec<u32> {
+        let env = TokioEnvironment::current().expect("a test has a runtime");
+        queue.next_share(&env, WORKERS, up_to).await.unwrap_or_default()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_takes_its_share_and_leaves_the_rest() {
+        let queue = Queue::new();
+        (0..4).for_each(|one| assert!(queue.hand_on(one).is_none()));
+        assert_eq!(share(&queue).await, [0, 1]);
+        assert_eq!(share(&queue).await, [2, 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn alone_nobody_waits_and_beside_others_for_a_moment_only() {
+        let queue = Queue::new();
+        assert!(queue.hand_on(0).is_none());
+        let began = tokio::time::Instant::now();
+        assert_eq!(share(&queue).await, [0]);
+        assert_eq!(began.elapsed(), Duration::ZERO, "nobody else is at work");
+
+        (1..5).for_each(|one| assert!(queue.hand_on(one).is_none()));
+        assert_eq!(share(&queue).await, [1, 2, 3], "half of all five, rounded up");
+        assert_eq!(share(&queue).await, [4], "less than its share");
+        assert!(began.elapsed() >= GATHERING_MAX, "it waited for the others to come");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_done_makes_the_share_smaller() {
+        let queue = Queue::new();
+        (0..5).for_each(|one| assert!(queue.hand_on(one).is_none()));
+        assert_eq!(share(&queue).await.len(), 3);
+        let began = tokio::time::Instant::now();
+        queue.done(3);
+        assert_eq!(share(&queue).await, [3], "half of the two that are left");
+        assert_eq!(share(&queue).await, [4]);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+}
