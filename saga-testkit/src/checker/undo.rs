@@ -133,6 +133,8 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
     }
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
+    // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
+    let undone = undone.filter(|undo| of.host(undo.step).is_none() || !of.is_skipped(undo.step, Op::Do));
     if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
     {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
