@@ -153,7 +153,10 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
         return;
     };
     for (later, plan) in of.steps().skip(usize::from(step) + 1) {
-        let must_undo = plan.undo.is_some() && !of.is_skipped(later, Op::Undo) && !of.is_skipped(later, Op::Do);
+        // A person may end a step at its host by force.
+        let is_ended = plan.host.is_some() && of.is_forced();
+        let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);
+        let must_undo = plan.undo.is_some() && !is_skipped && !is_ended;
         let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);
         let undone = book.effect_of(saga, later, Op::Undo).is_some_and(|(at, _)| at < first.entered);
         let is_just_undone = book.ran_together(saga, later, Op::Undo, first).next().is_some();
