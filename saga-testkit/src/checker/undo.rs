@@ -133,6 +133,8 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
     }
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
+    // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
+    let undone = undone.filter(|undo| of.host(undo.step).is_none() || !of.is_skipped(undo.step, Op::Do));
     if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
     {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
@@ -151,7 +153,10 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
         return;
     };
     for (later, plan) in of.steps().skip(usize::from(step) + 1) {
-        let must_undo = plan.undo.is_some() && !of.is_skipped(later, Op::Undo) && !of.is_skipped(later, Op::Do);
+        // A person may end a step at its host by force.
+        let is_ended = plan.host.is_some() && of.is_forced();
+        let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);
+        let must_undo = plan.undo.is_some() && !is_skipped && !is_ended;
         let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);
         let undone = book.effect_of(saga, later, Op::Undo).is_some_and(|(at, _)| at < first.entered);
         let is_just_undone = book.ran_together(saga, later, Op::Undo, first).next().is_some();
