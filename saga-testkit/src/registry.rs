@@ -227,6 +227,7 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-4"] => transaction::a_dropped_call_happened_whole_or_not_at_all::<H>,
         ["S-TX-4"] => limits::a_step_transaction_carries_a_full_batch::<H>,
         ["S-TX-5"] => transaction::a_moved_saga_is_decided_again::<H>,
+        ["S-TX-14"] => transaction::a_moved_saga_brings_its_records::<H>,
         ["S-TX-5", "S-TX-4"] => transaction::a_record_that_exists_rolls_all_back::<H>,
         ["S-TX-5", "S-TX-4"] => transaction::a_row_that_is_gone_rolls_all_back::<H>,
         ["S-TX-5", "S-REC-5"] => concurrency::a_step_and_its_cancellation_exclude_each_other::<H>,

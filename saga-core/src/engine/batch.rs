@@ -1,5 +1,6 @@
 //! The engine's side of a step transaction.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,9 @@ use super::shared::Shared;
 use super::starting::Starting;
 use crate::env::BoxFuture;
 use crate::machine::{Ending, Next};
-use crate::store::{Advance, Changes, Claim, Condition, SagaRow, Status, Store, TransactionBody, Verdict};
+use crate::store::{
+    Advance, Changes, Claim, Condition, MovedSaga, SagaId, SagaRow, Status, Store, TransactionBody, Verdict,
+};
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
 /// it, so that nothing is lost when the store drops the body.
@@ -30,8 +33,8 @@ struct Held<S: Store> {
 pub(super) struct Member<S: Store> {
     /// Taken out while its handler runs.
     pub(super) command: Option<Command<S>>,
-    /// The id for the command that follows.
-    pub(super) next_id: i64,
+    /// The ids for the commands that follow.
+    pub(super) next_ids: i64,
     pub(super) granted: bool,
     pub(super) attempted: Option<(Attempted, Next)>,
     pub(super) prepared: Option<Prepared<S>>,
@@ -41,6 +44,8 @@ pub(super) struct Member<S: Store> {
     pub(super) ran: Vec<RanStep>,
     /// What they leave to be recorded.
     pub(super) before: Option<RanBefore<S>>,
+    /// What was prepared last, where it may be asked for again: what a saga ran on through cannot be prepared twice.
+    pub(super) kept: Option<Changes>,
 }
 
 pub(super) struct Body<S: Store> {
@@ -49,18 +54,23 @@ pub(super) struct Body<S: Store> {
 }
 
 impl<S: Store> Batch<S> {
-    pub(super) fn new(commands: Vec<Command<S>>, ids: impl Iterator<Item = i64>) -> Arc<Self> {
-        let member = |(mut command, next_id): (Command<S>, i64)| Member {
-            starting: command.starting.take(),
-            command: Some(command),
-            next_id,
-            granted: false,
-            attempted: None,
-            prepared: None,
-            ran: Vec::new(),
-            before: None,
+    pub(super) fn new(commands: Vec<Command<S>>, mut ids: Range<i64>) -> Arc<Self> {
+        let member = |mut command: Command<S>| {
+            let next_ids = ids.start;
+            ids.start += i64::try_from(command.saga.definition.width).unwrap_or(i64::MAX);
+            Member {
+                starting: command.starting.take(),
+                command: Some(command),
+                next_ids,
+                granted: false,
+                attempted: None,
+                prepared: None,
+                ran: Vec::new(),
+                before: None,
+                kept: None,
+            }
         };
-        let members = commands.into_iter().zip(ids).map(member).collect();
+        let members = commands.into_iter().map(member).collect();
         Arc::new(Self { held: Mutex::new(Held { members, plan: Plan::default() }) })
     }
 
@@ -198,7 +208,18 @@ impl<S: Store> Body<S> {
     }
 
     fn prepare_all(&self) -> Vec<Changes> {
-        self.batch.lock().members.iter_mut().filter_map(|member| member.prepare(&self.shared)).collect()
+        let members = &mut self.batch.lock().members;
+        // Where branches run at once, it is usual that a saga has moved, and the others need not run again for that.
+        let keeps = members.iter().any(Member::has_branches);
+        let prepare = |member: &mut Member<S>| {
+            if member.kept.is_some() {
+                return member.kept.clone();
+            }
+            let changes = member.prepare(&self.shared)?;
+            member.kept = keeps.then(|| changes.clone());
+            Some(changes)
+        };
+        members.iter_mut().filter_map(prepare).collect()
     }
 }
 
@@ -230,19 +251,23 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         self.prepare_all()
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
-        if self.batch.lock().members.iter().any(Member::is_decided) {
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
+        let has_moved = |member: &Member<S>| moved.iter().any(|moved| member.is_of(moved.saga.id));
+        let is_void = |member: &Member<S>| member.is_decided() && (member.kept.is_none() || has_moved(member));
+        if self.batch.lock().members.iter().any(is_void) {
             // What ran on was decided on a saga that is not there any more. It runs again, step by step.
             return None;
         }
         let mut unreadable = Vec::new();
         {
             let members = &mut self.batch.lock().members;
-            members.iter_mut().for_each(|member| member.prepared = None);
-            for row in moved {
+            for member in members.iter_mut().filter(|member| member.kept.is_none() || has_moved(member)) {
+                (member.prepared, member.kept) = (None, None);
+            }
+            for MovedSaga { saga: row, records } in &moved {
                 let command = members.iter_mut().filter_map(|member| member.command.as_mut());
                 for command in command.filter(|command| command.saga.id == row.id) {
-                    if let Err(problem) = command.saga.refresh(&row) {
+                    if let Err(problem) = command.saga.refresh(row, records.clone()) {
                         unreadable.push(row.clone());
                         tracing::error!(key = %row.key, problem, "a saga became unreadable while its step ran");
                     }
@@ -279,6 +304,14 @@ impl<S: Store> Member<S> {
     fn claim(&self) -> Option<Claim> {
         let start = self.starting.as_ref().map(|starting| Arc::clone(&starting.saga));
         self.command.as_ref().map(|command| Claim { start, ..command.claim() })
+    }
+
+    fn has_branches(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| command.saga.definition.width > 1)
+    }
+
+    fn is_of(&self, saga: SagaId) -> bool {
+        self.command.as_ref().is_some_and(|command| command.saga.id == saga)
     }
 
     /// Says that the attempt ended otherwise than the handler let it look.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::callers::{answer_of, is_to_be_taken_back};
 use super::command::{Command, InFlight, effect_of, step_id};
-use super::notes::{keep_input, note_record, note_revision, reason_of, stuck_entry};
+use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
@@ -73,11 +73,11 @@ impl<S: Store> Shared<S> {
         self.map_inputs(saga, &mut decision);
         let mut prepared = Prepared { changes, ..Prepared::nothing() };
         let mut handed_on = None;
-        for order in std::mem::take(&mut decision.commands) {
-            self.give_out(saga, order, findings, hand_on, &mut prepared, &mut handed_on);
+        for (id, order) in (hand_on.ids..).zip(std::mem::take(&mut decision.commands)) {
+            self.give_out(saga, order, findings, HandOn { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
         }
+        keep_inputs(saga);
         if decision.became_stuck {
-            keep_input(saga);
             prepared.changes.history.extend(stuck_entry(saga));
         }
         prepared.changes.messages.extend(self.reply_to_move(saga, told));
@@ -86,7 +86,7 @@ impl<S: Store> Shared<S> {
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
         prepared.has_messages = !prepared.changes.messages.is_empty();
         match handed_on {
-            Some(order) => prepared.successor = Some(self.successor(saga.clone(), order, hand_on.id)),
+            Some((order, id)) => prepared.successor = Some(self.successor(saga.clone(), order, id)),
             None => prepared.state = Some(saga.state.clone()),
         }
         Ok(prepared)
@@ -139,21 +139,21 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
         prepared: &mut Prepared<S>,
-        handed_on: &mut Option<machine::Command>,
+        handed_on: &mut Option<(machine::Command, i64)>,
     ) {
         let due_in = settle_time_left(saga, order, findings);
         if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
         }
-        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none())
+        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order))
             .then(|| self.member())
             .flatten()
             .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
-        prepared.changes.commands.push(work_row(saga, order, hand_on.id, due_in, lease));
+        prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, lease));
         if lease.is_some() {
-            *handed_on = Some(order);
+            *handed_on = Some((order, hand_on.ids));
         } else {
-            prepared.left_free = Some(due_in);
+            prepared.leave_free(due_in);
         }
     }
 

@@ -158,7 +158,7 @@ impl<S: Store> Shared<S> {
             self.tell_of_messages();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
-        let hand_on = self.hand_on_one().await?;
+        let hand_on = self.hand_on_of(&saga.definition).await?;
         let prepared = self.advance(&mut saga, Event::TakenBack, &Findings::default(), hand_on);
         // Only an operator's action is refused.
         let Ok(mut prepared) = prepared else { return Ok(true) };
@@ -198,7 +198,7 @@ impl<S: Store> Shared<S> {
         }
         let mut new = self.fresh(asked, message, input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?;
-        let hand_on = HandOn { id: new.id.0 + 1, has_place: false };
+        let hand_on = HandOn { ids: new.id.0 + 1, has_place: false };
         let findings = Findings { output, ..Findings::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
         let event = if findings.output.is_some() { Event::Done { step: 0 } } else { Event::TakenBack };
@@ -226,12 +226,11 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// An id for the command that may follow from a decision.
-    pub(super) async fn hand_on_one(&self) -> Result<HandOn, Problem> {
-        let ids = self.take_ids(1).await;
-        let id = ids.and_then(|mut ids| ids.next());
-        let id = id.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
-        Ok(HandOn { id, has_place: false })
+    /// Ids for the commands that may follow from a decision.
+    pub(super) async fn hand_on_of(&self, definition: &Definition<S>) -> Result<HandOn, Problem> {
+        let ids = self.take_ids(definition.width).await;
+        let ids = ids.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
+        Ok(HandOn { ids: ids.start, has_place: false })
     }
 
     fn asked(&self, arrived: &Arrived) -> Result<Asked<S>, Problem> {

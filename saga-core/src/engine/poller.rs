@@ -14,10 +14,12 @@ use super::shared::Shared;
 use crate::machine::{self, Effect, Event, Failure, FailureKind, Phase, StepPhase};
 use crate::step::Rejection;
 use crate::store::{
-    Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, SagaRow,
-    Status, StepRecord, Store, StoreError, WorkRef,
+    Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, Postponed,
+    SagaRow, Status, StepRecord, Store, StoreError, WorkRef,
 };
 
+/// How long a step waits where another branch of its saga waits for a person, before it is looked at again.
+const WHILE_STUCK: Duration = Duration::from_secs(1);
 /// How many rows are claimed at a time.
 const CLAIM_MAX: usize = 64;
 
@@ -97,15 +99,32 @@ impl<S: Store> Shared<S> {
         let command = InFlight::of_row(row, records, definition)
             .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
         match command {
+            Ok(command) if waits_for_a_person(&command, row.status) => self.put_off(&command).await,
             Ok(command) if is_wanted(&command) => self.queue_up_claimed(command),
             Ok(command) => self.cancel(command).await,
             Err(problem) => self.block_unreadable(row, &problem, Some(work)).await,
         }
     }
 
+    /// A person is to decide about another branch first. No transaction is granted meanwhile.
+    async fn put_off(&self, command: &Command<S>) {
+        let postponed = Postponed {
+            work: command.work,
+            due_in: WHILE_STUCK,
+            attempts: command.attempts,
+            maybe: command.maybe,
+            error: None,
+        };
+        match self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await {
+            Ok(Ok(())) => self.announce_work(WHILE_STUCK),
+            Ok(Err(_)) => {}
+            Err(_) => self.give_back(&[command.work]).await,
+        }
+    }
+
     /// The saga turned round, or was ended by an operator, before the command began: it never begins.
     async fn cancel(self: &Arc<Self>, command: Command<S>) {
-        let Some(next_id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
+        let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
         let step = command.step_index();
         let mut findings = Findings { attempts: command.attempts, ..Findings::default() };
         let event = match command.order {
@@ -124,7 +143,7 @@ impl<S: Store> Shared<S> {
             machine::Command::Do { .. } => Event::Cancelled { step },
         };
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
-        let hand_on = HandOn { id: next_id, has_place: false };
+        let hand_on = HandOn { ids: ids.start, has_place: false };
         let mut saga = command.saga.clone();
         saga.state.steps[step].fence = command.fence();
         if let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) {
@@ -163,12 +182,21 @@ impl<S: Store> Shared<S> {
     }
 }
 
+/// Whether another branch of the saga is stuck, so that this command can neither run nor be cancelled.
+fn waits_for_a_person<S: Store>(command: &Command<S>, status: Status) -> bool {
+    status == Status::Stuck && is_wanted(command) && command.effect() == Effect::Transactional
+}
+
 /// Whether the saga still wants what the command says.
 fn is_wanted<S: Store>(command: &Command<S>) -> bool {
     let state = &command.saga.state;
     let phase = state.steps[command.step_index()].phase;
     match command.order {
-        machine::Command::Do { .. } => state.phase == Phase::Running && phase == StepPhase::Started,
+        // A call that may have happened is asked again also while the saga compensates, if a person wants that.
+        machine::Command::Do { step } => {
+            let is_asked = state.phase == Phase::Compensating && state.steps[step].maybe;
+            (state.phase == Phase::Running || is_asked) && phase == StepPhase::Started
+        }
         machine::Command::Undo { .. } => state.phase == Phase::Compensating && phase == StepPhase::Undoing,
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct Findings {
 /// Where the next command goes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandOn {
-    /// The id for the next command's row.
-    pub(super) id: i64,
+    /// The first of the ids for the rows of the next commands: as many as can follow at once.
+    pub(super) ids: i64,
     /// Whether there is a place for it in this process.
     pub(super) has_place: bool,
 }
@@ -46,6 +46,11 @@ pub(super) struct Prepared<S: Store> {
 }
 
 impl<S: Store> Prepared<S> {
+    /// A command falls due after so long that nobody has yet.
+    pub(super) fn leave_free(&mut self, due_in: Duration) {
+        self.left_free = Some(self.left_free.map_or(due_in, |earlier| earlier.min(due_in)));
+    }
+
     /// Nothing is written, and nothing follows.
     pub(super) fn nothing() -> Self {
         Self {

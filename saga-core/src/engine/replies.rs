@@ -41,7 +41,7 @@ impl<S: Store> Shared<S> {
             };
             let (event, findings) = self.event_of(&saga, &told, message);
             let before = saga.state.clone();
-            let hand_on = self.hand_on_one().await?;
+            let hand_on = self.hand_on_of(definition).await?;
             let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
             if saga.state == before {
                 return self.drop_reply(arrived, "it was known").await;

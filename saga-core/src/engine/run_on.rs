@@ -49,7 +49,7 @@ impl<S: Store> Member<S> {
             return self.leave_present_step();
         }
         let mut prepared = self.prepared.take().unwrap_or_else(|| {
-            let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+            let hand_on = HandOn { ids: self.next_ids, has_place: command.place.is_some() };
             self.decide(shared, command, next, &attempted.findings, hand_on)
         });
         if let Some(before) = &mut self.before {
@@ -87,7 +87,7 @@ impl<S: Store> Member<S> {
 
     /// Forgets what ran.
     pub(super) fn start_over(&mut self) {
-        (self.attempted, self.prepared) = (None, None);
+        (self.attempted, self.prepared, self.kept) = (None, None, None);
         self.ran.clear();
         if let Some(before) = self.before.take() {
             let place = self.command.take().and_then(|command| command.place);
@@ -118,12 +118,15 @@ impl<S: Store> Member<S> {
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
     fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
         let (Some(command), Some((attempted, next))) = (&self.command, &self.attempted) else { return false };
-        let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+        let hand_on = HandOn { ids: self.next_ids, has_place: command.place.is_some() };
         let mut prepared = self.decide(shared, command, next, &attempted.findings, hand_on);
         // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
         let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
         let fits =
             |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next) && has_room(next);
+        // A step of another branch is likely to move the saga before this transaction is through.
+        let is_alone = |next: &Command<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
+        let fits = |next: &Command<S>| fits(next) && is_alone(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
             self.prepared = Some(prepared);
             return false;

@@ -7,7 +7,7 @@ use super::error::StartError;
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
 use super::shared::Shared;
-use super::start::{StartCall, StartedSaga, Wanted, store_error};
+use super::start::{StartCall, StartedSaga, Wanted, ids_of_start, store_error};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
 use crate::store::{MemberId, NewSaga, Store};
@@ -57,8 +57,10 @@ impl<S: Store> Shared<S> {
         let mut calls = Vec::with_capacity(count);
         let mut started = Vec::new().into_iter();
         let mut waiting: Vec<Result<Wanted, StartError>> = Vec::with_capacity(new.len());
-        match self.ids_of_starts(count).await {
-            Err(problem) => waiting.extend(new.into_iter().map(|new| Err(new.err().unwrap_or_else(|| failed(problem.as_ref()))))),
+        match self.ids_of_starts(count * ids_of_start(definition)).await {
+            Err(problem) => {
+                waiting.extend(new.into_iter().map(|new| Err(new.err().unwrap_or_else(|| failed(problem.as_ref())))))
+            }
             Ok((owner, mut ids)) => {
                 for new in new {
                     waiting.push(new.map(|mut saga| {
@@ -91,12 +93,9 @@ impl<S: Store> Shared<S> {
 
     /// This process as the owner of first commands, and the ids of sagas and their commands; or what the store said, or
     /// nothing when the runtime shuts down.
-    async fn ids_of_starts(
-        &self,
-        count: usize,
-    ) -> Result<(MemberId, Range<i64>), Option<RecordError>> {
+    async fn ids_of_starts(&self, count: usize) -> Result<(MemberId, Range<i64>), Option<RecordError>> {
         let owner = self.member().ok_or(None)?;
-        let count = u32::try_from(2 * count).unwrap_or(u32::MAX);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         let ids = self.ids.take(&*self.store, count).await.map_err(|error| Some(RecordError::from(&error)))?;
         Ok((owner, ids))
     }

@@ -68,7 +68,8 @@ impl<S: Store> Shared<S> {
             if commands.is_empty() {
                 continue;
             }
-            let Some(ids) = self.take_ids(commands.len()).await else { return };
+            let widths = commands.iter().map(|command| command.saga.definition.width).sum();
+            let Some(ids) = self.take_ids(widths).await else { return };
             let batch = Batch::new(commands, ids);
             match self.store.transact(batch.claims(), batch.body(self)).await {
                 Ok(()) => self.committed(batch.take()).await,
@@ -180,12 +181,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// The call of a batch step is to blame. Its commands run again in halves, until the one is alone whose fault it is.
-    fn split_blamed(
-        &self,
-        members: Vec<Member<S>>,
-        blamed: &[usize],
-        waiting: &mut Vec<(Vec<Command<S>>, u32)>,
-    ) {
+    fn split_blamed(&self, members: Vec<Member<S>>, blamed: &[usize], waiting: &mut Vec<(Vec<Command<S>>, u32)>) {
         self.statistics.count_split();
         let (mut of_call, mut others) = (Vec::new(), Vec::new());
         for (index, member) in members.into_iter().enumerate() {
@@ -204,7 +200,7 @@ impl<S: Store> Shared<S> {
         }
         let (Some(command), Some((attempted, next))) = (member.command, member.attempted) else { return };
         self.statistics.count(&command, &attempted.ending);
-        self.settle(command, attempted, next, member.next_id).await;
+        self.settle(command, attempted, next, member.next_ids).await;
     }
 
     /// The commit is in doubt. Its rows are taken under their next epoch, which waits for it: those that can be taken

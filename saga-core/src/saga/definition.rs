@@ -15,6 +15,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) digest: [u8; 32],
     pub(crate) shape: Shape,
     pub(crate) steps: Vec<StepDefinition<S>>,
+    /// How many steps can be under way at once: 1 without groups.
+    pub(crate) width: usize,
 }
 
 /// A step in a saga.
@@ -68,7 +70,7 @@ impl<S: Store> StepDefinition<S> {
             (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
             (_, Some(_)) => UndoShape::NeedsOutput,
         };
-        StepShape { name: self.name, effect: self.run.effect(), undo }
+        StepShape { name: self.name, effect: self.run.effect(), undo, after: None }
     }
 
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
@@ -78,9 +80,9 @@ impl<S: Store> StepDefinition<S> {
 }
 
 impl<S: Store> Definition<S> {
-    pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>) -> Self {
+    pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
-        Self { id: DefinitionId { name: Arc::from(name), version }, digest, shape, steps }
+        Self { id: DefinitionId { name: Arc::from(name), version }, digest, shape, steps, width }
     }
 
     /// The saga of one step that a service hosts for others. The slash keeps its name apart from every saga's.
@@ -91,7 +93,7 @@ impl<S: Store> Definition<S> {
         let digest = Sha256::digest(format!("hosted-step-1 {name}")).into();
         let pivot = (shape.undo == UndoShape::Missing).then_some(0);
         let shape = Shape { steps: vec![shape], pivot };
-        Self { id: DefinitionId { name: name.into(), version: 1 }, digest, shape, steps: vec![step] }
+        Self { id: DefinitionId { name: name.into(), version: 1 }, digest, shape, steps: vec![step], width: 1 }
     }
 }
 
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn the_digest_is_of_this_text() {
         let check = |effect, undo, pivot, text: &str| {
-            let shape = Shape { steps: vec![StepShape { name: "charge-card", effect, undo }], pivot };
+            let shape = Shape { steps: vec![StepShape { name: "charge-card", effect, undo, after: None }], pivot };
             let expected: [u8; 32] = Sha256::digest(text).into();
             assert_eq!(digest(&shape), expected, "{text}");
         };

@@ -25,14 +25,25 @@ impl<S: Store, I> Saga<S, I> {
         self.definition().steps.iter().map(|step| step.name).collect()
     }
 
+    /// Whether steps of it can be under way at once.
+    #[doc(hidden)]
+    pub fn has_branches(&self) -> bool {
+        self.definition().width > 1
+    }
+
     /// The same definition, name and digest included, for a store with the same connection, with a hook around each
     /// function.
     #[doc(hidden)]
     pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
         let original = self.definition();
         let steps = (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect();
-        let definition =
-            Definition { id: original.id.clone(), digest: original.digest, shape: original.shape.clone(), steps };
+        let definition = Definition {
+            id: original.id.clone(),
+            digest: original.digest,
+            shape: original.shape.clone(),
+            steps,
+            width: original.width,
+        };
         Saga { definition: Arc::new(definition), input: PhantomData }
     }
 }

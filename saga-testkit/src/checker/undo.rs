@@ -17,19 +17,18 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// The steps are done in their order.
+/// The steps are done in their order: each behind all that it comes after.
 fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
-    let mut before: Option<(u8, usize)> = None;
-    for (step, _) in of.steps().filter(|(step, _)| !of.is_skipped(*step, Op::Do)) {
-        let effect = book.effect_of(saga, step, Op::Do).map(|(at, _)| at);
-        if let (Some((earlier, earlier_at)), Some(at)) = (before, effect)
-            && earlier_at > at
-        {
-            note(format!("{} took effect before {}", of.name(step, Op::Do), of.name(earlier, Op::Do)));
+    // A step that never took effect stands at the end of time: nothing behind it may have.
+    let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
+    let steps: Vec<(u8, usize)> =
+        of.steps().filter(|(step, _)| !of.is_skipped(*step, Op::Do)).map(|(step, _)| (step, effect(step))).collect();
+    for (step, at) in steps.iter().filter(|(_, at)| *at < usize::MAX) {
+        let too_late = |(earlier, earlier_at): &&(u8, usize)| earlier_at > at && of.is_behind(*step, *earlier);
+        if let Some((earlier, _)) = steps.iter().rev().find(too_late) {
+            note(format!("{} took effect before {}", of.name(*step, Op::Do), of.name(*earlier, Op::Do)));
         }
-        // A step that never took effect stands at the end of time: nothing behind it may have.
-        before = Some((step, effect.unwrap_or(usize::MAX)));
     }
 }
 
@@ -152,7 +151,7 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
     let Some(first) = book.calls_of(saga, step, Op::Undo).next() else {
         return;
     };
-    for (later, plan) in of.steps().skip(usize::from(step) + 1) {
+    for (later, plan) in of.steps().filter(|(later, _)| of.is_behind(*later, step)) {
         // A person may end just this step at its host by force.
         let is_ended = plan.host.is_some() && of.is_forced_at_its_host(later);
         let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);

@@ -98,6 +98,8 @@ flaws! {
         CommitsTwice breaks "S-TX-4",
         /// A moved saga is left where it is.
         LeavesMovedSagas breaks "S-TX-5",
+        /// What is recorded of a moved saga is not told.
+        ForgetsOtherRecords breaks "S-TX-14",
         /// Who ended the transaction is not told.
         BlamesNobody breaks "S-TX-6",
         /// The decision is written though no claim was granted.

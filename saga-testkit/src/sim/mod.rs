@@ -1,6 +1,7 @@
 //! The seeded simulation of the whole engine.
 
 mod blows;
+mod branches;
 mod broker;
 mod calls;
 mod client;

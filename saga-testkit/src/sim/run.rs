@@ -5,6 +5,7 @@ use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 
 use super::blows::strike;
+use super::branches::note_branches;
 use super::client::Client;
 use super::definitions::{SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services};
 use super::executor::{Executor, Finish, Limits};
@@ -147,6 +148,7 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
         }
         note_hosted(&world, end);
     }
+    note_branches(&world, &ledger);
     let violations = match finish {
         Finish::Done => check(&ledger),
         // Without an end there is nothing to compare with.
