@@ -215,6 +215,12 @@ impl<'a> SagaBook<'a> {
     }
 
     /// The steps of what was accepted, with their numbers.
+    /// Whether the step is one of a branch that others run beside.
+    pub(super) fn stands_beside_others(&self, step: u8) -> bool {
+        let mut others = self.steps().map(|(other, _)| other);
+        others.any(|other| other != step && !self.is_behind(step, other) && !self.is_behind(other, step))
+    }
+
     /// Whether the later step only begins when the earlier one is done.
     pub(super) fn is_behind(&self, later: u8, earlier: u8) -> bool {
         let steps = self.variant().map(|variant| variant.steps.as_slice()).unwrap_or_default();

@@ -110,10 +110,15 @@ fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut
 /// An external step that was called, and not every call of it said for certain that nothing happened.
 fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
     let mut calls = book.calls_of(saga, step, Op::Do).filter(|call| call.entered < undo.entered).peekable();
+    if calls.peek().is_none() {
+        // An owner may have vanished with the command when another branch failed: nobody can tell that it had not begun.
+        return undo.reads.is_none()
+            && book.sagas[saga].stands_beside_others(step)
+            && book.is_disturbed_before(undo.entered);
+    }
     // An owner that vanished may have begun the call that nobody saw.
-    calls.peek().is_some()
-        && (calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
-            || book.is_disturbed_before(undo.entered))
+    true && (calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
+        || book.is_disturbed_before(undo.entered))
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
