@@ -11,7 +11,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
         ended(book, saga, &mut note);
         for (step, plan) in book.sagas[saga].steps() {
             justified(book, saga, step, plan, &mut note);
-            late(book, saga, step, &mut note);
+            late(book, saga, step, plan, &mut note);
             order(book, saga, step, &mut note);
         }
     }
@@ -122,7 +122,7 @@ fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) ->
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
-fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
+fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     let name = of.name(step, Op::Do);
     let Some((done, call)) = book.effect_of(saga, step, Op::Do) else {
@@ -139,6 +139,11 @@ fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
     // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
     let undone = undone.filter(|undo| of.host(undo.step).is_none() || !of.is_skipped(undo.step, Op::Do));
+    // A call that nobody heard the end of may land while another branch is undone. It is undone in its own time.
+    let is_unheard =
+        plan.kind == Kind::External && (!matches!(call.left, Some((_, Left::Done))) || book.is_disturbed_before(done));
+    let is_apart = |other: u8| other != step && !of.is_behind(step, other) && !of.is_behind(other, step);
+    let undone = undone.filter(|undo| !(is_unheard && is_apart(undo.step)));
     if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
     {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
