@@ -17,9 +17,7 @@ fn branches_run_fail_and_are_undone_beside_each_other() {
         }
     }
     // That two get stuck beside each other is rare; a long run counts it, and a test of the engine makes it so.
-    for fault in
-        [Fault::BranchesAtOnce, Fault::BranchesFailed, Fault::BranchesUndoneAtOnce, Fault::BranchesJoined]
-    {
+    for fault in [Fault::BranchesAtOnce, Fault::BranchesFailed, Fault::BranchesUndoneAtOnce, Fault::BranchesJoined] {
         assert!(total[fault as usize] > 0, "{} was never hit in {SCHEDULES} schedules", fault.name());
     }
 }
