@@ -10,6 +10,7 @@
 //! | any other type | the step's input |
 
 mod args;
+mod call_keys;
 mod classify;
 mod codec;
 mod compensation;
@@ -35,7 +36,7 @@ pub use self::{
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
-    context::{ContextParts, FailedStep, StepContext},
+    context::{FailedStep, StepContext},
     contract::{
         Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
         implemented_name, implemented_output, uncompensated,
@@ -53,4 +54,8 @@ pub use self::{
     state::State,
     step::Step,
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
+};
+pub(crate) use self::{
+    call_keys::OutsideKey,
+    context::{ContextParts, TimeLeft},
 };
