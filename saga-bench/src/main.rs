@@ -8,7 +8,9 @@ mod cpu;
 mod disk;
 mod drive;
 mod figures;
+mod memory;
 mod postgres;
+mod remote;
 mod sqlite;
 
 use std::process::ExitCode;
@@ -31,6 +33,13 @@ enum Benchmark {
     Postgres(postgres::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
     Amqp(amqp::Options),
+    /// Sagas whose steps write nothing, on the store in memory, beside the same functions called by tasks.
+    Memory(memory::Options),
+    /// Sagas over two services and RabbitMQ, beside the same sagas in one service.
+    Remote(remote::Options),
+    /// The other service of `remote`, which starts it by itself.
+    #[command(hide = true)]
+    RemoteHost(remote::HostOptions),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +47,9 @@ fn main() -> ExitCode {
         Benchmark::Sqlite(options) => sqlite::run(&options),
         Benchmark::Postgres(options) => postgres::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
+        Benchmark::Memory(options) => memory::run(&options),
+        Benchmark::Remote(options) => remote::run(&options),
+        Benchmark::RemoteHost(options) => remote::host(&options).map(|()| true),
     };
     match ran {
         Ok(true) => ExitCode::SUCCESS,

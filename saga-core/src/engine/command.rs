@@ -229,7 +229,7 @@ impl<S: Store> Command<S> {
 
 pub(super) fn step_id<S: Store>(definition: &Definition<S>, order: machine::Command) -> StepId {
     match order {
-        machine::Command::Do { step } => StepId::doing(definition.steps[step].name),
+        machine::Command::Do { step } => definition.steps[step].doing.clone(),
         machine::Command::Undo { step, round, .. } => StepId::undoing(definition.steps[step].name, round),
     }
 }

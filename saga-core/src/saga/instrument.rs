@@ -45,6 +45,7 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
     let step = &original.steps[index];
     StepDefinition {
         name: step.name,
+        doing: step.doing.clone(),
         options: step.options,
         run: wrapped_run(original, index, hook),
         undo: step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options))),

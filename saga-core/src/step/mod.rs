@@ -12,6 +12,7 @@
 
 mod args;
 mod batch;
+mod call_keys;
 mod classify;
 mod codec;
 mod compensation;
@@ -38,7 +39,7 @@ pub use self::{
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
-    context::{ContextParts, FailedStep, StepContext},
+    context::{FailedStep, StepContext},
     contract::{
         Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
         implemented_name, implemented_output, uncompensated,
@@ -46,7 +47,9 @@ pub use self::{
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
     failure::{Failure, StepReturn, finish, finish_alias},
-    handler::{BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
+    handler::{
+        BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo,
+    },
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},
@@ -56,4 +59,8 @@ pub use self::{
     state::State,
     step::Step,
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
+};
+pub(crate) use self::{
+    call_keys::OutsideKey,
+    context::{ContextParts, TimeLeft},
 };
