@@ -12,7 +12,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// The processor time until now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpu {
-    /// Of this process.
+    /// Of this process, and of those it began that have ended.
     pub(crate) client: Duration,
     /// Of the PostgreSQL server: of its first process, of those it began, and of those among them that have ended.
     pub(crate) server: Duration,
@@ -33,7 +33,7 @@ impl Cpu {
                 server += stat.own();
             }
         }
-        Ok(Self { client: Stat::of("self")?.own(), server })
+        Ok(Self { client: Stat::of("self")?.with_ended_children(), server })
     }
 
     /// What was spent since `before`.

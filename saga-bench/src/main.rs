@@ -27,17 +27,21 @@ struct Arguments {
 enum Benchmark {
     /// Sagas on a SQLite file at synchronous=FULL, beside bare rusqlite doing the same writes.
     Sqlite(sqlite::Options),
-    /// Sagas on PostgreSQL with durable commits, beside pgbench with one step a commit.
+    /// Sagas on PostgreSQL with durable commits, beside hand-written code and other runtimes.
     Postgres(postgres::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
     Amqp(amqp::Options),
+    /// The process that `postgres` begins to measure its memory.
+    #[command(hide = true)]
+    WaitingChild(postgres::Child),
 }
 
 fn main() -> ExitCode {
     let ran = match Arguments::parse().benchmark {
         Benchmark::Sqlite(options) => sqlite::run(&options),
-        Benchmark::Postgres(options) => postgres::run(&options).map(|()| true),
+        Benchmark::Postgres(options) => postgres::run(&options),
         Benchmark::Amqp(options) => amqp::run(&options),
+        Benchmark::WaitingChild(child) => postgres::run_child(&child),
     };
     match ran {
         Ok(true) => ExitCode::SUCCESS,
