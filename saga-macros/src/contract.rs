@@ -64,10 +64,10 @@ fn step(model: &Model, options: &Options, is_sound: bool) -> TokenStream {
     let name = validate::name_of_step(model, options);
     let settings = expand::settings(krate, options);
     let input = model.input();
-    let output = expand::value_type(krate, &model.returned);
+    let output = expand::value_type(krate, model);
     let (input_codec, output_codec) = if is_sound {
         let input_codec = input.map(|ty| checks::codec(krate, ty, syn::spanned::Spanned::span(ty)));
-        (quote!(#input_codec), checks::codec(krate, &output, expand::judged_output(&model.returned)))
+        (quote!(#input_codec), checks::codec(krate, &output, expand::judged_output(model)))
     } else {
         (quote!(#krate::__private::no_codec()), quote!(#krate::__private::no_codec()))
     };

@@ -47,14 +47,21 @@ pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]
     }
 }
 
-/// The type of what a step returns when it succeeds.
-pub(crate) fn value_type(krate: &Krate, returned: &Returned) -> Type {
-    match returned {
-        Returned::Result { value, .. } => (**value).clone(),
+/// The type of what a step returns when it succeeds; of one that takes a `Batch`, what it answers for each input.
+pub(crate) fn value_type(krate: &Krate, model: &Model) -> Type {
+    let is_batch = model.batch().is_some();
+    match &model.returned {
+        Returned::Result { value, .. } => model.answer().filter(|_| is_batch).unwrap_or(value).clone(),
         Returned::Alias(ty) => Type::Verbatim({
             let place = ty.span();
             let alias = krate.private("StepReturn", place);
-            quote_spanned!(place=> <#ty as #alias>::Value)
+            let value = quote_spanned!(place=> <#ty as #alias>::Value);
+            if is_batch {
+                let of_batch = krate.private("OfBatch", place);
+                quote_spanned!(place=> <#value as #of_batch>::Answer)
+            } else {
+                value
+            }
         }),
         Returned::Other(_) => Type::Verbatim(quote!(())),
     }
@@ -74,8 +81,8 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     let (parameters, bounds) = generics.without_store();
     let this = generics.this();
     let input = model.input();
-    let output = value_type(krate, &model.returned);
-    let judged = judged_output(&model.returned);
+    let output = value_type(krate, model);
+    let judged = judged_output(model);
     let (input_codec, output_codec) = if options.implements.is_some() {
         let input_codec = input.map(|ty| checks::implemented(krate, "implemented_input", ty, ty.span()));
         (input_codec, checks::implemented(krate, "implemented_output", &output, judged))
@@ -135,7 +142,9 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     let (store, parameters, bounds) = generics.with_store(krate);
     let this = generics.this();
     let body = body(model, krate, generics);
-    let run = if model.connection().is_some() {
+    let run = if model.batch().is_some() {
+        quote!(#krate::__private::Run::<#store, Self>::Batch(|__conn, __args, __input| #body))
+    } else if model.connection().is_some() {
         quote!(#krate::__private::Run::<#store, Self>::Transaction(|__conn, __args, __input| #body))
     } else {
         quote!(#krate::__private::Run::<#store, Self>::External(|__args, __input| #body))
@@ -263,8 +272,9 @@ fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {
     quote!(.#setter(#krate::__private::Duration::from_millis(#millis)))
 }
 
-pub(crate) fn judged_output(returned: &Returned) -> proc_macro2::Span {
-    match returned {
+pub(crate) fn judged_output(model: &Model) -> proc_macro2::Span {
+    match &model.returned {
+        Returned::Result { value, .. } if model.batch().is_some() => model.answer().unwrap_or(value).span(),
         Returned::Result { value, .. } => value.span(),
         Returned::Alias(ty) => ty.span(),
         Returned::Other(written) => written.span(),

@@ -36,7 +36,7 @@ fn step(model: &Model, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let this = model.ident();
     let input = model.input();
-    let output = expand::value_type(krate, &model.returned);
+    let output = expand::value_type(krate, model);
     let name = validate::name_of_step(model, options);
     quote! {
         impl #krate::__private::Step for #this {

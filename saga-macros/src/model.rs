@@ -53,9 +53,10 @@ pub(crate) struct Model {
 pub(crate) struct Parameter {
     /// The type as it was written, for `self` the receiver.
     pub(crate) written: TokenStream,
-    /// The type without the reference.
+    /// The type without the reference, of a `Batch<T>` the `T`.
     pub(crate) ty: Type,
     pub(crate) role: Role,
+    pub(crate) is_batch: bool,
 }
 
 /// What a parameter is, by its type alone.
@@ -127,6 +128,19 @@ impl Model {
         self.values().next().map(|parameter| &parameter.ty)
     }
 
+    /// The input of a step that takes the inputs of many sagas at once.
+    pub(crate) fn batch(&self) -> Option<&Parameter> {
+        self.values().next().filter(|parameter| parameter.is_batch)
+    }
+
+    /// The `R` of `Result<Answers<R>, E>`.
+    pub(crate) fn answer(&self) -> Option<&Type> {
+        match &self.returned {
+            Returned::Result { value, .. } => only_argument(value, "Answers"),
+            Returned::Alias(_) | Returned::Other(_) => None,
+        }
+    }
+
     /// The type of a compensation's second value.
     pub(crate) fn undone_output(&self) -> Option<&Type> {
         self.values().nth(1).map(|parameter| &parameter.ty)
@@ -145,11 +159,16 @@ impl Parameter {
                 written: receiver.to_token_stream(),
                 ty: Type::Verbatim(TokenStream::new()),
                 role: Role::Receiver,
+                is_batch: false,
             },
             FnArg::Typed(typed) => {
                 let (ty, role) = classify(&typed.ty);
+                let is_value = matches!(role, Role::Value | Role::ValueByReference);
+                let batched = only_argument(ty, "Batch").filter(|_| is_value);
+                let is_batch = batched.is_some();
+                let ty = batched.unwrap_or(ty);
                 let ty = if role == Role::ValueByReference { owned(ty) } else { ty.clone() };
-                Self { written: typed.ty.to_token_stream(), ty, role }
+                Self { written: typed.ty.to_token_stream(), ty, role, is_batch }
             }
         }
     }
@@ -238,6 +257,15 @@ fn kind_of_name(ty: &Type) -> Role {
         "StepContext" => Role::ContextInWrongForm,
         "State" | "Output" if generic => Role::Read,
         _ => Role::Value,
+    }
+}
+
+/// The `T` of a `Name<T>`.
+fn only_argument<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
+    let last = last_segment(ty).filter(|segment| segment.ident == name)?;
+    match types_of(&last.arguments)[..] {
+        [only] => Some(only),
+        _ => None,
     }
 }
 

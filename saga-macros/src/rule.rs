@@ -95,6 +95,22 @@ rules! {
     ImplementsAndName = "implements-and-name",
     /// A step that implements a contract takes `Output<step>`.
     ImplementsWithOutput = "implements-with-output",
+    /// A step takes a `Batch` and has no transaction.
+    BatchWithoutTransaction = "batch-without-transaction",
+    /// A step takes a `Batch` and `&StepContext`.
+    BatchContext = "batch-context",
+    /// A step takes a `Batch` and `Output<step>`.
+    BatchOutput = "batch-output",
+    /// A step takes a `Batch` and does not return `Answers`.
+    BatchReturn = "batch-return",
+    /// A step returns `Answers` and takes no `Batch`.
+    AnswersWithoutBatch = "answers-without-batch",
+    /// A compensation takes a `Batch`.
+    BatchInCompensation = "batch-in-compensation",
+    /// A contract takes a `Batch`.
+    BatchInContract = "batch-in-contract",
+    /// `group = false` on a step that takes a `Batch`.
+    BatchUngrouped = "batch-ungrouped",
     /// `compensate` together with `no_compensation`.
     CompensateAndNone = "compensate-and-none",
     /// `group` on a function without a transaction.

@@ -77,7 +77,7 @@ pub(crate) async fn run(
     let granted = grant(store, conn, claims).await?;
     body.granted(&granted.claims);
     let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
-    let Some(last) = indexes.last().copied() else { return Ok(Vec::new()) };
+    let Some(mut last) = indexes.last().copied() else { return Ok(Vec::new()) };
     let savepoint = match claims.len() {
         _ if is_trusted => Savepoint::Spared,
         1 => Savepoint::BeforeClaim,
@@ -85,14 +85,14 @@ pub(crate) async fn run(
     };
     let mut handlers = Handlers { store, claims, savepoint, limit: longest(claims, body), before: None };
     let mut ran = Vec::with_capacity(indexes.len());
+    let mut was_clean = true;
     for index in indexes {
-        let verdict = loop {
-            match handlers.handle(conn, body, index).await? {
-                Verdict::GoOn => {}
-                verdict => break verdict,
-            }
-        };
-        ran.push((index, verdict == Verdict::Keep));
+        if !body.has_run(index) {
+            was_clean = handlers.handle_all(conn, body, index).await?;
+            last = index;
+        }
+        // One that ran with an earlier one shares its fate.
+        ran.push((index, was_clean));
     }
     record(store, conn, claims, body, &granted, last).await?;
     Ok(ran)
@@ -109,6 +109,18 @@ struct Handlers<'a> {
 }
 
 impl Handlers<'_> {
+    /// Runs the handlers of a claim; answers whether all that they wrote was kept.
+    async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<bool, Stopped> {
+        let mut was_clean = true;
+        loop {
+            let verdict = self.handle(conn, body, index).await?;
+            was_clean &= matches!(verdict, Verdict::Keep | Verdict::GoOn);
+            if !matches!(verdict, Verdict::GoOn | Verdict::GoBack) {
+                return Ok(was_clean);
+            }
+        }
+    }
+
     /// Runs the next handler of a claim behind a savepoint.
     async fn handle(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<Verdict, Stopped> {
         self.set_savepoint(conn, body.time_limit(index)).await?;
@@ -120,12 +132,12 @@ impl Handlers<'_> {
                 // A rollback to the savepoint in front of the claim is the first handler's alone.
                 self.savepoint = Savepoint::Used;
             }
-            Verdict::RollBack if self.savepoint == Savepoint::Spared => {
+            Verdict::RollBack | Verdict::GoBack if self.savepoint == Savepoint::Spared => {
                 let stopped = Stopped::from(conflict(OPERATION, "it runs again, with savepoints"));
                 return Err(Stopped { needs_savepoints: true, ..stopped });
             }
-            Verdict::RollBack if self.store.has_planted(Planted::KeepsRejected) => self.savepoint = Savepoint::Used,
-            Verdict::RollBack => {
+            Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => self.savepoint = Savepoint::Used,
+            Verdict::RollBack | Verdict::GoBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
                 back.map_err(|error| at_savepoint(error, index))?;
                 if self.savepoint == Savepoint::BeforeClaim {

@@ -92,6 +92,8 @@ async fn a_begin_that_the_application_dropped_is_rolled_back_before_anybody_else
 /// What makes the statistics say that a table is empty, or leaves it at that there are none.
 const SAY_EMPTY: &str = "ANALYZE";
 const SAY_NOTHING: &str = "TABLE";
+/// How often a spoilt function is tried at most.
+const TRIES_MAX: usize = 12;
 /// How many rows each table is filled with.
 const ROWS: i32 = 20_000;
 
@@ -105,30 +107,49 @@ async fn statements_keep_their_index_plans_on_wrong_statistics() {
     }
 }
 
-/// Which of them reads a whole table depends on when the server makes its plans, so that one is enough.
 #[tokio::test]
 async fn without_settings_of_their_own_the_functions_read_whole_tables() {
-    let mut read = Vec::new();
-    for function in ["grant_claims", "claim_work", "record_changes"] {
-        let place = Place::new().await;
-        place.open().await.close().await;
-        place.spoil(function, "SET enable_seqscan TO 'off'", "").await;
-        place.spoil(function, "SET enable_hashjoin TO 'off'", "").await;
-        read.extend(read_from_end_to_end(&place, SAY_EMPTY).await);
-        place.remove().await;
-    }
-    assert!(!read.is_empty(), "the functions have no need of their settings");
+    let spoilt = async || {
+        let mut read = Vec::new();
+        for function in ["grant_claims", "claim_work", "record_changes"] {
+            let place = Place::new().await;
+            place.open().await.close().await;
+            place.spoil(function, "SET enable_seqscan TO 'off'", "").await;
+            place.spoil(function, "SET enable_hashjoin TO 'off'", "").await;
+            read.extend(read_from_end_to_end(&place, SAY_EMPTY).await);
+            place.remove().await;
+        }
+        read
+    };
+    assert!(!on_some_try(spoilt).await.is_empty(), "the functions have no need of their settings");
 }
 
 /// An index, too, can be read from end to end: by its first column alone, which is the same in all rows of a tenant.
 #[tokio::test]
 async fn as_a_join_the_records_of_a_tenant_are_read_from_end_to_end() {
-    let place = Place::new().await;
-    place.open().await.close().await;
-    place.spoil("grant_claims", "r.step = c.step OFFSET 0", "r.step = c.step").await;
-    let read = read_from_end_to_end(&place, SAY_NOTHING).await;
+    let spoilt = async || {
+        let place = Place::new().await;
+        place.open().await.close().await;
+        place.spoil("grant_claims", "r.step = c.step OFFSET 0", "r.step = c.step").await;
+        let read = read_from_end_to_end(&place, SAY_NOTHING).await;
+        place.remove().await;
+        read
+    };
+    let read = on_some_try(spoilt).await;
     assert_eq!(read.into_iter().map(|(table, _)| table).collect::<Vec<_>>(), ["records"]);
-    place.remove().await;
+}
+
+/// What a spoilt function reads from end to end, on the first try on which it does. A session that falls behind with the
+/// changes of definitions anywhere on the server forgets all its plans, and makes them anew on the full tables: then
+/// there is nothing to see.
+async fn on_some_try(spoilt: impl AsyncFn() -> Vec<(String, i64)>) -> Vec<(String, i64)> {
+    for _ in 0..TRIES_MAX {
+        let read = spoilt().await;
+        if !read.is_empty() {
+            return read;
+        }
+    }
+    Vec::new()
 }
 
 /// Fills tables that the statistics hold for empty, and answers which of them were then read as a whole, and how often.

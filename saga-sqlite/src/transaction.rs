@@ -76,19 +76,30 @@ impl Transact {
             return self.release(session, JOB);
         }
         let is_one = matches!(standings[..], [(_, standing)] if !standing.is_new);
+        let mut was_clean = true;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
-            let mut is_first = is_one;
-            let verdict = loop {
-                match self.handle(session, index, is_first)? {
-                    Verdict::GoOn => is_first = false,
-                    verdict => break verdict,
-                }
-            };
+            if !self.body.has_run(index) {
+                was_clean = self.handle_all(session, index, is_one)?;
+            }
+            // One that ran with an earlier one shares its fate.
             let step = self.claims[index].step.as_str();
-            if verdict == Verdict::Keep { session.trust.was_clean(step) } else { session.trust.failed(step) }
+            if was_clean { session.trust.was_clean(step) } else { session.trust.failed(step) }
         }
         self.record(session, &standings)?;
         self.release(session, JOB)
+    }
+
+    /// Runs the handlers of a claim; answers whether all that they wrote was kept.
+    fn handle_all(&mut self, session: &mut Session, index: usize, is_one: bool) -> Result<bool, Stopped> {
+        let (mut is_first, mut was_clean) = (is_one, true);
+        loop {
+            let verdict = self.handle(session, index, is_first)?;
+            was_clean &= matches!(verdict, Verdict::Keep | Verdict::GoOn);
+            if !matches!(verdict, Verdict::GoOn | Verdict::GoBack) {
+                return Ok(was_clean);
+            }
+            is_first = false;
+        }
     }
 
     fn set(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
@@ -123,10 +134,10 @@ impl Transact {
         look_after(session, index)?;
         match verdict {
             Verdict::Keep | Verdict::GoOn => {}
-            Verdict::RollBack if self.is_trusted => {
+            Verdict::RollBack | Verdict::GoBack if self.is_trusted => {
                 return Err(conflict("it runs again, with savepoints".to_owned()).into());
             }
-            Verdict::RollBack => session.roll_back_to(savepoint)?,
+            Verdict::RollBack | Verdict::GoBack => session.roll_back_to(savepoint)?,
             Verdict::GiveWay => return Err(conflict("a handler met another transaction".to_owned()).into()),
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");

@@ -11,6 +11,7 @@ mod sagas;
 mod shop;
 mod stopped;
 mod wait;
+mod warnings;
 mod world;
 
 pub use self::faults::{Faults, When};
@@ -20,6 +21,7 @@ pub use self::sagas::{Booked, Order, book, charge, finish, order_saga, ship};
 pub use self::shop::Shop;
 pub use self::stopped::StoppableEnvironment;
 pub use self::wait::{eventually, within};
+pub use self::warnings::Warnings;
 pub use self::world::{Act, World};
 
 /// Runs each scenario, a generic async function, on the memory store in virtual time and on a SQLite file.

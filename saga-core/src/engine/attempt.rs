@@ -16,7 +16,7 @@ use crate::env::timeout;
 use crate::key::{StepId, outside_key};
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
-use crate::step::{Args, ContextParts, FailedStep, StepContext, StepError, StepErrorKind};
+use crate::step::{Args, ContextParts, Emitted, FailedStep, StepContext, StepError, StepErrorKind};
 use crate::store::{Store, Verdict};
 
 type Output = Result<Option<Vec<u8>>, Unfinished>;
@@ -99,6 +99,7 @@ impl<S: Store> Shared<S> {
             took: self.env.now().saturating_sub(began),
             ..Findings::default()
         };
+        findings.share = findings.took;
         let (ending, verdict) = match ended {
             Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
             Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), Verdict::RollBack),
@@ -106,7 +107,7 @@ impl<S: Store> Shared<S> {
                 let verdict = if self.met_another(&unfinished) { Verdict::GiveWay } else { Verdict::RollBack };
                 (ending_of(unfinished), verdict)
             }
-            Ok(Ok(Ok(output))) => match self.check_effects(output, ctx, &mut findings) {
+            Ok(Ok(Ok(output))) => match self.check_effects(output, ctx.take_emitted(), &mut findings) {
                 Ok(()) => (Ending::Done, Verdict::Keep),
                 Err(message) => (Ending::Unstorable { message }, Verdict::RollBack),
             },
@@ -116,7 +117,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Whether the handler failed because its transaction met another one, as far as its error still tells.
-    fn met_another(&self, unfinished: &Unfinished) -> bool {
+    pub(super) fn met_another(&self, unfinished: &Unfinished) -> bool {
         let Unfinished::Failed(error) = unfinished else { return false };
         let mut cause = error.source().map(|source| source as &(dyn Error + 'static));
         while let Some(error) = cause {
@@ -128,13 +129,19 @@ impl<S: Store> Shared<S> {
         false
     }
 
-    fn check_effects(&self, output: Option<Vec<u8>>, ctx: &StepContext, found: &mut Findings) -> Result<(), String> {
+    /// Whether what a handler gave and emitted can be stored; then it is noted.
+    pub(super) fn check_effects(
+        &self,
+        output: Option<Vec<u8>>,
+        emitted: Vec<Emitted>,
+        found: &mut Findings,
+    ) -> Result<(), String> {
         found.output = output
             .map(|output| {
                 self.check_length(output).map_err(|problem| format!("its output cannot be stored: {problem}"))
             })
             .transpose()?;
-        found.emitted = ctx.take_emitted();
+        found.emitted = emitted;
         let (count, max) = (found.emitted.len(), self.settings.messages_max);
         if count > max {
             return Err(format!("it emitted {count} messages; `messages_max` allows {max}"));
@@ -185,7 +192,7 @@ pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     .await
 }
 
-fn ending_of(unfinished: Unfinished) -> Ending {
+pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
     let error = match unfinished {
         Unfinished::Unstorable(message) => return Ending::Unstorable { message },
         Unfinished::Failed(error) => error,
@@ -209,7 +216,7 @@ fn no_handler() -> Unfinished {
     Unfinished::Failed(StepError::stuck("the registered definition has no function for it"))
 }
 
-fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u32) {
+pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u32) {
     let (key, step, member) = (&command.saga.key, command.step_id(), command.saga.tenant.as_str());
     match ending {
         Ending::Done => tracing::debug!(tenant = member, %key, %step, attempt, "done"),

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::attempt::Attempted;
+use super::batch_plan::{Call, Plan, halves};
+use super::batch_step::BatchAttempt;
 use super::command::Command;
 use super::prepared::Prepared;
 use super::run_on::{RanBefore, RanStep};
@@ -16,7 +18,12 @@ use crate::store::{Advance, Changes, Claim, Condition, SagaRow, Status, Store, T
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
 /// it, so that nothing is lost when the store drops the body.
 pub(super) struct Batch<S: Store> {
-    members: Mutex<Vec<Member<S>>>,
+    held: Mutex<Held<S>>,
+}
+
+struct Held<S: Store> {
+    members: Vec<Member<S>>,
+    plan: Plan,
 }
 
 /// One command of a batch.
@@ -53,11 +60,12 @@ impl<S: Store> Batch<S> {
             ran: Vec::new(),
             before: None,
         };
-        Arc::new(Self { members: Mutex::new(commands.into_iter().zip(ids).map(member).collect()) })
+        let members = commands.into_iter().zip(ids).map(member).collect();
+        Arc::new(Self { held: Mutex::new(Held { members, plan: Plan::default() }) })
     }
 
     pub(super) fn claims(&self) -> Vec<Claim> {
-        self.lock().iter().filter_map(Member::claim).collect()
+        self.lock().members.iter().filter_map(Member::claim).collect()
     }
 
     pub(super) fn body(self: &Arc<Self>, shared: &Arc<Shared<S>>) -> Box<dyn TransactionBody<S::Conn>> {
@@ -66,63 +74,156 @@ impl<S: Store> Batch<S> {
 
     /// What became of the commands.
     pub(super) fn take(&self) -> Vec<Member<S>> {
-        std::mem::take(&mut *self.lock())
+        std::mem::take(&mut self.lock().members)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Member<S>>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Who is to blame where the store blames one: all whose handler was called with his.
+    pub(super) fn blamed(&self, culprit: Option<usize>) -> Vec<usize> {
+        let held = self.lock();
+        match (culprit, held.plan.latest()) {
+            (None, _) => Vec::new(),
+            (Some(culprit), []) => vec![culprit],
+            (Some(_), latest) => latest.to_vec(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held<S>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A command out of its batch; it goes back when it is dropped, whatever becomes of the handler.
-struct Held<'a, S: Store> {
+/// Commands out of their batch; they go back when it is dropped, whatever becomes of the handler.
+struct Lent<'a, S: Store> {
     batch: &'a Batch<S>,
-    index: usize,
-    command: Option<Command<S>>,
+    commands: Vec<(usize, Command<S>)>,
 }
 
-impl<S: Store> Drop for Held<'_, S> {
+impl<'a, S: Store> Lent<'a, S> {
+    fn of_call(batch: &'a Batch<S>, call: &[usize]) -> Self {
+        let mut held = batch.lock();
+        let command = |index: &usize| Some((*index, held.members.get_mut(*index)?.command.take()?));
+        let commands = call.iter().filter_map(command).collect();
+        drop(held);
+        Self { batch, commands }
+    }
+}
+
+impl<S: Store> Drop for Lent<'_, S> {
     fn drop(&mut self) {
-        if let Some(member) = self.batch.lock().get_mut(self.index) {
-            member.command = self.command.take();
+        let mut held = self.batch.lock();
+        for (index, command) in self.commands.drain(..) {
+            if let Some(member) = held.members.get_mut(index) {
+                member.command = Some(command);
+            }
         }
     }
 }
 
 impl<S: Store> Body<S> {
-    async fn run_member(&self, index: usize, conn: &mut S::Conn) -> Verdict {
-        let command = self.batch.lock().get_mut(index).and_then(|member| member.command.take());
-        let held = Held { batch: &self.batch, index, command };
-        let Some(command) = &held.command else { return Verdict::RollBack };
-        let (attempted, verdict) = self.shared.attempt_in(command, conn).await;
-        let next = self.shared.after(command, &attempted);
-        drop(held);
-        let mut members = self.batch.lock();
-        let Some(member) = members.get_mut(index) else { return verdict };
-        member.attempted = Some((attempted, next));
-        member.run_on(&self.shared, verdict)
+    async fn run_next(&self, index: usize, conn: &mut S::Conn) -> Verdict {
+        let call = {
+            let Held { members, plan } = &mut *self.batch.lock();
+            plan.take_next(members, index)
+        };
+        let lent = Lent::of_call(&self.batch, &call);
+        let verdict = match &lent.commands[..] {
+            [] => return Verdict::RollBack,
+            [(index, command)] if !command.is_batch() => {
+                let (attempted, verdict) = self.shared.attempt_in(command, conn).await;
+                let next = self.shared.after(command, &attempted);
+                let ended = vec![(*index, (attempted, next))];
+                drop(lent);
+                self.ended(ended, verdict);
+                verdict
+            }
+            _ => self.run_batch_step(lent, conn).await,
+        };
+        match verdict {
+            Verdict::Keep if self.batch.lock().plan.has_more() => Verdict::GoOn,
+            Verdict::RollBack if self.batch.lock().plan.has_more() => Verdict::GoBack,
+            verdict => verdict,
+        }
+    }
+
+    async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> Verdict {
+        let commands: Vec<&Command<S>> = lent.commands.iter().map(|(_, command)| command).collect();
+        self.shared.statistics.count_batch(commands.len());
+        let attempt = self.shared.attempt_batch_in(&commands, conn).await;
+        let call: Call = lent.commands.iter().map(|(index, _)| *index).collect();
+        let (ended, verdict) = match attempt {
+            BatchAttempt::Each(each) => (each, Verdict::Keep),
+            BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
+            BatchAttempt::Whole(Verdict::RollBack) => {
+                drop(lent);
+                self.split(halves(call).into_iter());
+                return Verdict::RollBack;
+            }
+            BatchAttempt::Whole(verdict) => return verdict,
+            BatchAttempt::Apart(apart) => {
+                drop(lent);
+                let (alone, rest): (Vec<_>, Vec<_>) =
+                    call.into_iter().enumerate().partition(|(place, _)| apart.contains(place));
+                let rest = rest.into_iter().map(|(_, index)| index).collect();
+                self.split(std::iter::once(rest).chain(alone.into_iter().map(|(_, index)| vec![index])));
+                return Verdict::RollBack;
+            }
+        };
+        let with_next = |(command, attempted): (&&Command<S>, Attempted)| {
+            let next = self.shared.after(command, &attempted);
+            (attempted, next)
+        };
+        let ended = commands.iter().zip(ended).map(with_next);
+        let ended = call.into_iter().zip(ended).collect();
+        drop(lent);
+        self.ended(ended, verdict);
+        verdict
+    }
+
+    fn split(&self, parts: impl DoubleEndedIterator<Item = Call>) {
+        self.shared.statistics.count_split();
+        self.batch.lock().plan.split(parts);
+    }
+
+    /// Attempts came to their end: their sagas run on, or wait for the commit.
+    fn ended(&self, ended: Vec<(usize, (Attempted, Next))>, verdict: Verdict) {
+        let Held { members, plan } = &mut *self.batch.lock();
+        let company = members.len();
+        for (index, attempted) in ended {
+            let Some(member) = members.get_mut(index) else { continue };
+            member.attempted = Some(attempted);
+            if member.run_on(&self.shared, verdict, company) {
+                plan.ran_on(members, index);
+            }
+        }
     }
 
     fn prepare_all(&self) -> Vec<Changes> {
-        self.batch.lock().iter_mut().filter_map(|member| member.prepare(&self.shared)).collect()
+        self.batch.lock().members.iter_mut().filter_map(|member| member.prepare(&self.shared)).collect()
     }
 }
 
 impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
-        for (member, &granted) in self.batch.lock().iter_mut().zip(granted) {
+        let mut held = self.batch.lock();
+        held.plan = Plan::of_granted(granted);
+        for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
         }
     }
 
     fn time_limit(&self, index: usize) -> Duration {
-        let members = self.batch.lock();
-        members.get(index).and_then(|member| member.command.as_ref()).map(Command::time_limit).unwrap_or_default()
+        let held = self.batch.lock();
+        let index = held.plan.is_next(&held.members, index);
+        held.members.get(index).and_then(|member| member.command.as_ref()).map(Command::time_limit).unwrap_or_default()
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.run_member(index, conn))
+        Box::pin(self.run_next(index, conn))
+    }
+
+    fn has_run(&self, index: usize) -> bool {
+        self.batch.lock().plan.has_begun(index)
     }
 
     fn changes(&mut self) -> Vec<Changes> {
@@ -130,13 +231,13 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     }
 
     fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
-        if self.batch.lock().iter().any(Member::is_decided) {
+        if self.batch.lock().members.iter().any(Member::is_decided) {
             // What ran on was decided on a saga that is not there any more. It runs again, step by step.
             return None;
         }
         let mut unreadable = Vec::new();
         {
-            let mut members = self.batch.lock();
+            let members = &mut self.batch.lock().members;
             members.iter_mut().for_each(|member| member.prepared = None);
             for row in moved {
                 let command = members.iter_mut().filter_map(|member| member.command.as_mut());
@@ -160,7 +261,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
 impl<S: Store> Body<S> {
     /// The step took effect and must be recorded, though the machine cannot say what follows: the saga is stuck.
     fn keep_unreadable(&self, row: &SagaRow) -> Option<Changes> {
-        let mut members = self.batch.lock();
+        let members = &mut self.batch.lock().members;
         let is_it = |member: &&mut Member<S>| member.command.as_ref().is_some_and(|command| command.saga.id == row.id);
         let member = members.iter_mut().find(is_it)?;
         let prepared = member.prepared.as_mut()?;

@@ -6,7 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
-use crate::saga::{Definition, StepDefinition, StepUndo};
+use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
 use crate::step::{Outputs, StepOptions};
 use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
 
@@ -175,6 +175,16 @@ impl<S: Store> Command<S> {
 
     pub(super) fn step(&self) -> &StepDefinition<S> {
         self.saga.step(self.step_index())
+    }
+
+    /// Whether its handler is called for several commands at once.
+    pub(super) fn is_batch(&self) -> bool {
+        !self.is_undo() && matches!(self.step().run, StepRun::Batch(_))
+    }
+
+    /// Whether two commands are of one step of one definition.
+    pub(super) fn is_same_step(&self, other: &Self) -> bool {
+        self.order == other.order && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
     }
 
     pub(super) fn is_undo(&self) -> bool {

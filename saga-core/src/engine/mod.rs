@@ -3,6 +3,8 @@
 mod arrivals;
 mod attempt;
 mod batch;
+mod batch_plan;
+mod batch_step;
 mod builder;
 mod callers;
 mod calls;
@@ -43,6 +45,7 @@ mod runtime;
 mod settings;
 mod shared;
 mod start;
+mod start_many;
 mod starting;
 mod statistics;
 mod status;

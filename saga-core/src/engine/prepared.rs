@@ -17,6 +17,8 @@ pub(super) struct Findings {
     pub(super) attempts: u32,
     /// How long ago the last attempt began.
     pub(super) took: Duration,
+    /// How much of that falls to this command: of a batch step's call a part.
+    pub(super) share: Duration,
 }
 
 /// Where the next command goes.

@@ -35,14 +35,10 @@ pub(super) struct RanStep {
 }
 
 impl<S: Store> Member<S> {
-    /// What the store is told of the attempt that just ended: if the saga runs on, its next step has taken the place of
-    /// this one.
-    pub(super) fn run_on(&mut self, shared: &Shared<S>, verdict: Verdict) -> Verdict {
-        if verdict == Verdict::Keep && self.may_run_on(shared) && self.take_next(shared) {
-            Verdict::GoOn
-        } else {
-            verdict
-        }
+    /// Whether the saga runs on behind the attempt that just ended: then its next step has taken the place of this one.
+    /// `company` is how many commands share the transaction.
+    pub(super) fn run_on(&mut self, shared: &Shared<S>, verdict: Verdict, company: usize) -> bool {
+        verdict == Verdict::Keep && self.may_run_on(shared) && self.take_next(shared, company)
     }
 
     /// What is to be recorded for all that ran.
@@ -112,7 +108,7 @@ impl<S: Store> Member<S> {
         let Some(command) = self.command.as_ref().filter(|command| command.runs_on && !command.suspect) else {
             return false;
         };
-        let took = attempted.findings.took + self.ran.iter().map(|step| step.took).sum::<Duration>();
+        let took = attempted.findings.share + self.ran.iter().map(|step| step.took).sum::<Duration>();
         attempted.ending == Ending::Done
             && self.ran.len() + 1 < shared.settings.run_on_max
             && took <= SLOW
@@ -120,11 +116,14 @@ impl<S: Store> Member<S> {
     }
 
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
-    fn take_next(&mut self, shared: &Shared<S>) -> bool {
+    fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
         let (Some(command), Some((attempted, next))) = (&self.command, &self.attempted) else { return false };
         let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
         let mut prepared = self.decide(shared, command, next, &attempted.findings, hand_on);
-        let fits = |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next);
+        // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
+        let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
+        let fits =
+            |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next) && has_room(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
             self.prepared = Some(prepared);
             return false;
@@ -133,7 +132,7 @@ impl<S: Store> Member<S> {
             return false;
         };
         let Some((mut command, (attempted, _))) = self.command.take().zip(self.attempted.take()) else { return false };
-        let ran = RanStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.took };
+        let ran = RanStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
         self.ran.push(ran);
         successor.place = command.place.take();
         let before = match self.before.take() {

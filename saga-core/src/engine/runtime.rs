@@ -12,7 +12,7 @@ use super::outgoing::OutboxDesk;
 use super::publish::{PublishError, PublishedIn};
 use super::running::Running;
 use super::shared::Shared;
-use super::start::check_same;
+use super::start::{StartedSaga, check_same};
 use super::statistics::Statistics;
 use super::status::{SagaStatus, SagaSummary};
 use super::trouble::Health;
@@ -74,11 +74,57 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let started = self.shared.start_saga(saga.definition(), &self.tenant, key.clone(), input).await?;
-        if let Some(row) = &started.known {
-            self.shared.tell_of(row);
-        }
-        Ok(Running::new(&self.shared, started.slot, started.id, key, started.known.is_some()))
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input).await?))
+    }
+
+    /// Starts many sagas of one definition: one commit carries up to 1,000 of them, more of them go in several, in their
+    /// order. There is one answer for each, in the order of the requests, with the guarantees of [`Runtime::start`]: when
+    /// it returned, those that were started are durable, and for the others the same call may be repeated (G6). One that
+    /// is refused does not hinder the others.
+    ///
+    /// # Errors
+    /// Each answer has those of [`Runtime::start`]. A failure of the store is told to all that shared the commit.
+    ///
+    /// # Cancel safety
+    /// When dropped, each saga was started or not; start them again with the same keys to be sure.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Runtime, Saga, StartError, StepError, saga_step};
+    ///
+    /// #[saga_step]
+    /// async fn greet(name: String) -> Result<String, StepError> {
+    ///     Ok(format!("hello {name}"))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let greeting = Saga::named("greeting").input::<String>().step::<greet>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&greeting).start().await?;
+    ///
+    /// let guests = [("guest-1", "Ada"), ("guest-2", "Grace"), ("guest-1", "Alan")];
+    /// let started = runtime.start_many(&greeting, guests.map(|(key, name)| (key, name.to_owned()))).await;
+    ///
+    /// assert!(started[0].is_ok() && started[1].is_ok());
+    /// assert!(matches!(started[2], Err(StartError::OtherPayload { .. })));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn start_many<I: Payload, K: AsRef<str>>(
+        &self,
+        saga: &Saga<S, I>,
+        sagas: impl IntoIterator<Item = (K, I)>,
+    ) -> Vec<Result<Running<S>, StartError>> {
+        let encode = |(key, input): (K, I)| {
+            let key = Key::new(key)?;
+            let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+            Ok((key, input))
+        };
+        let asked = sagas.into_iter().map(encode).collect();
+        let started = self.shared.start_sagas(saga.definition(), &self.tenant, asked).await;
+        started.into_iter().map(|started| Ok(self.running_of(started?))).collect()
     }
 
     /// Starts a saga inside the caller's own transaction: it exists if and only if that commits. Call
@@ -251,6 +297,13 @@ impl<S: Store> Runtime<S> {
     /// The store.
     pub fn store(&self) -> &Arc<S> {
         &self.shared.store
+    }
+
+    fn running_of(&self, started: StartedSaga) -> Running<S> {
+        if let Some(row) = &started.known {
+            self.shared.tell_of(row);
+        }
+        Running::new(&self.shared, started.slot, started.id, started.key, started.known.is_some())
     }
 
     /// What this runtime has done since it started.

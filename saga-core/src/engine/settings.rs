@@ -25,6 +25,8 @@ pub struct Settings {
     pub transactions: usize,
     /// How many commands one step transaction carries at most: 32.
     pub batch_max: usize,
+    /// How many inputs one call of a batch step gets at most: 256.
+    pub batch_step_max: usize,
     /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
     pub run_on_max: usize,
     /// How many external calls are under way at a time: 64.
@@ -64,6 +66,7 @@ impl Default for Settings {
             places: 1_024,
             transactions: 4,
             batch_max: 32,
+            batch_step_max: 256,
             run_on_max: 16,
             calls: 64,
             payload_bytes_max: 256 * 1_024,
@@ -96,6 +99,7 @@ impl Settings {
         demand(self.transactions > 0, "transactions is 0; at least 1 is needed");
         demand(self.calls > 0, "calls is 0; at least 1 is needed");
         demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
+        demand(self.batch_step_max > 0, "batch_step_max is 0; at least 1 is needed");
         demand(self.run_on_max > 0, "run_on_max is 0; 1 gives each step a commit of its own");
         demand(self.relay_batch > 0, "relay_batch is 0; at least 1 is needed");
         demand(self.prefetch > 0, "prefetch is 0; at least 1 is needed");

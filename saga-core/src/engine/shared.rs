@@ -18,7 +18,7 @@ use super::tasks::Tasks;
 use super::trouble::Trouble;
 use super::waiters::Waiters;
 use crate::env::Environment;
-use crate::saga::Definition;
+use crate::saga::{Definition, StepRun};
 use crate::step::{CancelSignal, States};
 use crate::store::{DefinitionId, MemberId, Store};
 use crate::transport::Transport;
@@ -90,6 +90,9 @@ impl<S: Store> Shared<S> {
     pub(super) fn new(parts: Parts<S>) -> Self {
         let capabilities = parts.store.capabilities();
         let batch_max = parts.settings.batch_max.min(capabilities.batch_max);
+        let steps = parts.definitions.values().flat_map(|definition| &definition.steps);
+        let batch_steps: Vec<&'static str> =
+            steps.filter(|step| matches!(step.run, StepRun::Batch(_))).map(|step| step.name).collect();
         Self {
             known: parts.definitions.keys().cloned().collect(),
             ids: IdBlocks::new(),
@@ -97,7 +100,7 @@ impl<S: Store> Shared<S> {
             calls: Queue::new(),
             suspects: Queue::new(),
             places: Arc::new(Semaphore::new(parts.settings.places)),
-            limits: BatchLimits::new(batch_max),
+            limits: BatchLimits::new(batch_max, parts.settings.batch_step_max, batch_steps),
             starts_in_transactions: capabilities.starts_in_transactions,
             recorder: Recorder::new(),
             waiters: Waiters::new(),

@@ -1,5 +1,6 @@
 //! Starting sagas.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::machine::{self, SagaState};
 use crate::saga::Definition;
 use crate::step::Outputs;
 use crate::store::{
-    Lease, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Started, Store, StoreError, StoreErrorKind, WorkId, WorkKind,
+    Lease, MemberId, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Started, Store, StoreError, StoreErrorKind, WorkId, WorkKind,
     WorkRef,
 };
 
@@ -31,16 +32,25 @@ const GROUP_MAX: usize = 128;
 /// Starts that are made together.
 #[derive(Debug)]
 pub(super) struct Starts {
-    calls: Grouped<StartCall, Result<Started, RecordError>>,
+    calls: Grouped<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
 }
 
 /// A start, with the place that its first command will fill.
 #[derive(Debug)]
-struct StartCall {
-    saga: NewSaga,
-    place: Option<OwnedSemaphorePermit>,
-    lease_until: Duration,
-    under_way: UnderWay,
+pub(super) struct StartCall {
+    pub(super) saga: NewSaga,
+    pub(super) place: Option<OwnedSemaphorePermit>,
+    pub(super) lease_until: Duration,
+    pub(super) under_way: UnderWay,
+}
+
+/// What is needed to judge and to wait for a saga that is about to be started.
+pub(super) struct Wanted {
+    id: SagaId,
+    key: Key,
+    input: Vec<u8>,
+    hash: Vec<u8>,
+    slot: Arc<Slot>,
 }
 
 impl Starts {
@@ -52,6 +62,7 @@ impl Starts {
 /// A saga that was started, or was there already.
 pub(super) struct StartedSaga {
     pub(super) id: SagaId,
+    pub(super) key: Key,
     /// Where its outcome arrives.
     pub(super) slot: Arc<Slot>,
     /// The saga as it was found, if it was there.
@@ -73,24 +84,14 @@ impl<S: Store> Shared<S> {
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input)?;
         let mut ids = self.ids.take(&*self.store, 2).await?;
-        let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
-        saga.id = SagaId(ids.next().unwrap_or_default());
-        for command in &mut saga.commands {
-            command.id = WorkId(ids.next().unwrap_or_default());
-            command.saga = saga.id;
-            command.lease = place.is_some().then_some(Lease { owner, ttl: self.settings.lease_ttl });
-        }
-        note_row(definition, &mut saga);
-        let id = saga.id;
-        // The saga may end before this call returns, so whoever waits for it is there first.
-        let slot = self.waiters.slot(id);
-        let (wanted, hash, key) = (saga.input.clone(), saga.input_hash.clone(), saga.key.clone());
+        let mut place = self.number(definition, &mut saga, &mut ids, owner);
+        let wanted = self.wanted(&saga);
         let lease_until = self.env.now() + self.settings.lease_ttl;
         if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
             if self.starts_with_step(&first) {
                 let new = Arc::new(saga);
                 match self.start_with_step(first, &new, self.tasks.enter()).await {
-                    Ok(Ok(())) => return Ok(StartedSaga { id, slot, known: None }),
+                    Ok(Ok(())) => return self.judge(definition, wanted, Started::New),
                     Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
                     Err(Left) => {}
                 }
@@ -103,14 +104,65 @@ impl<S: Store> Shared<S> {
         for command in &mut saga.commands {
             command.lease = command.lease.filter(|_| place.is_some());
         }
-        let started = self.starts.calls.call(StartCall { saga, place, lease_until, under_way }).await;
-        match started.ok_or(StartError::ShuttingDown)? {
-            Ok(Started::New) => Ok(StartedSaga { id, slot, known: None }),
-            Ok(Started::Known(row)) => {
-                check_same(definition, &key, &wanted, &hash, &row)?;
-                Ok(StartedSaga { id: row.id, slot: self.waiters.slot(row.id), known: Some(row) })
+        let call = StartCall { saga, place, lease_until, under_way };
+        match self.start_together(vec![call]).await.ok_or(StartError::ShuttingDown)? {
+            Ok(started) => {
+                let started = started.into_iter().next().ok_or(StartError::ShuttingDown)?;
+                self.judge(definition, wanted, started)
             }
             Err(error) => Err(StartError::Store(store_error(&error))),
+        }
+    }
+
+    /// Gives a new saga and its commands their ids, and its first command a place, if there is one: then this process has
+    /// it.
+    pub(super) fn number(
+        &self,
+        definition: &Definition<S>,
+        saga: &mut NewSaga,
+        ids: &mut Range<i64>,
+        owner: MemberId,
+    ) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        saga.id = SagaId(ids.next().unwrap_or_default());
+        for command in &mut saga.commands {
+            command.id = WorkId(ids.next().unwrap_or_default());
+            command.saga = saga.id;
+            command.lease = place.is_some().then_some(Lease { owner, ttl: self.settings.lease_ttl });
+        }
+        note_row(definition, saga);
+        place
+    }
+
+    /// The saga may end before its start returns, so whoever waits for it is there first.
+    pub(super) fn wanted(&self, saga: &NewSaga) -> Wanted {
+        Wanted {
+            id: saga.id,
+            key: saga.key.clone(),
+            input: saga.input.clone(),
+            hash: saga.input_hash.clone(),
+            slot: self.waiters.slot(saga.id),
+        }
+    }
+
+    /// Starts sagas together with others that are started now. Nothing when the runtime has ended.
+    pub(super) async fn start_together(&self, calls: Vec<StartCall>) -> Option<Result<Vec<Started>, RecordError>> {
+        self.starts.calls.call(calls).await
+    }
+
+    /// What the caller is told.
+    pub(super) fn judge(
+        &self,
+        definition: &Definition<S>,
+        wanted: Wanted,
+        started: Started,
+    ) -> Result<StartedSaga, StartError> {
+        match started {
+            Started::New => Ok(StartedSaga { id: wanted.id, key: wanted.key, slot: wanted.slot, known: None }),
+            Started::Known(row) => {
+                check_same(definition, &wanted.key, &wanted.input, &wanted.hash, &row)?;
+                Ok(StartedSaga { id: row.id, key: wanted.key, slot: self.waiters.slot(row.id), known: Some(row) })
+            }
         }
     }
 
@@ -173,24 +225,28 @@ impl<S: Store> Shared<S> {
         self.starts.calls.serve(GROUP_MAX, |group| self.start_group(group)).await;
     }
 
-    async fn start_group(self: &Arc<Self>, group: Vec<Request<StartCall, Result<Started, RecordError>>>) {
-        let sagas = group.iter().map(|request| request.call.saga.clone()).collect();
+    async fn start_group(self: &Arc<Self>, group: Vec<Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>>) {
+        let sagas = group.iter().flat_map(|request| &request.call).map(|call| call.saga.clone()).collect();
         match self.store.start(sagas).await {
             Ok(started) => {
-                for (request, started) in group.into_iter().zip(started) {
-                    let is_new = matches!(started, Started::New);
-                    self.statistics.count_start(is_new);
-                    let call = request.answer(Ok(started));
-                    if is_new {
-                        self.begin(call);
+                let mut started = started.into_iter();
+                for request in group {
+                    let answers: Vec<Started> = started.by_ref().take(request.call.len()).collect();
+                    let are_new: Vec<bool> = answers.iter().map(|answer| matches!(answer, Started::New)).collect();
+                    for (call, is_new) in request.answer(Ok(answers)).into_iter().zip(are_new) {
+                        self.statistics.count_start(is_new);
+                        if is_new {
+                            self.begin(call);
+                        }
                     }
                 }
             }
             Err(error) => {
                 let mut in_doubt = Vec::new();
                 for request in group {
-                    let call = request.answer(Err((&error).into()));
-                    in_doubt.extend(call.saga.commands.iter().map(|command| WorkRef { id: command.id, epoch: 1 }));
+                    let calls = request.answer(Err((&error).into()));
+                    let commands = calls.iter().flat_map(|call| &call.saga.commands);
+                    in_doubt.extend(commands.map(|command| WorkRef { id: command.id, epoch: 1 }));
                 }
                 if error.class() == RetryClass::Unknown {
                     // What was committed after all is leased to this process, which does not know it.
@@ -269,7 +325,7 @@ pub(super) fn check_same<S: Store>(
     Ok(())
 }
 
-fn store_error(error: &RecordError) -> StoreError {
+pub(super) fn store_error(error: &RecordError) -> StoreError {
     let kind = match error.class {
         RetryClass::Transient => StoreErrorKind::Unavailable,
         RetryClass::Unknown => StoreErrorKind::UnknownCommit,

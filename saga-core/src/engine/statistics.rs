@@ -20,6 +20,12 @@ pub struct Statistics {
     pub rejections: u64,
     /// Attempts that failed otherwise.
     pub failures: u64,
+    /// Calls of batch steps that had more than one input.
+    pub batches: u64,
+    /// The inputs that these had.
+    pub batched: u64,
+    /// Calls of batch steps that failed as a whole, so that they were made again in parts.
+    pub splits: u64,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +36,9 @@ pub(super) struct Counters {
     undos: AtomicU64,
     rejections: AtomicU64,
     failures: AtomicU64,
+    batches: AtomicU64,
+    batched: AtomicU64,
+    splits: AtomicU64,
 }
 
 impl Counters {
@@ -53,6 +62,17 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn count_batch(&self, inputs: usize) {
+        if inputs > 1 {
+            self.batches.fetch_add(1, Ordering::Relaxed);
+            self.batched.fetch_add(inputs as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn count_split(&self) {
+        self.splits.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn read(&self) -> Statistics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Statistics {
@@ -62,6 +82,9 @@ impl Counters {
             undos: read(&self.undos),
             rejections: read(&self.rejections),
             failures: read(&self.failures),
+            batches: read(&self.batches),
+            batched: read(&self.batched),
+            splits: read(&self.splits),
         }
     }
 }

@@ -35,7 +35,7 @@ impl<S: Store> Shared<S> {
     /// no more than `share`.
     fn take_batch(&self, lane: &mut VecDeque<Command<S>>, taken: &mut Vec<Command<S>>, share: usize) {
         while let Some(command) = lane.front() {
-            let limit = if command.options().grouped { self.limits.of(command.step().name).min(share) } else { 1 };
+            let limit = if command.options().grouped { self.limit_of(command).min(share) } else { 1 };
             let fits = taken.is_empty()
                 || taken.len() < limit
                     && taken.iter().all(|other| {
@@ -54,6 +54,12 @@ impl<S: Store> Shared<S> {
         }
     }
 
+    /// With how many others the command may share a transaction, itself included.
+    fn limit_of(&self, command: &Command<S>) -> usize {
+        let limit = self.limits.of(command.step().name);
+        if command.is_batch() { limit } else { limit.min(self.limits.batch_max()) }
+    }
+
     /// Runs commands to their end, in as many transactions as that takes.
     pub(super) async fn run_transactions(self: &Arc<Self>, commands: Vec<Command<S>>) {
         let mut waiting = vec![(commands, 0)];
@@ -66,7 +72,7 @@ impl<S: Store> Shared<S> {
             let batch = Batch::new(commands, ids);
             match self.store.transact(batch.claims(), batch.body(self)).await {
                 Ok(()) => self.committed(batch.take()).await,
-                Err(error) => self.not_committed(batch.take(), &error, failures, &mut waiting).await,
+                Err(error) => self.not_committed(&batch, &error, failures, &mut waiting).await,
             }
         }
     }
@@ -87,7 +93,7 @@ impl<S: Store> Shared<S> {
                 self.statistics.count_done(step.is_undo);
             }
             if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
-                self.limits.succeeded(command.step().name, attempted.findings.took);
+                self.limits.succeeded(command.step().name, attempted.findings.share);
                 self.statistics.count(command, &attempted.ending);
             }
             if let Some(starting) = member.starting {
@@ -104,11 +110,13 @@ impl<S: Store> Shared<S> {
 
     async fn not_committed(
         self: &Arc<Self>,
-        mut members: Vec<Member<S>>,
+        batch: &Batch<S>,
         error: &TransactError,
         failures: u32,
         waiting: &mut Vec<(Vec<Command<S>>, u32)>,
     ) {
+        let blamed = batch.blamed(error.culprit);
+        let mut members = batch.take();
         tracing::debug!(%error, count = members.len(), culprit = error.culprit, "a step transaction did not commit");
         if error.error.class() == RetryClass::Unknown {
             for starting in members.iter_mut().filter_map(|member| member.starting.take()) {
@@ -116,7 +124,11 @@ impl<S: Store> Shared<S> {
             }
             return self.learn_the_truth(members).await;
         }
-        let culprit = error.culprit.or((members.len() == 1 && is_own_fault(error, failures)).then_some(0));
+        if blamed.len() > 1 {
+            return self.split_blamed(members, &blamed, waiting);
+        }
+        let alone = (members.len() == 1 && is_own_fault(error, failures)).then_some(0);
+        let culprit = blamed.first().copied().or(alone);
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
             let mut member = members.remove(culprit);
             if let Some(starting) = member.starting.take() {
@@ -165,6 +177,22 @@ impl<S: Store> Shared<S> {
                 waiting.push((commands, failures + 1));
             }
         }
+    }
+
+    /// The call of a batch step is to blame. Its commands run again in halves, until the one is alone whose fault it is.
+    fn split_blamed(
+        &self,
+        members: Vec<Member<S>>,
+        blamed: &[usize],
+        waiting: &mut Vec<(Vec<Command<S>>, u32)>,
+    ) {
+        self.statistics.count_split();
+        let (mut of_call, mut others) = (Vec::new(), Vec::new());
+        for (index, member) in members.into_iter().enumerate() {
+            let commands = if blamed.contains(&index) { &mut of_call } else { &mut others };
+            commands.extend(member.into_claimed());
+        }
+        waiting.extend(in_halves(of_call).chain([others]).filter(|part| !part.is_empty()).map(|part| (part, 0)));
     }
 
     /// The handler is to blame: its attempt is recorded on its own.

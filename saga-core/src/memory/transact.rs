@@ -44,9 +44,9 @@ impl Store for MemoryStore {
         }
         self.pass(CommitPoint::Claimed).await?;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
-            let mut goes_on = true;
+            let mut goes_on = !body.has_run(index);
             while goes_on {
-                goes_on = run(&mut conn, &mut body, index).await? == Verdict::GoOn;
+                goes_on = matches!(run(&mut conn, &mut body, index).await?, Verdict::GoOn | Verdict::GoBack);
                 self.pass(CommitPoint::Handled(index)).await?;
             }
         }
@@ -107,7 +107,7 @@ async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<Ver
     }
     match verdict {
         Verdict::Keep | Verdict::GoOn => {}
-        Verdict::RollBack => conn.roll_back_to(savepoint),
+        Verdict::RollBack | Verdict::GoBack => conn.roll_back_to(savepoint),
         Verdict::GiveWay => return Err(conflict("a handler met another transaction").into()),
         Verdict::Abandon => {
             let mut error = blame(StoreErrorKind::Other, "a handler was dropped before its end");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Earlier;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
-use crate::step::{Args, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec};
+use crate::step::{Args, Batch, Contexts, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec};
 use crate::store::Store;
 
 /// Why a step gave no bytes.
@@ -17,8 +17,27 @@ pub(crate) enum Unfinished {
     Unstorable(String),
 }
 
+/// The inputs of one call of a batch step.
+pub(crate) struct BatchInputs<'a> {
+    pub(crate) encoded: Vec<&'a [u8]>,
+    pub(crate) contexts: Arc<Contexts>,
+}
+
+/// Why a batch step gave no answers, so that the call must be taken back.
+pub(crate) enum BatchUnfinished {
+    /// The function, or what stands before it, failed.
+    Failed(StepError),
+    /// These inputs do not decode, or what was answered for them cannot be encoded.
+    Apart(Vec<(usize, Unfinished)>),
+}
+
+/// The encoded answer for each input.
+pub(crate) type BatchAnswered = Result<Vec<Result<Vec<u8>, StepError>>, BatchUnfinished>;
+
 type Encoded = Result<Vec<u8>, Unfinished>;
 type TransactionRun<C> = dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
+type BatchRun<C> =
+    dyn for<'a> Fn(&'a mut C, Args<'a>, BatchInputs<'a>) -> BoxFuture<'a, BatchAnswered> + Send + Sync;
 type ExternalRun = dyn for<'a> Fn(Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
 type Undone = Result<(), StepError>;
 type TransactionUndo<C> =
@@ -29,6 +48,7 @@ type Map = dyn Fn(&[u8], &Outputs) -> Result<Vec<u8>, String> + Send + Sync;
 /// How a step is done.
 pub(crate) enum StepRun<S: Store> {
     Transaction(Box<TransactionRun<S::Conn>>),
+    Batch(Box<BatchRun<S::Conn>>),
     External(Box<ExternalRun>),
     Remote { service: &'static str },
 }
@@ -50,6 +70,14 @@ impl<S: Store> StepRun<S> {
             Run::Transaction(function) => Self::Transaction(Box::new(move |conn, args, input| {
                 Box::pin(async move { encode::<T>(&function(conn, args, input_of::<T>(input)?).await?) })
             })),
+            Run::Batch(function) => Self::Batch(Box::new(move |conn, args, inputs| {
+                Box::pin(async move {
+                    let batch = Batch::new(decode_all::<T>(&inputs.encoded)?, Arc::clone(&inputs.contexts));
+                    let answers = function(conn, args, batch).await?;
+                    let answers = answers.of_batch(&inputs.contexts).ok_or_else(of_another_batch)?;
+                    encode_all::<T>(answers)
+                })
+            })),
             Run::External(function) => Self::External(Box::new(move |args, input| {
                 Box::pin(async move { encode::<T>(&function(args, input_of::<T>(input)?).await?) })
             })),
@@ -60,7 +88,7 @@ impl<S: Store> StepRun<S> {
     /// Where the effect of the step lies.
     pub(crate) fn effect(&self) -> Effect {
         match self {
-            Self::Transaction(_) => Effect::Transactional,
+            Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
         }
@@ -129,6 +157,39 @@ impl From<StepError> for Unfinished {
     fn from(error: StepError) -> Self {
         Self::Failed(error)
     }
+}
+
+impl From<StepError> for BatchUnfinished {
+    fn from(error: StepError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn decode_all<T: Step>(encoded: &[&[u8]]) -> Result<Vec<T::Input>, BatchUnfinished> {
+    all_or_apart(encoded.iter().map(|bytes| input_of::<T>(bytes).map_err(Unfinished::Failed)))
+}
+
+fn encode_all<T: Step>(answers: Vec<Result<T::Output, StepError>>) -> BatchAnswered {
+    all_or_apart(answers.into_iter().map(|answer| match answer {
+        Ok(output) => encode::<T>(&output).map(Ok),
+        Err(error) => Ok(Err(error)),
+    }))
+}
+
+/// What cannot be read or written concerns its own saga only, so it is named.
+fn all_or_apart<V>(each: impl ExactSizeIterator<Item = Result<V, Unfinished>>) -> Result<Vec<V>, BatchUnfinished> {
+    let (mut all, mut apart) = (Vec::with_capacity(each.len()), Vec::new());
+    for (index, one) in each.enumerate() {
+        match one {
+            Ok(value) => all.push(value),
+            Err(unfinished) => apart.push((index, unfinished)),
+        }
+    }
+    if apart.is_empty() { Ok(all) } else { Err(BatchUnfinished::Apart(apart)) }
+}
+
+fn of_another_batch() -> StepError {
+    StepError::stuck("it returned the answers of another batch; end it with `Ok(batch.answer(|input| ..))`")
 }
 
 fn encode<T: Step>(output: &T::Output) -> Encoded {

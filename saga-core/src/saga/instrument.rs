@@ -73,6 +73,16 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
                 Ok(output)
             })
         })),
+        StepRun::Batch(_) => StepRun::Batch(Box::new(move |conn, args, inputs| {
+            let (definition, hook) = (Arc::clone(&definition), Arc::clone(&hook));
+            Box::pin(async move {
+                hook.before(name, false).await?;
+                let StepRun::Batch(run) = &definition.steps[index].run else { return Err(another_kind().into()) };
+                let answers = run(conn, args, inputs).await?;
+                hook.behind(name, false).await?;
+                Ok(answers)
+            })
+        })),
         StepRun::External(_) => StepRun::External(Box::new(move |args, input| {
             let (definition, hook) = (Arc::clone(&definition), Arc::clone(&hook));
             Box::pin(async move {

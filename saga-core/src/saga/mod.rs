@@ -11,7 +11,7 @@ mod instrument;
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
-pub(crate) use self::erase::{Mapping, StepRun, StepUndo, Unfinished, panic_message};
+pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
 #[doc(hidden)]
 pub use self::instrument::StepHook;

@@ -2,7 +2,7 @@ use std::{fmt, pin::Pin};
 
 use crate::store::Store;
 
-use super::{Args, Compensate, Compensation, CompensationHandler, Step, StepError};
+use super::{Answers, Args, Batch, Compensate, Compensation, CompensationHandler, Step, StepError};
 
 /// A boxed future that may be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -31,6 +31,8 @@ pub trait Handler<S: Store>: Step {
 pub enum Run<S: Store, T: Step> {
     /// In a transaction of the store: what it writes commits together with the record that it ran.
     Transaction(TransactionFn<S, T>),
+    /// In a transaction of the store, together with the same step of other sagas.
+    Batch(BatchFn<S, T>),
     /// Outside any transaction.
     External(ExternalFn<T>),
     /// In another service, which gets a command and answers it.
@@ -46,6 +48,13 @@ pub type TransactionFn<S, T> = for<'a> fn(
     Args<'a>,
     <T as Step>::Input,
 ) -> BoxFuture<'a, Result<<T as Step>::Output, StepError>>;
+
+/// The function of a step that runs in a transaction for many sagas at once. What is read of the call is that of the first.
+pub type BatchFn<S, T> = for<'a> fn(
+    &'a mut <S as Store>::Conn,
+    Args<'a>,
+    Batch<<T as Step>::Input>,
+) -> BoxFuture<'a, Result<Answers<<T as Step>::Output>, StepError>>;
 
 /// The function of a step that runs outside any transaction.
 pub type ExternalFn<T> =
@@ -63,6 +72,7 @@ impl<S: Store, T: Step> fmt::Debug for Run<S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Transaction(_) => "Transaction",
+            Self::Batch(_) => "Batch",
             Self::External(_) => "External",
             Self::Remote { .. } => "Remote",
         })

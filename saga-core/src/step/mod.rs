@@ -7,9 +7,11 @@
 //! | [`&StepContext`](StepContext) | the key, the attempt, the time left, cancellation, the fence, `emit` |
 //! | [`State<T>`](State) | a value of the application, given to the runtime when it is built |
 //! | [`Output<step>`](Output) | what an earlier step of the saga returned |
+//! | [`Batch<T>`](Batch) | the inputs of many sagas, for one call |
 //! | any other type | the step's input |
 
 mod args;
+mod batch;
 mod classify;
 mod codec;
 mod compensation;
@@ -32,6 +34,7 @@ mod undo;
 
 pub use self::{
     args::{Args, Outputs, States},
+    batch::{Answer, Answers, Batch, Contexts, OfBatch},
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
@@ -43,7 +46,7 @@ pub use self::{
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
     failure::{Failure, StepReturn, finish, finish_alias},
-    handler::{BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
+    handler::{BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},

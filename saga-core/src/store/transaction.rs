@@ -38,6 +38,8 @@ pub enum Verdict {
     GoOn,
     /// They are undone; the transaction goes on.
     RollBack,
+    /// They are undone, and the claim has another handler to run: `run` is called for it again.
+    GoBack,
     /// A statement of the handler met another transaction ([`Store::is_conflict`]): the transaction is rolled back, and fails as a
     /// `Conflict`, which is nobody's fault.
     GiveWay,
@@ -46,7 +48,8 @@ pub enum Verdict {
 }
 
 /// The engine's side of a step transaction. The store calls it in this order: `granted` once, `run` for every granted
-/// claim in order and again as long as the verdict is [`GoOn`](Verdict::GoOn), `changes` once, `decide_again` as long as
+/// claim in order, except for one that [`has_run`](TransactionBody::has_run), and again as long as the verdict is
+/// [`GoOn`](Verdict::GoOn) or [`GoBack`](Verdict::GoBack), `changes` once, `decide_again` as long as
 /// sagas have moved.
 ///
 /// When a store runs the transaction again from its start, it calls `granted` again; what came before is forgotten.
@@ -59,6 +62,13 @@ pub trait TransactionBody<C>: Send {
 
     /// Runs the next handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict>;
+
+    /// Whether the handler of that claim ran together with that of an earlier one. The store asks when the claim has its
+    /// turn, and passes it over.
+    fn has_run(&self, index: usize) -> bool {
+        let _ = index;
+        false
+    }
 
     /// What is to be recorded.
     fn changes(&mut self) -> Vec<Changes>;

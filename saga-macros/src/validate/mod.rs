@@ -1,6 +1,7 @@
 //! Every rule of a signature and of its options, each a small function with its own message. All are
 //! checked; none stops at the first mistake.
 
+mod batch;
 mod contract;
 mod options;
 mod parameters;

@@ -9,7 +9,7 @@ use crate::{
     rule::Rule,
 };
 
-use super::contract;
+use super::{batch, contract};
 
 /// The longest name of a step or of a service.
 pub(super) const NAME_BYTES_MAX: usize = 40;
@@ -23,6 +23,7 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     has_time(given, errors);
     cap_covers_base(given, errors);
     groups_transactions(model, given, errors);
+    batch::check_options(model, given, errors);
     contract::implementation(model, given, errors);
 }
 

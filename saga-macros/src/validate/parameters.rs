@@ -43,6 +43,7 @@ pub(super) fn check_contract(model: &Model, errors: &mut Errors) {
 fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
     let kind = model.kind;
     let text = text_of(&parameter.ty);
+    let text = if parameter.is_batch { format!("Batch<{text}>") } else { text };
     match parameter.role {
         Role::Value | Role::Context | Role::Read => {}
         Role::Connection => is_a_connection(model, parameter, errors),

@@ -8,7 +8,7 @@ use crate::{
     rule::Rule,
 };
 
-use super::parameters;
+use super::{batch, parameters};
 
 /// Checks the signature. Without a mistake in it the function can be expanded.
 pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
@@ -17,6 +17,7 @@ pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
     has_no_qualifier(model, errors);
     has_only_type_parameters(model, errors);
     parameters::check(model, errors);
+    batch::check(model, errors);
     returns_a_result(model, errors);
     compensation_returns_nothing(model, errors);
     errors.count() == before
@@ -29,6 +30,7 @@ pub(crate) fn check_contract(model: &Model, errors: &mut Errors) -> bool {
     has_no_qualifier(model, errors);
     has_no_type_parameters(model, errors);
     parameters::check_contract(model, errors);
+    batch::check_contract(model, errors);
     returns_a_result(model, errors);
     errors.count() == before
 }

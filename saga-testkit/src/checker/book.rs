@@ -229,6 +229,12 @@ impl<'a> SagaBook<'a> {
         self.acts().any(|act| matches!(act, Act::Force(_)))
     }
 
+    /// Whether an operator ended that step where it is hosted.
+    pub(super) fn is_forced_at_its_host(&self, step: u8) -> bool {
+        let not_refused = self.acts.iter().filter(|act| act.is_done != Some(false));
+        not_refused.filter(|act| act.row == step + 1).any(|act| matches!(act.act, Act::Force(_)))
+    }
+
     /// Whether an operator went past that step.
     pub(super) fn is_skipped(&self, step: u8, op: Op) -> bool {
         self.acts().any(|act| act == Act::Skip { step, op })

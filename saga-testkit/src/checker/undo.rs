@@ -153,8 +153,8 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
         return;
     };
     for (later, plan) in of.steps().skip(usize::from(step) + 1) {
-        // A person may end a step at its host by force.
-        let is_ended = plan.host.is_some() && of.is_forced();
+        // A person may end just this step at its host by force.
+        let is_ended = plan.host.is_some() && of.is_forced_at_its_host(later);
         let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);
         let must_undo = plan.undo.is_some() && !is_skipped && !is_ended;
         let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);

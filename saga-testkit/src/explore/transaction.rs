@@ -31,6 +31,10 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
         })
     }
 
+    fn has_run(&self, index: usize) -> bool {
+        self.body.has_run(index)
+    }
+
     fn changes(&mut self) -> Vec<Changes> {
         slowed_down(self.body.changes())
     }

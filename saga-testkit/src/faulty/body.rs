@@ -40,6 +40,10 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         })
     }
 
+    fn has_run(&self, index: usize) -> bool {
+        self.body.has_run(index)
+    }
+
     fn changes(&mut self) -> Vec<Changes> {
         let changes = self.body.changes();
         if self.store.has(StoreFlaw::CommitsTwice) {

@@ -8,4 +8,3 @@ mod given_up;
 mod outages;
 mod place;
 mod stranger;
-mod warnings;

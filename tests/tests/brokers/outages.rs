@@ -1,9 +1,8 @@
 use saga_core::engine::Standing;
 use saga_servers::{FaultProxy, PostgresServer, Traffic, psql};
-use saga_tests::eventually;
+use saga_tests::{Warnings, eventually};
 
 use crate::place::{Place, charges, create_order, orders, payments, transport};
-use crate::warnings::Warnings;
 
 /// How many calls may fail while a server is away for as long as it takes to see this many fail.
 const FAILURES_SEEN: u64 = 20;

@@ -1,23 +1,19 @@
 //! What becomes of messages that cannot be sent now: for want of a receiver, of a broker, or of a transport without bugs.
 
-#![cfg(feature = "macros")]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-mod support {
-    pub(crate) mod moody;
-    pub(crate) mod warnings;
-}
+mod moody;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use moody::{Mood, Moody};
 use saga_core::engine::Standing;
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::{DeadReason, LetterFilter, MessageKind, Outbox as _, ParkedKey};
 use saga_core::transport::{Settlement, Subscription, Transport as _, service_topic};
 use saga_core::{Outcome, Runtime, Saga, Service, Settings, StepContext, StepError, saga_step};
-use support::moody::{Mood, Moody};
-use support::warnings::Warnings;
+use saga_tests::Warnings;
 
 mod contracts {
     use saga_core::{StepError, saga_step};

@@ -9,16 +9,24 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Keeps every warning and error of ours as one text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+pub struct Warnings(Arc<Mutex<Vec<String>>>);
 
 struct Text(String);
 
 impl Warnings {
-    pub(crate) fn all(&self) -> Vec<String> {
+    /// All of them, the oldest first.
+    ///
+    /// # Panics
+    /// When a test panicked while it kept one.
+    pub fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 
-    pub(crate) fn of(&self, part: &str) -> Vec<String> {
+    /// Those that say so.
+    ///
+    /// # Panics
+    /// When a test panicked while it kept one.
+    pub fn of(&self, part: &str) -> Vec<String> {
         self.all().into_iter().filter(|text| text.contains(part)).collect()
     }
 }

@@ -1,0 +1,165 @@
+//! One call of a batch step: many commands, one handler.
+
+use std::sync::Arc;
+
+use super::attempt::{Attempted, caught, ending_of, erred, trace};
+use super::command::Command;
+use super::guard::inside_step;
+use super::prepared::Findings;
+use super::shared::Shared;
+use crate::env::timeout;
+use crate::key::{Key, outside_key};
+use crate::machine::Ending;
+use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
+use crate::step::{Args, ContextParts, Contexts, StepContext, StepError};
+use crate::store::{Store, Verdict};
+
+/// What became of a call of a batch step.
+pub(super) enum BatchAttempt {
+    /// Each command has an answer of its own, and what was written is kept.
+    Each(Vec<Attempted>),
+    /// Nothing is known of the single commands: what was written is taken back, by this verdict.
+    Whole(Verdict),
+    /// These commands cannot be answered, by their place in the call. What was written is taken back.
+    Apart(Vec<usize>),
+    /// The only command of the call failed; what was written is taken back, by this verdict.
+    Alone(Attempted, Verdict),
+}
+
+impl<S: Store> Shared<S> {
+    /// Calls the handler of a batch step, on the connection of a transaction, for commands of that step.
+    pub(super) async fn attempt_batch_in(&self, commands: &[&Command<S>], conn: &mut S::Conn) -> BatchAttempt {
+        let Some(first) = commands.first() else { return BatchAttempt::Each(Vec::new()) };
+        let contexts = self.contexts(commands);
+        let encoded = commands.iter().map(|command| &**command.saga.input_of(command.step_index())).collect();
+        let inputs = BatchInputs { encoded, contexts: Arc::clone(&contexts) };
+        let args = Args { ctx: contexts.of(0), states: &self.states, outputs: &first.saga.outputs };
+        let limit = first.options().timeout;
+        let began = self.env.now();
+        let handler = async {
+            let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
+            run(conn, args, inputs).await
+        };
+        let ended = timeout(&*self.env, limit, caught(inside_step(handler))).await;
+        let took = self.env.now().saturating_sub(began);
+        let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
+        let findings = |command: &Command<S>| Findings {
+            attempts: command.attempt_number(),
+            took,
+            share,
+            ..Findings::default()
+        };
+        let whole = |ending: Ending, verdict: Verdict| match commands {
+            [only] => {
+                let findings = findings(only);
+                trace(only, &ending, findings.attempts);
+                BatchAttempt::Alone(Attempted { ending, findings }, verdict)
+            }
+            _ => {
+                let step = first.step().name;
+                tracing::info!(step, count = commands.len(), ?ending, "a batch failed as a whole; it is split");
+                BatchAttempt::Whole(verdict)
+            }
+        };
+        match ended {
+            Err(_) => whole(erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
+            Ok(Err(panic)) => whole(erred(format!("it panicked: {panic}")), Verdict::RollBack),
+            Ok(Ok(Err(BatchUnfinished::Failed(error)))) => {
+                let unfinished = Unfinished::Failed(error);
+                let verdict = if self.met_another(&unfinished) { Verdict::GiveWay } else { Verdict::RollBack };
+                whole(ending_of(unfinished), verdict)
+            }
+            Ok(Ok(Err(BatchUnfinished::Apart(mut apart)))) => match (commands, apart.pop()) {
+                ([_], Some((_, unfinished))) => whole(ending_of(unfinished), Verdict::RollBack),
+                (_, last) => BatchAttempt::Apart(apart.into_iter().chain(last).map(|(index, _)| index).collect()),
+            },
+            Ok(Ok(Ok(answers))) => {
+                self.check_answers(commands, &contexts, answers, &findings).map_or_else(
+                    |(apart, ending)| match commands {
+                        [_] => whole(ending, Verdict::RollBack),
+                        _ => BatchAttempt::Apart(apart),
+                    },
+                    BatchAttempt::Each,
+                )
+            }
+        }
+    }
+
+    /// What was answered for each command; or those whose answers or events cannot be stored, with the reason of the last.
+    fn check_answers(
+        &self,
+        commands: &[&Command<S>],
+        contexts: &Contexts,
+        answers: Vec<Result<Vec<u8>, StepError>>,
+        findings: &dyn Fn(&Command<S>) -> Findings,
+    ) -> Result<Vec<Attempted>, (Vec<usize>, Ending)> {
+        let mut each = Vec::with_capacity(commands.len());
+        let mut unstorable: Option<(Vec<usize>, Ending)> = None;
+        for (index, (command, answer)) in commands.iter().zip(answers).enumerate() {
+            let mut findings = findings(command);
+            let ending = match answer {
+                Err(error) => ending_of(Unfinished::Failed(error)),
+                Ok(output) => match self.check_effects(Some(output), contexts.take_emitted(index), &mut findings) {
+                    Ok(()) => Ending::Done,
+                    Err(message) => {
+                        let (apart, ending) =
+                            unstorable.get_or_insert((Vec::new(), Ending::Unstorable { message: String::new() }));
+                        apart.push(index);
+                        *ending = Ending::Unstorable { message };
+                        continue;
+                    }
+                },
+            };
+            each.push(Attempted { ending, findings });
+        }
+        if let Some(unstorable) = unstorable {
+            return Err(unstorable);
+        }
+        for (command, attempted) in commands.iter().zip(&each) {
+            trace(command, &attempted.ending, attempted.findings.attempts);
+        }
+        Ok(each)
+    }
+
+    /// The contexts of the calls, made when the step asks for them.
+    fn contexts(&self, commands: &[&Command<S>]) -> Arc<Contexts> {
+        struct Of {
+            tenant: crate::key::Tenant,
+            key: Key,
+            attempt: u32,
+            fence: u64,
+        }
+        let of = |command: &&Command<S>| Of {
+            tenant: command.saga.tenant.clone(),
+            key: command.saga.key.clone(),
+            attempt: command.attempt_number(),
+            fence: command.fence(),
+        };
+        let calls: Vec<Of> = commands.iter().map(of).collect();
+        let step = commands.first().map(|first| first.step_id());
+        let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
+        let until = self.env.now() + limit;
+        let (env, cancel, namespace) = (Arc::clone(&self.env), self.stopping.clone(), self.settings.namespace.clone());
+        Contexts::new(commands.len(), move |index| {
+            let (call, env) = (&calls[index], Arc::clone(&env));
+            // A step that is hosted for another service has the key that it has there.
+            let key = call.key.asked_for();
+            let outside = step.as_ref().map(|step| outside_key(namespace.as_ref(), &call.tenant, &key, step));
+            StepContext::new(ContextParts {
+                key: outside.unwrap_or_default(),
+                do_key: None,
+                saga_key: key.to_string(),
+                attempt: call.attempt,
+                fence: call.fence,
+                time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
+                cancel: cancel.clone(),
+                failure: None,
+            })
+        })
+    }
+}
+
+fn no_handler() -> BatchUnfinished {
+    BatchUnfinished::Failed(StepError::stuck("the registered definition has no function for it"))
+}
+

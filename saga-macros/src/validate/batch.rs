@@ -1,0 +1,105 @@
+//! A step that takes a `Batch`.
+
+use syn::Type;
+
+use crate::{
+    args::Options,
+    errors::Errors,
+    model::{Kind, Model, Returned, Role, name_of, text_of},
+    rule::Rule,
+};
+
+/// Checks the signature of a step that takes a `Batch`, and that no other function takes one or returns `Answers`.
+pub(super) fn check(model: &Model, errors: &mut Errors) {
+    if model.kind == Kind::Compensation {
+        undoes_one(model, errors);
+    } else if model.batch().is_none() {
+        gives_no_answers(model, errors);
+    } else {
+        runs_in_a_transaction(model, errors);
+        takes_no_context(model, errors);
+        takes_no_output(model, errors);
+        gives_answers(model, errors);
+    }
+}
+
+/// Checks that a contract takes one input.
+pub(super) fn check_contract(model: &Model, errors: &mut Errors) {
+    if let Some(batch) = model.batch() {
+        let message = format!(
+            "a contract says what one saga sends; whether its host takes many at once is the host's matter\n\
+             help: write `{}` here, and `Batch<{0}>` in the function that implements the contract",
+            text_of(&batch.ty)
+        );
+        errors.at(Rule::BatchInContract, &batch.written, message);
+    }
+}
+
+/// Checks the options of a step that takes a `Batch`.
+pub(super) fn check_options(model: &Model, given: &Options, errors: &mut Errors) {
+    if let (Some(_), Some(group)) = (model.batch(), given.group.as_ref().filter(|group| !group.value)) {
+        let message = "`group = false` gives each call a transaction of its own, and a batch is made of calls that share one\n\
+                       help: leave it out, or take one input in place of the `Batch`";
+        errors.at(Rule::BatchUngrouped, group, message);
+    }
+}
+
+fn undoes_one(model: &Model, errors: &mut Errors) {
+    for batch in model.values().filter(|value| value.is_batch) {
+        let message = format!(
+            "a compensation undoes the step of one saga\nhelp: write `{}`; its calls still share transactions",
+            text_of(&batch.ty)
+        );
+        errors.at(Rule::BatchInCompensation, &batch.written, message);
+    }
+}
+
+fn runs_in_a_transaction(model: &Model, errors: &mut Errors) {
+    if let (Some(batch), None) = (model.batch(), model.connection()) {
+        let message = "a step that takes a `Batch` runs in a transaction, which its inputs share: outside of one, nobody could take \
+                       back what a failed call did for some of them\n\
+                       help: take the connection, as in `tx: &mut PgConnection`; a step that calls the outside takes one input";
+        errors.at(Rule::BatchWithoutTransaction, &batch.written, message);
+    }
+}
+
+fn takes_no_context(model: &Model, errors: &mut Errors) {
+    for context in model.in_role(Role::Context) {
+        let message = "each input of a `Batch` has a context of its own\n\
+                       help: leave this out, and ask the batch: `orders.keys()`, `orders.contexts()`, `orders.answer_with(|ctx, order| ..)`";
+        errors.at(Rule::BatchContext, &context.written, message);
+    }
+}
+
+fn takes_no_output(model: &Model, errors: &mut Errors) {
+    let is_output = |ty: &Type| name_of(ty).is_some_and(|name| name == "Output");
+    for output in model.in_role(Role::Read).filter(|read| is_output(&read.ty)) {
+        let message = "each input of a `Batch` is of another saga, whose earlier steps returned something of their own\n\
+                       help: make it a part of the input: `.step_after::<this_step, earlier_step>(|input, output| ..)`";
+        errors.at(Rule::BatchOutput, &output.written, message);
+    }
+}
+
+fn gives_answers(model: &Model, errors: &mut Errors) {
+    let Returned::Result { value, error } = &model.returned else { return };
+    if model.answer().is_none() {
+        let message = format!(
+            "a step that takes a `Batch` returns one answer for each input\n\
+             help: write `Result<Answers<{}>, {}>`, and end with `Ok(batch.answer(|input| ..))`",
+            text_of(value),
+            text_of(error)
+        );
+        errors.at(Rule::BatchReturn, value, message);
+    }
+}
+
+fn gives_no_answers(model: &Model, errors: &mut Errors) {
+    if let (Some(answer), Returned::Result { value, .. }) = (model.answer(), &model.returned) {
+        let message = format!(
+            "`Answers` are what a step returns that takes a `Batch`\n\
+             help: take `Batch<..>` as the input, or return `{}`",
+            text_of(answer)
+        );
+        errors.at(Rule::AnswersWithoutBatch, value, message);
+    }
+}

@@ -1,0 +1,11 @@
+// rule: payload
+use saga_core::{Answers, Batch, StepError, memory::MemoryConn, saga_step};
+
+struct Reservation;
+
+#[saga_step]
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>) -> Result<Answers<Reservation>, StepError> {
+    Ok(orders.answer(|_| Reservation))
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+// rule: answers-without-batch
+use saga_core::{Answers, Batch, StepError, memory::MemoryConn, saga_step};
+
+#[saga_step]
+async fn reserve_stock(_tx: &mut MemoryConn, _order: String) -> Result<Answers<u64>, StepError> {
+    Ok(Batch::for_test([1]).answer(|_| 7))
+}
+
+fn main() {}

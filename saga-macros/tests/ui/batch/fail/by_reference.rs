@@ -1,0 +1,9 @@
+// rule: input-by-reference
+use saga_core::{Answers, Batch, StepError, memory::MemoryConn, saga_step};
+
+#[saga_step]
+async fn reserve_stock(_tx: &mut MemoryConn, orders: &Batch<String>) -> Result<Answers<()>, StepError> {
+    Ok(orders.answer(|_| ()))
+}
+
+fn main() {}

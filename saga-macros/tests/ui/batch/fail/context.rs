@@ -1,0 +1,9 @@
+// rule: batch-context
+use saga_core::{Answers, Batch, StepContext, StepError, memory::MemoryConn, saga_step};
+
+#[saga_step]
+async fn reserve_stock(_tx: &mut MemoryConn, _ctx: &StepContext, orders: Batch<String>) -> Result<Answers<()>, StepError> {
+    Ok(orders.answer(|_| ()))
+}
+
+fn main() {}

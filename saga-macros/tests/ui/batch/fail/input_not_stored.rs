@@ -1,0 +1,11 @@
+// rule: payload
+use saga_core::{Answers, Batch, StepError, memory::MemoryConn, saga_step};
+
+struct Order;
+
+#[saga_step]
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<()>, StepError> {
+    Ok(orders.answer(|_| ()))
+}
+
+fn main() {}

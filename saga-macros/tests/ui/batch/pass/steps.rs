@@ -1,0 +1,108 @@
+use saga_core::{
+    Answers, Batch, Event, Failure, Saga, State, StepError,
+    memory::{MemoryConn, MemoryStore},
+    saga_compensation, saga_step,
+};
+use serde::{Deserialize, Serialize};
+
+type StepResult<T> = Result<T, StepError>;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Order {
+    pieces: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Reserved(u32);
+
+impl Event for Reserved {
+    const NAME: &'static str = "reserved";
+}
+
+#[derive(Debug)]
+struct SoldOut;
+
+impl Failure for SoldOut {
+    fn into_step_error(self) -> StepError {
+        StepError::reject("sold out")
+    }
+}
+
+#[saga_step(compensate = release_stock)]
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<String>, StepError> {
+    Ok(orders.answer(|order| format!("{} pieces", order.pieces)))
+}
+
+#[saga_compensation]
+async fn release_stock(_tx: &mut MemoryConn, _order: Order, _reservation: String) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_step(no_compensation)]
+async fn through_an_alias(
+    _tx: &mut MemoryConn,
+    orders: Batch<Order>,
+    State(limit): State<u32>,
+) -> StepResult<Answers<u32>> {
+    Ok(orders.answer_with(|ctx, order| {
+        if order.pieces > limit {
+            return Err(StepError::reject("too many"));
+        }
+        ctx.emit(&Reserved(order.pieces))?;
+        Ok(order.pieces)
+    }))
+}
+
+#[saga_step(no_compensation)]
+async fn own_error(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<u32>, SoldOut> {
+    Ok(orders.answer(|order| if order.pieces > 9 { Err(SoldOut) } else { Ok(order.pieces) }))
+}
+
+#[saga_step(no_compensation)]
+async fn with_question_mark(_tx: &mut MemoryConn, texts: Batch<String>) -> Result<Answers<u32>, StepError> {
+    Ok(texts.answer(|text| -> Result<u32, StepError> { Ok(text.parse::<u32>()?) }))
+}
+
+trait ShopConn: Send {
+    fn take(&mut self, pieces: u32) -> Result<(), StepError>;
+}
+
+impl ShopConn for MemoryConn {
+    fn take(&mut self, pieces: u32) -> Result<(), StepError> {
+        self.add("taken", pieces.into())?;
+        Ok(())
+    }
+}
+
+#[saga_step]
+async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: saga_core::Batch<Order>) -> Result<Answers<()>, StepError> {
+    conn.take(orders.iter().map(|order| order.pieces).sum())?;
+    Ok(orders.answer(|_| ()))
+}
+
+mod contracts {
+    use saga_core::{StepError, saga_step};
+
+    #[saga_step(service = "stock", no_compensation)]
+    pub async fn count_stock(pieces: u32) -> Result<u32, StepError>;
+}
+
+#[saga_step(implements = contracts::count_stock)]
+async fn count_stock(_tx: &mut MemoryConn, pieces: Batch<u32>) -> Result<Answers<u32>, StepError> {
+    Ok(pieces.answer(|pieces| pieces + 1))
+}
+
+fn main() {
+    let saga: Saga<MemoryStore, Order> = Saga::named("create-order")
+        .input::<Order>()
+        .step::<reserve_stock>()
+        .step::<through_an_alias>()
+        .step::<own_error>()
+        .step_after::<with_question_mark, own_error>(|_, pieces| pieces.to_string())
+        .step::<on_any_connection>()
+        .build()
+        .unwrap();
+    assert_eq!(saga.name(), "create-order");
+    let stock = saga_core::Service::<MemoryStore>::named("stock").host::<count_stock>().build();
+    assert!(stock.is_ok());
+}
