@@ -4,8 +4,6 @@
 const STEPS: &str = "steps/s";
 const MESSAGES: &str = "messages/s";
 const MILLISECONDS: &str = "ms";
-/// Processor time.
-const CPU: &str = "cpu ms/step";
 
 /// What one contender reached, one value a round.
 #[derive(Debug)]
@@ -26,10 +24,6 @@ impl Figures {
 
     pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {
         Self::of(name, MILLISECONDS)
-    }
-
-    pub(crate) fn of_cpu(name: impl Into<String>) -> Self {
-        Self::of(name, CPU)
     }
 
     fn of(name: impl Into<String>, unit: &'static str) -> Self {
@@ -64,7 +58,6 @@ impl Figures {
     fn digits(&self) -> usize {
         match self.unit {
             MILLISECONDS => 2,
-            CPU => 3,
             _ => 0,
         }
     }
@@ -130,7 +123,8 @@ pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
 }
 
-fn median(values: &[f64]) -> f64 {
+/// The middle one of the values, or between the two in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
