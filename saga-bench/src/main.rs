@@ -8,6 +8,7 @@ mod cpu;
 mod disk;
 mod drive;
 mod figures;
+mod peers;
 mod postgres;
 mod sqlite;
 
@@ -29,6 +30,8 @@ enum Benchmark {
     Sqlite(sqlite::Options),
     /// Sagas on PostgreSQL with durable commits, beside pgbench with one step a commit.
     Postgres(postgres::Options),
+    /// Other runtimes doing the same sagas on PostgreSQL, each as its authors advise.
+    Peers(peers::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
     Amqp(amqp::Options),
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let ran = match Arguments::parse().benchmark {
         Benchmark::Sqlite(options) => sqlite::run(&options),
         Benchmark::Postgres(options) => postgres::run(&options).map(|()| true),
+        Benchmark::Peers(options) => peers::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
     };
     match ran {
