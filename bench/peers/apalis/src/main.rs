@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 }
 
 /// What the steps share.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Steps {
     business: Business,
     remaining: Remaining,

@@ -28,4 +28,4 @@ pub use self::job::Job;
 pub use self::meter::{Measured, Meter};
 pub use self::program::main;
 pub use self::remaining::Remaining;
-pub use self::subject::Subject;
+pub use self::subject::{Running, Subject};

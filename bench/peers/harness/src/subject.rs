@@ -7,8 +7,8 @@ use anyhow::Result;
 use crate::job::Job;
 use crate::meter::Measured;
 
-/// The run of a subject, under way.
-pub type Running = Pin<Box<dyn Future<Output = Result<Measured>> + Send>>;
+/// The run of a subject, under way. It stays on its thread: what needs more is spawned.
+pub type Running = Pin<Box<dyn Future<Output = Result<Measured>>>>;
 
 /// A peer, used in one way.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,7 @@ mod service;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use peer_harness::{Business, Job, Measured, Meter, Subject, call_all};
@@ -26,7 +27,7 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::ingress::Ingress;
 use crate::server::Server;
-use crate::service::{OrdersIngressClient, OrdersService};
+use crate::service::{Orders, OrdersIngressClient};
 
 /// What the server has unless it is told otherwise.
 const PARTITIONS: u16 = 24;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
 async fn run(job: Job, partitions: u16) -> Result<Measured> {
     let listener = listen()?;
     let address = listener.local_addr()?;
-    let orders = OrdersService { business: Business::connect(&job).await? };
+    let orders = Orders { business: Business::connect(&job).await? };
     let serving = HttpServer::new(Endpoint::builder().bind(orders).build()).serve(listener);
     tokio::select! {
         measured = drive(&job, partitions, address) => measured,
@@ -55,10 +56,10 @@ async fn run(job: Job, partitions: u16) -> Result<Measured> {
 async fn drive(job: &Job, partitions: u16, service: SocketAddr) -> Result<Measured> {
     let server = Server::start(partitions).await?;
     server.register(service).await?;
-    let client = OrdersIngressClient::from_client(server.ingress(Ingress::new())?);
+    let client = Arc::new(OrdersIngressClient::from_client(server.ingress(Ingress::new())?));
     let meter = Meter::start_with(&[server.id()])?;
     let call = move |order| {
-        let client = client.clone();
+        let client = Arc::clone(&client);
         async move { Ok(client.place(Json(order)).call().await?.into_body()?.into_inner()) }
     };
     call_all(job, call).await?;

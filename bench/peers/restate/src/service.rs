@@ -6,13 +6,13 @@ use restate_sdk::prelude::*;
 
 /// Places orders.
 #[derive(Debug)]
-pub(crate) struct OrdersService {
+pub(crate) struct Orders {
     /// What the steps write with.
     pub(crate) business: Business,
 }
 
-#[service(name = "Orders")]
-impl OrdersService {
+#[service]
+impl Orders {
     /// One saga: whether the order was confirmed; if not, it was undone.
     #[handler]
     async fn place(&self, context: Context<'_>, Json(order): Json<Order>) -> Result<Json<bool>, HandlerError> {
@@ -28,7 +28,7 @@ impl OrdersService {
     }
 }
 
-impl OrdersService {
+impl Orders {
     async fn confirm(&self, order: Order) -> Result<(), HandlerError> {
         order.check().map_err(|declined| TerminalError::new(declined.to_string()))?;
         self.write(Step::Confirm, order).await

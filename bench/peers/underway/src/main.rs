@@ -24,15 +24,18 @@ fn main() -> ExitCode {
     peer_harness::main(&[Subject { name: "underway", is_durable: true, run: |job| Box::pin(run(job)) }])
 }
 
-/// A chain of steps that each take the order and hand it on.
-type OrderChain = Chain<Order, State>;
-
-/// What the steps share. It is not persisted.
+/// What the steps of an order share. It is not persisted.
 #[derive(Clone)]
-struct State {
+struct Ordering {
     remaining: Remaining,
-    /// Enqueues undos; the chain that undoes has none.
-    undos: Option<OrderChain>,
+    /// Enqueues undos, and does not work.
+    undos: Chain<Order, Undoing>,
+}
+
+/// What the steps of an undo share.
+#[derive(Clone)]
+struct Undoing {
+    remaining: Remaining,
 }
 
 async fn run(job: Job) -> Result<Measured> {
@@ -40,8 +43,8 @@ async fn run(job: Job) -> Result<Measured> {
     let pool = PgPoolOptions::new().max_connections(2 * job.in_flight + 8).connect(&job.url).await?;
     underway::run_migrations(&pool).await?;
     let remaining = Remaining::of(&job);
-    let undoing = State { remaining: remaining.clone(), undos: None };
-    let ordering = State { remaining: remaining.clone(), undos: Some(undo_chain(&pool, undoing.clone()).await?) };
+    let undoing = Undoing { remaining: remaining.clone() };
+    let ordering = Ordering { remaining: remaining.clone(), undos: undo_chain(&pool, undoing.clone()).await? };
     let limit = usize::try_from(job.in_flight)?;
     let mut undo_worker = undo_chain(&pool, undoing).await?.worker();
     undo_worker.set_concurrency_limit(limit);
@@ -67,32 +70,31 @@ async fn run(job: Job) -> Result<Measured> {
     meter.stop()
 }
 
-async fn order_chain(pool: &PgPool, state: State) -> Result<OrderChain> {
+async fn order_chain(pool: &PgPool, state: Ordering) -> Result<Chain<Order, Ordering>> {
     let chain = Chain::builder().state(state).step(reserve).step(charge).step(confirm);
     Ok(chain.name("order").pool(pool.clone()).build().await?)
 }
 
-async fn undo_chain(pool: &PgPool, state: State) -> Result<OrderChain> {
+async fn undo_chain(pool: &PgPool, state: Undoing) -> Result<Chain<Order, Undoing>> {
     let chain = Chain::builder().state(state).step(refund).step(release);
     Ok(chain.name("undo").pool(pool.clone()).build().await?)
 }
 
-async fn reserve(mut context: Context<State>, order: Order) -> TaskResult<To<Order>> {
+async fn reserve(mut context: Context<Ordering>, order: Order) -> TaskResult<To<Order>> {
     write(&mut context.tx, Step::Reserve, &order).await?;
     context.tx.commit().await?;
     To::next(order)
 }
 
-async fn charge(mut context: Context<State>, order: Order) -> TaskResult<To<Order>> {
+async fn charge(mut context: Context<Ordering>, order: Order) -> TaskResult<To<Order>> {
     write(&mut context.tx, Step::Charge, &order).await?;
     context.tx.commit().await?;
     To::next(order)
 }
 
-async fn confirm(mut context: Context<State>, order: Order) -> TaskResult<To<()>> {
-    let undos = context.state.undos.as_ref().filter(|_| order.check().is_err());
-    if let Some(undos) = undos {
-        let enqueued = undos.enqueue_using(&mut *context.tx, &order).await;
+async fn confirm(mut context: Context<Ordering>, order: Order) -> TaskResult<To<()>> {
+    if order.check().is_err() {
+        let enqueued = context.state.undos.enqueue_using(&mut *context.tx, &order).await;
         enqueued.map_err(|error| TaskError::Retryable(error.to_string()))?;
         context.tx.commit().await?;
     } else {
@@ -103,13 +105,13 @@ async fn confirm(mut context: Context<State>, order: Order) -> TaskResult<To<()>
     To::done()
 }
 
-async fn refund(mut context: Context<State>, order: Order) -> TaskResult<To<Order>> {
+async fn refund(mut context: Context<Undoing>, order: Order) -> TaskResult<To<Order>> {
     write(&mut context.tx, Step::Refund, &order).await?;
     context.tx.commit().await?;
     To::next(order)
 }
 
-async fn release(mut context: Context<State>, order: Order) -> TaskResult<To<()>> {
+async fn release(mut context: Context<Undoing>, order: Order) -> TaskResult<To<()>> {
     write(&mut context.tx, Step::Release, &order).await?;
     context.tx.commit().await?;
     context.state.remaining.ended();
