@@ -67,17 +67,20 @@ impl SecStore for PostgresStore {
     }
 
     async fn record_event(&self, event: SagaNodeEvent) {
-        until_written(async || self.insert_event(&event).await).await;
+        while let Err(error) = self.insert_event(&event).await {
+            pause(&error).await;
+        }
     }
 
     async fn saga_update(&self, id: SagaId, state: SagaCachedState) {
-        until_written(async || self.update_saga(id, state).await).await;
+        while let Err(error) = self.update_saga(id, state).await {
+            pause(&error).await;
+        }
     }
 }
 
-async fn until_written(write: impl AsyncFn() -> Result<(), sqlx::Error>) {
-    while let Err(error) = write().await {
-        eprintln!("the store is tried again: {error}");
-        tokio::time::sleep(RETRY_DELAY).await;
-    }
+/// Between two attempts to write.
+async fn pause(error: &sqlx::Error) {
+    eprintln!("the store tries again: {error}");
+    tokio::time::sleep(RETRY_DELAY).await;
 }
