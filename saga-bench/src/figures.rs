@@ -4,6 +4,8 @@
 const STEPS: &str = "steps/s";
 const MESSAGES: &str = "messages/s";
 const MILLISECONDS: &str = "ms";
+/// Processor time.
+const CPU: &str = "cpu ms/step";
 
 /// What one contender reached, one value a round.
 #[derive(Debug)]
@@ -24,6 +26,10 @@ impl Figures {
 
     pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {
         Self::of(name, MILLISECONDS)
+    }
+
+    pub(crate) fn of_cpu(name: impl Into<String>) -> Self {
+        Self::of(name, CPU)
     }
 
     fn of(name: impl Into<String>, unit: &'static str) -> Self {
@@ -58,6 +64,7 @@ impl Figures {
     fn digits(&self) -> usize {
         match self.unit {
             MILLISECONDS => 2,
+            CPU => 3,
             _ => 0,
         }
     }

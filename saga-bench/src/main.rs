@@ -9,6 +9,7 @@ mod disk;
 mod drive;
 mod figures;
 mod memory;
+mod peers;
 mod postgres;
 mod remote;
 mod sqlite;
@@ -31,6 +32,8 @@ enum Benchmark {
     Sqlite(sqlite::Options),
     /// Sagas on PostgreSQL with durable commits, beside hand-written code and other runtimes.
     Postgres(postgres::Options),
+    /// Other runtimes doing the same sagas on PostgreSQL, each as its authors advise.
+    Peers(peers::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
     Amqp(amqp::Options),
     /// Sagas whose steps write nothing, on the store in memory, beside the same functions called by tasks.
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let ran = match Arguments::parse().benchmark {
         Benchmark::Sqlite(options) => sqlite::run(&options),
         Benchmark::Postgres(options) => postgres::run(&options),
+        Benchmark::Peers(options) => peers::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
         Benchmark::Memory(options) => memory::run(&options),
         Benchmark::Remote(options) => remote::run(&options),

@@ -1,0 +1,6 @@
+//! Other runtimes doing the order work: the programs of the workspace `bench/peers`, each in a new database.
+
+mod programs;
+mod run;
+
+pub(crate) use run::{Options, run};
