@@ -97,8 +97,7 @@ fn per_step(saga: &Saga<MemoryStore, u32>, change: impl FnOnce(&mut Settings)) -
 }
 
 /// Brings the orders to their end, so many at a time.
-async fn run(runtime: &Runtime<MemoryStore>, saga: &Saga<MemoryStore, u32>, orders: Range<u32>) {
-    let mut orders = orders;
+async fn run(runtime: &Runtime<MemoryStore>, saga: &Saga<MemoryStore, u32>, mut orders: Range<u32>) {
     while !orders.is_empty() {
         let mut callers = JoinSet::new();
         for order in orders.by_ref().take(IN_FLIGHT as usize) {
