@@ -10,8 +10,10 @@ use super::{direct, saga};
 use crate::cpu;
 use crate::figures::{Figures, Target, print_table};
 
-/// What the sagas are to reach at any load, on two cores.
+/// What the sagas are to reach at any load.
 const STEPS_PER_SECOND: f64 = 200_000.0;
+/// On so many cores.
+const CORES: f64 = 2.0;
 /// A saga costs so many times the bare calls, so that these get so many more.
 const DIRECT_SHARE: u32 = 10;
 
@@ -72,6 +74,8 @@ struct Load {
 struct Rate {
     subject: &'static str,
     steps: Figures,
+    /// What the same processor time would do on cores that nobody else uses.
+    undisturbed: Figures,
     cpu: Figures,
 }
 
@@ -80,6 +84,7 @@ impl Load {
         let rate = |subject, name: &str| Rate {
             subject,
             steps: Figures::of_steps(format!("{name}, {in_flight} in flight")),
+            undisturbed: Figures::of_steps(format!("{name}, {CORES} cores of processor time")),
             cpu: Figures::of_cpu(format!("{name}, {in_flight} in flight")),
         };
         Self { in_flight, direct: rate("direct", "the functions, called by tasks"), sagas: rate("saga", "sagas") }
@@ -98,7 +103,7 @@ impl Load {
             }
             return;
         }
-        print_table(&[&self.direct.steps, &self.sagas.steps], false);
+        print_table(&[&self.direct.steps, &self.sagas.steps, &self.sagas.undisturbed], false);
         print_table(&[&self.direct.cpu, &self.sagas.cpu], false);
         println!();
     }
@@ -121,6 +126,7 @@ impl Rate {
         let spent = cpu::of_this_process()?.saturating_sub(before);
         let steps = f64::from(sagas * STEPS_PER_SAGA);
         self.steps.values.push(steps / took.as_secs_f64());
+        self.undisturbed.values.push(steps * CORES / spent.as_secs_f64());
         self.cpu.values.push(spent.as_secs_f64() * 1e3 / steps);
         Ok(())
     }

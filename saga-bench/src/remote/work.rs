@@ -15,7 +15,7 @@ pub(super) const PAYMENTS: &str = "payments";
 
 /// What is ordered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(crate) struct Order {
     number: i64,
     amount: i64,
 }

@@ -35,9 +35,11 @@ impl<S: Store> Shared<S> {
                     // The step may be given out again, on another row.
                     saga.state.steps[command.step_index()].fence = command.fence();
                 }
-                let prepared = self.advance(&mut saga, event.clone(), findings, hand_on);
                 // Only an operator's action is refused, and no attempt ends with one.
-                let mut prepared = prepared.unwrap_or_else(|_| Prepared::nothing());
+                let mut prepared = match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
+                    Ok((prepared, handed_on)) => self.carried_on(prepared, saga, handed_on, hand_on),
+                    Err(_) => Prepared::nothing(),
+                };
                 let condition = match event {
                     Event::Done { .. } | Event::Undone { .. } => Condition::Held,
                     _ => Condition::NotLate,
@@ -56,6 +58,18 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
     ) -> Result<Prepared<S>, Refused> {
+        let (prepared, handed_on) = self.decide_on(saga, event, findings, hand_on)?;
+        Ok(self.carried_on(prepared, saga.clone(), handed_on, hand_on))
+    }
+
+    /// The same, without what carries the saga's state on: its successor, if there is one.
+    fn decide_on(
+        &self,
+        saga: &mut InFlight<S>,
+        event: Event,
+        findings: &Findings,
+        hand_on: HandOn,
+    ) -> Result<(Prepared<S>, Option<machine::Command>), Refused> {
         let expected = saga.version;
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
@@ -85,11 +99,21 @@ impl<S: Store> Shared<S> {
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
         prepared.has_messages = !prepared.changes.messages.is_empty();
+        Ok((prepared, handed_on))
+    }
+
+    fn carried_on(
+        &self,
+        mut prepared: Prepared<S>,
+        saga: InFlight<S>,
+        handed_on: Option<machine::Command>,
+        hand_on: HandOn,
+    ) -> Prepared<S> {
         match handed_on {
-            Some(order) => prepared.successor = Some(self.successor(saga.clone(), order, hand_on.id)),
-            None => prepared.state = Some(saga.state.clone()),
+            Some(order) => prepared.successor = Some(self.successor(saga, order, hand_on.id)),
+            None => prepared.state = Some(saga.state),
         }
-        Ok(prepared)
+        prepared
     }
 
     /// Computes the inputs of the steps that begin. A mapping that fails concerns this saga only: it needs a person.
