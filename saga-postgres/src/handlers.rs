@@ -136,7 +136,9 @@ impl Handlers<'_> {
                 let stopped = Stopped::from(conflict(OPERATION, "it runs again, with savepoints"));
                 return Err(Stopped { needs_savepoints: true, ..stopped });
             }
-            Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => self.savepoint = Savepoint::Used,
+            Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => {
+                self.savepoint = Savepoint::Used
+            }
             Verdict::RollBack | Verdict::GoBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
                 back.map_err(|error| at_savepoint(error, index))?;

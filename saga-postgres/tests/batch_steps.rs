@@ -143,7 +143,8 @@ async fn run(count: i64, trouble: &[(i64, i64)], settings: impl FnOnce(&mut Sett
     let (statistics, commits) = (runtime.statistics(), runtime.store().statistics().transactions);
     runtime.shutdown().await;
     let mut conn = place.connection().await;
-    let rows: Vec<(i64, String)> = sqlx::query_as("SELECT id, key FROM reservations").fetch_all(&mut conn).await.unwrap();
+    let rows: Vec<(i64, String)> =
+        sqlx::query_as("SELECT id, key FROM reservations").fetch_all(&mut conn).await.unwrap();
     let confirmed = sqlx::query_scalar("SELECT id FROM confirmed ORDER BY id").fetch_all(&mut conn).await.unwrap();
     let calls = seen.calls.lock().unwrap().clone();
     drop(conn);

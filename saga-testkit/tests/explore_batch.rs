@@ -58,8 +58,7 @@ impl Explore for Shop {
 
     fn saga(&self) -> Saga<MemoryStore, i64> {
         let saga = Saga::named("buy").input();
-        let saga =
-            if *self == Self::TakesForAll { saga.step::<take_out_for_all>() } else { saga.step::<take_out>() };
+        let saga = if *self == Self::TakesForAll { saga.step::<take_out_for_all>() } else { saga.step::<take_out>() };
         saga.step::<confirm>().build().unwrap()
     }
 
@@ -120,6 +119,10 @@ async fn what_was_written_for_a_rejected_input_is_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_input_that_is_not_rejected_is_no_proof() {
     let failures = explore(Shop::NamesAGoodOne).await.unwrap_err();
-    assert!(problems(&failures).iter().any(|problem| problem.contains("instead of Compensated")
-        || problem.contains("something was written")), "{failures}");
+    assert!(
+        problems(&failures)
+            .iter()
+            .any(|problem| problem.contains("instead of Compensated") || problem.contains("something was written")),
+        "{failures}"
+    );
 }

@@ -180,12 +180,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// The call of a batch step is to blame. Its commands run again in halves, until the one is alone whose fault it is.
-    fn split_blamed(
-        &self,
-        members: Vec<Member<S>>,
-        blamed: &[usize],
-        waiting: &mut Vec<(Vec<Command<S>>, u32)>,
-    ) {
+    fn split_blamed(&self, members: Vec<Member<S>>, blamed: &[usize], waiting: &mut Vec<(Vec<Command<S>>, u32)>) {
         self.statistics.count_split();
         let (mut of_call, mut others) = (Vec::new(), Vec::new());
         for (index, member) in members.into_iter().enumerate() {

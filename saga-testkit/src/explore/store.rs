@@ -31,10 +31,6 @@ impl<S: Store> Explored<S> {
         let answer = call.await;
         self.life.live().await;
         if answer.is_ok() {
-            if is_answered {
-                let after = self.life.look().await;
-                self.life.director.compare(before.as_deref(), after.as_deref());
-            }
             self.life.pass(&format!("behind {what}")).await;
         }
         answer
@@ -124,6 +120,10 @@ impl<S: Store> Store for Explored<S> {
         let answer = self.inner.transact(claims, watched).await;
         self.life.live().await;
         if answer.is_ok() {
+            if is_answered {
+                let after = self.life.look().await;
+                self.life.director.compare(before.as_deref(), after.as_deref());
+            }
             self.life.pass(&format!("behind the transaction of {steps}")).await;
         }
         answer

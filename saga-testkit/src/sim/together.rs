@@ -85,10 +85,7 @@ impl Drop for Watch<'_> {
 }
 
 /// Writes for those that are not refused: what an answer is that concerns its own saga only, and what fails all of them.
-async fn write(
-    conn: &mut MemoryConn,
-    calls: &[Running<'_>],
-) -> Result<Vec<Result<SimOutput, StepError>>, StepError> {
+async fn write(conn: &mut MemoryConn, calls: &[Running<'_>]) -> Result<Vec<Result<SimOutput, StepError>>, StepError> {
     let Some(first) = calls.first() else { return Ok(Vec::new()) };
     first.stumble().await?;
     hot_row(first.world(), conn)?;
