@@ -25,6 +25,13 @@ impl<S: Store, I> Saga<S, I> {
         self.definition().steps.iter().map(|step| step.name).collect()
     }
 
+    /// The names of the batch steps, in their order.
+    #[doc(hidden)]
+    pub fn batch_step_names(&self) -> Vec<&'static str> {
+        let steps = self.definition().steps.iter().filter(|step| matches!(step.run, StepRun::Batch(_)));
+        steps.map(|step| step.name).collect()
+    }
+
     /// The same definition, name and digest included, for a store with the same connection, with a hook around each
     /// function.
     #[doc(hidden)]
