@@ -40,7 +40,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let programs = Programs::build()?;
     let names = programs.names(&options.only)?;
     if options.list {
-        names.iter().for_each(|name| println!("{name}"));
+        for name in &names {
+            println!("{name}");
+        }
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run_all(options, &programs, &names))

@@ -5,13 +5,15 @@
 //! record that this one is done by the store, so a crash in between repeats the step. It knows nothing of undo: the
 //! third step of a declined order pushes a second workflow, on a queue of its own, that refunds and releases.
 //!
-//! The store hands out tasks in batches (`batch_size`) and is told at once of new ones by NOTIFY (`with_pubsub`). All
-//! first tasks are pushed up front, in bulk.
+//! The store hands out tasks in batches (`batch_size`), is told of new ones by NOTIFY (`with_pubsub`), and looks for
+//! them now and then by itself (`poll_with_interval`), as that example does. All first tasks are pushed up front, in
+//! bulk.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use apalis::prelude::{BoxDynError, Data, TaskSink as _, WorkerBuilder, WorkerBuilderExt as _};
+use apalis::prelude::{BackendExt as _, BoxDynError, Data, TaskSink as _, WorkerBuilder, WorkerBuilderExt as _};
 use apalis_postgres::{Config, PgPool, PostgresStorage};
 use apalis_workflow::SteppedFlow;
 use peer_harness::work::{Order, Step};
@@ -20,6 +22,9 @@ use sqlx::postgres::PgPoolOptions;
 
 /// The tasks that are fetched at once; it is 10 unless it is set, and more helps a little.
 const BATCH_SIZE: usize = 64;
+
+/// A task that was pushed while the worker was busy is found by the next look.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 const OPEN_TASKS: &str = "SELECT count(*) FROM apalis.jobs WHERE status <> 'Done'";
 
@@ -45,12 +50,12 @@ async fn run(job: Job) -> Result<Measured> {
     let undos = storage(&pool, "undo");
     let steps = Steps { business: Business::connect(&job).await?, remaining: remaining.clone(), undos: undos.clone() };
     let order_worker = WorkerBuilder::new("order-worker")
-        .backend(orders.clone().with_pubsub())
+        .backend(orders.clone().with_pubsub().poll_with_interval(POLL_INTERVAL))
         .data(steps.clone())
         .concurrency(in_flight)
         .build(SteppedFlow::new("order").and_then(reserve).and_then(charge).and_then(confirm));
     let undo_worker = WorkerBuilder::new("undo-worker")
-        .backend(undos.with_pubsub())
+        .backend(undos.with_pubsub().poll_with_interval(POLL_INTERVAL))
         .data(steps)
         .concurrency(in_flight)
         .build(SteppedFlow::new("undo").and_then(refund).and_then(release));

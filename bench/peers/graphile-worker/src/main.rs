@@ -23,7 +23,7 @@ use sqlx::postgres::PgPoolOptions;
 /// What the documentation's examples of throughput have.
 const BATCH_DELAY: Duration = Duration::from_millis(5);
 const LOCAL_QUEUE_SIZE: usize = 100;
-const LOCAL_QUEUE_TTL: Duration = Duration::from_secs(60);
+const LOCAL_QUEUE_TTL: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Jobs that are done are deleted.
@@ -39,7 +39,7 @@ async fn run(job: Job) -> Result<Measured> {
     // A connection for each job that runs, and a few for the worker itself.
     let pool = PgPoolOptions::new().max_connections(job.in_flight + 4).connect(&job.url).await?;
     let remaining = Remaining::of(&job);
-    let worker = WorkerOptions::default()
+    let options = WorkerOptions::default()
         .concurrency(in_flight)
         .poll_interval(POLL_INTERVAL)
         .complete_job_batch_delay(BATCH_DELAY)
@@ -52,9 +52,9 @@ async fn run(job: Job) -> Result<Measured> {
         .define_job::<Release>()
         .add_extension(remaining.clone())
         .listen_os_shutdown_signals(false)
-        .pg_pool(pool)
-        .init()
-        .await?;
+        .pg_pool(pool);
+    // What it does until it is ready is large.
+    let worker = Box::pin(options.init()).await?;
     let utils = worker.create_utils();
     let spec = JobSpec::default();
     let first: Vec<(Reserve, &JobSpec)> = job.orders().map(|order| (Reserve(order), &spec)).collect();
@@ -65,7 +65,7 @@ async fn run(job: Job) -> Result<Measured> {
         wait_until_none(&job.url, OPEN_JOBS).await
     };
     tokio::select! {
-        worked = work => worked?,
+        done = work => done?,
         ended = worker.run() => {
             ended?;
             bail!("the worker ended before its work");

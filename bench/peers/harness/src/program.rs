@@ -19,7 +19,9 @@ const SECONDS_SCALE: f64 = 10_000.0;
 pub fn main(subjects: &[Subject]) -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Subjects => {
-            subjects.iter().for_each(|subject| println!("{}", subject.name));
+            for subject in subjects {
+                println!("{}", subject.name);
+            }
             Ok(())
         }
         Command::Run(options) => run(subjects, &options),
