@@ -271,7 +271,8 @@ async fn what_a_batch_has_done_runs_on_together() {
     let ran = run(30, &[(4, Trouble::Rejected)], |_| {}).await;
     let calls = i64::from_be_bytes(ran.rows["calls of confirm"].as_slice().try_into().unwrap());
     assert!(calls <= 2, "{calls} calls of the second step");
-    let saga = Saga::named("order").input::<Order>().step::<reserve>().step::<pack>().step::<confirm>().build().unwrap();
+    let saga =
+        Saga::named("order").input::<Order>().step::<reserve>().step::<pack>().step::<confirm>().build().unwrap();
     let ran = run_saga(saga, 30, &[(4, Trouble::Rejected)], |_| {}).await;
     let of = |name: &str, id: u32| ran.rows.get(&format!("{name} {id}"));
     let calls = i64::from_be_bytes(ran.rows["calls of confirm"].as_slice().try_into().unwrap());

@@ -43,12 +43,8 @@ impl<S: Store> Shared<S> {
         let ended = timeout(&*self.env, limit, caught(inside_step(handler))).await;
         let took = self.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
-        let findings = |command: &Command<S>| Findings {
-            attempts: command.attempt_number(),
-            took,
-            share,
-            ..Findings::default()
-        };
+        let findings =
+            |command: &Command<S>| Findings { attempts: command.attempt_number(), took, share, ..Findings::default() };
         let whole = |ending: Ending, verdict: Verdict| match commands {
             [only] => {
                 let findings = findings(only);
@@ -73,15 +69,13 @@ impl<S: Store> Shared<S> {
                 ([_], Some((_, unfinished))) => whole(ending_of(unfinished), Verdict::RollBack),
                 (_, last) => BatchAttempt::Apart(apart.into_iter().chain(last).map(|(index, _)| index).collect()),
             },
-            Ok(Ok(Ok(answers))) => {
-                self.check_answers(commands, &contexts, answers, &findings).map_or_else(
-                    |(apart, ending)| match commands {
-                        [_] => whole(ending, Verdict::RollBack),
-                        _ => BatchAttempt::Apart(apart),
-                    },
-                    BatchAttempt::Each,
-                )
-            }
+            Ok(Ok(Ok(answers))) => self.check_answers(commands, &contexts, answers, &findings).map_or_else(
+                |(apart, ending)| match commands {
+                    [_] => whole(ending, Verdict::RollBack),
+                    _ => BatchAttempt::Apart(apart),
+                },
+                BatchAttempt::Each,
+            ),
         }
     }
 
@@ -162,4 +156,3 @@ impl<S: Store> Shared<S> {
 fn no_handler() -> BatchUnfinished {
     BatchUnfinished::Failed(StepError::stuck("the registered definition has no function for it"))
 }
-

@@ -22,8 +22,8 @@ use crate::machine::{self, SagaState};
 use crate::saga::Definition;
 use crate::step::Outputs;
 use crate::store::{
-    Lease, MemberId, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Started, Store, StoreError, StoreErrorKind, WorkId, WorkKind,
-    WorkRef,
+    Lease, MemberId, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Started, Store, StoreError, StoreErrorKind, WorkId,
+    WorkKind, WorkRef,
 };
 
 /// How many starts one commit carries at most.

@@ -58,7 +58,9 @@ impl<S: Store> Shared<S> {
         let mut started = Vec::new().into_iter();
         let mut waiting: Vec<Result<Wanted, StartError>> = Vec::with_capacity(new.len());
         match self.ids_of_starts(count).await {
-            Err(problem) => waiting.extend(new.into_iter().map(|new| Err(new.err().unwrap_or_else(|| failed(problem.as_ref()))))),
+            Err(problem) => {
+                waiting.extend(new.into_iter().map(|new| Err(new.err().unwrap_or_else(|| failed(problem.as_ref())))))
+            }
             Ok((owner, mut ids)) => {
                 for new in new {
                     waiting.push(new.map(|mut saga| {
@@ -91,10 +93,7 @@ impl<S: Store> Shared<S> {
 
     /// This process as the owner of first commands, and the ids of sagas and their commands; or what the store said, or
     /// nothing when the runtime shuts down.
-    async fn ids_of_starts(
-        &self,
-        count: usize,
-    ) -> Result<(MemberId, Range<i64>), Option<RecordError>> {
+    async fn ids_of_starts(&self, count: usize) -> Result<(MemberId, Range<i64>), Option<RecordError>> {
         let owner = self.member().ok_or(None)?;
         let count = u32::try_from(2 * count).unwrap_or(u32::MAX);
         let ids = self.ids.take(&*self.store, count).await.map_err(|error| Some(RecordError::from(&error)))?;

@@ -36,8 +36,7 @@ pub(crate) type BatchAnswered = Result<Vec<Result<Vec<u8>, StepError>>, BatchUnf
 
 type Encoded = Result<Vec<u8>, Unfinished>;
 type TransactionRun<C> = dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
-type BatchRun<C> =
-    dyn for<'a> Fn(&'a mut C, Args<'a>, BatchInputs<'a>) -> BoxFuture<'a, BatchAnswered> + Send + Sync;
+type BatchRun<C> = dyn for<'a> Fn(&'a mut C, Args<'a>, BatchInputs<'a>) -> BoxFuture<'a, BatchAnswered> + Send + Sync;
 type ExternalRun = dyn for<'a> Fn(Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
 type Undone = Result<(), StepError>;
 type TransactionUndo<C> =

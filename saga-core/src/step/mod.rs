@@ -46,7 +46,9 @@ pub use self::{
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
     failure::{Failure, StepReturn, finish, finish_alias},
-    handler::{BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
+    handler::{
+        BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo,
+    },
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},
