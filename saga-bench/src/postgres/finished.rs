@@ -43,10 +43,9 @@ pub(super) async fn fill(url: &str, finished: u32) -> Result<()> {
 
 /// Takes as many ids as nobody has, so that the rows that are copied have none that the runtime hands out later.
 pub(super) async fn reserve_ids(conn: &mut PgConnection, count: u32) -> Result<i64> {
-    let block: i64 =
-        sqlx::query_scalar("SELECT seqincrement FROM pg_sequence WHERE seqrelid = 'saga.ids'::regclass")
-            .fetch_one(&mut *conn)
-            .await?;
+    let block: i64 = sqlx::query_scalar("SELECT seqincrement FROM pg_sequence WHERE seqrelid = 'saga.ids'::regclass")
+        .fetch_one(&mut *conn)
+        .await?;
     let first: i64 = sqlx::query_scalar("SELECT nextval('saga.ids')").fetch_one(&mut *conn).await?;
     for _ in 0..i64::from(count) / block {
         conn.execute("SELECT nextval('saga.ids')").await?;

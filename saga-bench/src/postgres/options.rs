@@ -15,7 +15,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     pub(super) rounds: u32,
     /// Sagas of W that the runtime does in a round. Who is slower gets fewer, who is faster more, to run about as long.
-    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(100..))]
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
     pub(super) sagas: u32,
     /// Measures the other runtimes as well, from the workspace `bench/peers`, which is built first.
     #[arg(long)]

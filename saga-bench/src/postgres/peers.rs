@@ -37,7 +37,9 @@ impl Peers {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/peers/Cargo.toml");
         ensure!(manifest.is_file(), "there is no {}", manifest.display());
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--release", "--message-format=json-render-diagnostics", "--manifest-path"]).arg(&manifest);
+        cargo
+            .args(["build", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])
+            .arg(&manifest);
         // Its own `target`, whatever this build was told.
         cargo.env_remove("CARGO_TARGET_DIR").stderr(Stdio::inherit());
         let output = cargo.output().context("cannot build the peers")?;
@@ -63,7 +65,14 @@ impl Peers {
 
     /// Lets a program run in an empty database. It makes its tables, and counts what it left in them. Beside what it tells
     /// of the run, it answers the processor time that its process spent in it, without the start.
-    pub(super) async fn run(&self, url: &str, name: &str, work: Work, sagas: u32, in_flight: u32) -> Result<(Done, f64)> {
+    pub(super) async fn run(
+        &self,
+        url: &str,
+        name: &str,
+        work: Work,
+        sagas: u32,
+        in_flight: u32,
+    ) -> Result<(Done, f64)> {
         let program = self.subjects.iter().find(|(subject, _)| subject == name).map(|(_, program)| program);
         let mut command = Command::new(program.with_context(|| format!("there is no peer {name}"))?);
         command.args(["run", "--subject", name, "--url", url, "--work", &work.to_string()]);

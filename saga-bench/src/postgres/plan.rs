@@ -3,16 +3,8 @@
 use super::options::Options;
 use super::work::{Spec, Subject, Work};
 
-const ALL: [Work; 8] = [
-    Work::Orders,
-    Work::Undo,
-    Work::Hot,
-    Work::Batch,
-    Work::Retrying,
-    Work::Alone,
-    Work::Finished,
-    Work::Waiting,
-];
+const ALL: [Work; 8] =
+    [Work::Orders, Work::Undo, Work::Hot, Work::Batch, Work::Retrying, Work::Alone, Work::Finished, Work::Waiting];
 
 /// The works that were asked for.
 pub(super) fn works(options: &Options) -> Vec<Work> {

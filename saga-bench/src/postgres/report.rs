@@ -63,7 +63,17 @@ impl Report {
         }
         println!(
             "{:<11} {:>5}  {:<24} {:>9} {:<19} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7}",
-            "work", "at", "subject", "steps/s", "[least to most]", "commits", "trips", "cpu ms", "client", "WAL B", "p50 ms",
+            "work",
+            "at",
+            "subject",
+            "steps/s",
+            "[least to most]",
+            "commits",
+            "trips",
+            "cpu ms",
+            "client",
+            "WAL B",
+            "p50 ms",
             "p99 ms"
         );
         self.cells.iter().for_each(|cell| println!("{}", row(cell)));
@@ -123,9 +133,7 @@ impl Report {
                 && (other.spec.work, other.spec.in_flight) == (*work, *in_flight)
         });
         let mut ratios: Map<String, Value> = beside
-            .map(|other| {
-                (other.spec.subject.to_string(), rounded(cell.ratio_to(other, Measure::StepsPerSecond), 3))
-            })
+            .map(|other| (other.spec.subject.to_string(), rounded(cell.ratio_to(other, Measure::StepsPerSecond), 3)))
             .collect();
         for target in targets().into_iter().filter(|target| target.of == cell.spec) {
             if let (Reference::Spec(spec), Measure::StepsPerSecond) = (&target.to, target.measure)
@@ -150,7 +158,11 @@ impl Report {
             ("round_trips_per_step", cell.round_trips_per_step, 3),
             ("p50_ms", cell.median_if_any(|sample| sample.done.p50_ms), 3),
             ("p99_ms", cell.median_if_any(|sample| sample.done.p99_ms), 3),
-            ("longest_pause_s", cell.median_if_any(|sample| sample.done.longest_pause.map(|pause| pause.as_secs_f64())), 3),
+            (
+                "longest_pause_s",
+                cell.median_if_any(|sample| sample.done.longest_pause.map(|pause| pause.as_secs_f64())),
+                3,
+            ),
             ("peak_mb", cell.median_if_any(|sample| sample.peak_mb), 1),
         ];
         for (name, value, digits) in optional {
@@ -164,7 +176,8 @@ impl Report {
 
 fn row(cell: &Cell) -> String {
     let rates = cell.values(Measure::StepsPerSecond);
-    let (least, most) = (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
+    let (least, most) =
+        (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
     let or_dash = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
     format!(
         "{:<11} {:>5}  {:<24} {:>9.0} {:<19} {:>8.3} {:>8} {:>8.3} {:>7.3} {:>7.0} {:>7} {:>7}",

@@ -60,9 +60,7 @@ pub(crate) async fn clear(url: &str) -> Result<()> {
 /// How many steps and undos with an effect the sagas with these numbers make.
 pub(crate) fn steps(work: Work, numbers: Range<u32>) -> u32 {
     let sagas = numbers.end - numbers.start;
-    let count = |of: fn(u32) -> bool| {
-        numbers.clone().map(|number| u32::from(of(number))).sum::<u32>()
-    };
+    let count = |of: fn(u32) -> bool| numbers.clone().map(|number| u32::from(of(number))).sum::<u32>();
     match work {
         // Two steps are done and undone; the refusal of the third has no effect.
         Work::Undo => sagas * STEPS_PER_SAGA + count(is_refused),
@@ -86,7 +84,9 @@ pub(crate) async fn verify(url: &str, work: Work, sagas: u32) -> Result<()> {
     // Whether an order that cannot be paid has its reservation by now depends on when it is tried.
     let expected: [(usize, usize); 5] = match work {
         Work::Undo => [(all, all), (all, all), (all - refused, all - refused), (refused, refused), (refused, refused)],
-        Work::Retrying => [(all - failing, all), (all - failing, all - failing), (all - failing, all - failing), (0, 0), (0, 0)],
+        Work::Retrying => {
+            [(all - failing, all), (all - failing, all - failing), (all - failing, all - failing), (0, 0), (0, 0)]
+        }
         _ => [(all, all), (all, all), (all, all), (0, 0), (0, 0)],
     };
     for (table, (least, most)) in TABLES.into_iter().zip(expected) {

@@ -31,8 +31,7 @@ COMMIT;
 /// Runs so many steps with so many clients.
 pub(crate) async fn run(url: &str, folder: &Path, work: Work, sagas: u32, clients: u32) -> Result<Done> {
     let business = if work == Work::Hot { UPDATE } else { INSERT };
-    let script =
-        format!("\\set saga random(0, {sagas})\n\\set row random(0, {})\n{}", HOT_ROWS - 1, step(business));
+    let script = format!("\\set saga random(0, {sagas})\n\\set row random(0, {})\n{}", HOT_ROWS - 1, step(business));
     let each = (sagas * STEPS_PER_SAGA).div_ceil(clients);
     let told = pgbench(url, folder, &script, clients, each, None)?;
     let (rate, steps) = (value(&told, "tps = ")?, each * clients);

@@ -7,7 +7,7 @@ use saga_core::{Runtime, Saga};
 use saga_postgres::PostgresStore;
 
 use super::orders::{self, Order, order};
-use super::{hot, refusing, retrying};
+use super::{batched, hot, refusing, retrying};
 use crate::drive::{Expected, drive_to};
 use crate::figures::percentile;
 use crate::postgres::measure::Done;
@@ -24,6 +24,7 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
     let saga = match work {
         Work::Undo => refusing::saga()?,
         Work::Hot => hot::saga()?,
+        Work::Batch => batched::saga()?,
         Work::Retrying => retrying::saga()?,
         _ => orders::saga()?,
     };
@@ -34,9 +35,6 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
     };
     let runtime = runtime(url, &saga).await?;
     let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, order, expected).await?;
-    if std::env::var_os("SAGA_BENCH_TALK").is_some() {
-        eprintln!("{:?} {:?}", runtime.store().statistics(), runtime.statistics());
-    }
     let store = runtime.store().clone();
     runtime.shutdown().await;
     store.close().await;
