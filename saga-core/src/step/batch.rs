@@ -204,22 +204,6 @@ impl fmt::Debug for Contexts {
     }
 }
 
-/// What a batch step returns, where it is an alias that only the compiler can see through.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "a step that takes a `Batch` returns `Answers`, and this alias gives `{Self}`",
-    label = "not the answers of a batch",
-    note = "write `Result<Answers<{Self}>, StepError>`, and end with `Ok(batch.answer(|input| ..))`"
-)]
-pub trait OfBatch {
-    /// What is answered for each input.
-    type Answer;
-}
-
-impl<R> OfBatch for Answers<R> {
-    type Answer = R;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
