@@ -238,7 +238,9 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let mut unreadable = Vec::new();
         {
             let members = &mut self.batch.lock().members;
-            members.iter_mut().for_each(|member| member.prepared = None);
+            for member in members.iter_mut() {
+                member.prepared = None;
+            }
             for row in moved {
                 let command = members.iter_mut().filter_map(|member| member.command.as_mut());
                 for command in command.filter(|command| command.saga.id == row.id) {

@@ -45,17 +45,16 @@ impl<S: Store> Shared<S> {
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings =
             |command: &Command<S>| Findings { attempts: command.attempt_number(), took, share, ..Findings::default() };
-        let whole = |ending: Ending, verdict: Verdict| match commands {
-            [only] => {
+        let whole = |ending: Ending, verdict: Verdict| {
+            if let [only] = commands {
                 let findings = findings(only);
                 trace(only, &ending, findings.attempts);
-                BatchAttempt::Alone(Attempted { ending, findings }, verdict)
+                return BatchAttempt::Alone(Attempted { ending, findings }, verdict);
             }
-            _ => {
-                let step = first.step().name;
-                tracing::info!(step, count = commands.len(), ?ending, "a batch failed as a whole; it is split");
-                BatchAttempt::Whole(verdict)
-            }
+            let step = first.step().name;
+            let (count, error) = (commands.len(), in_words(&ending));
+            tracing::info!(step, count, error, "a batch failed as a whole; it is split");
+            BatchAttempt::Whole(verdict)
         };
         match ended {
             Err(_) => whole(erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
@@ -150,6 +149,17 @@ impl<S: Store> Shared<S> {
                 failure: None,
             })
         })
+    }
+}
+
+fn in_words(ending: &Ending) -> &str {
+    match ending {
+        Ending::Rejected(reason) => reason.message(),
+        Ending::Erred { message, .. }
+        | Ending::Unstorable { message }
+        | Ending::Undecodable { message }
+        | Ending::Broke { message } => message,
+        Ending::Done | Ending::Vanished => "",
     }
 }
 

@@ -56,7 +56,11 @@ impl<S: Store> Shared<S> {
         let mut waiting: Vec<Result<Wanted, StartError>> = Vec::with_capacity(new.len());
         match self.ids_of_starts(count).await {
             Err(problem) => {
-                waiting.extend(new.into_iter().map(|new| Err(new.err().unwrap_or_else(|| failed(problem.as_ref())))))
+                let not_started = |new: Result<NewSaga, StartError>| match new {
+                    Ok(_) => Err(failed(problem.as_ref())),
+                    Err(refused) => Err(refused),
+                };
+                waiting.extend(new.into_iter().map(not_started));
             }
             Ok((owner, mut ids)) => {
                 for new in new {

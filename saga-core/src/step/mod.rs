@@ -35,7 +35,7 @@ mod undo;
 
 pub use self::{
     args::{Args, Outputs, States},
-    batch::{Answer, Answers, Batch, Contexts, OfBatch},
+    batch::{Answer, Answers, Batch, Contexts},
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
