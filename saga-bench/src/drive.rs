@@ -43,7 +43,7 @@ impl Driven {
         let mut ends: Vec<Duration> = self.sagas.iter().map(|(ended, _)| *ended).collect();
         ends.push(Duration::ZERO);
         ends.sort_unstable();
-        ends.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+        ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or_default()
     }
 }
 
@@ -120,7 +120,7 @@ impl<I: Serialize + DeserializeOwned + Send + Sync + 'static> Callers<I> {
             };
             ensure!(is_as_expected, "order {number} ended as {outcome}");
             let now = self.watch.elapsed();
-            ended.push((now, now - began));
+            ended.push((now, now.saturating_sub(began)));
         }
     }
 }

@@ -58,7 +58,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     let targets: Vec<Target> = loads.iter().map(Load::target).collect();
     if !options.json {
-        targets.iter().for_each(|target| println!("{}", target.row()));
+        for target in &targets {
+            println!("{}", target.row());
+        }
     }
     Ok(!options.require || targets.iter().all(Target::is_reached))
 }

@@ -3,4 +3,5 @@
 mod programs;
 mod run;
 
+pub(crate) use programs::{Job, Programs};
 pub(crate) use run::{Options, run};

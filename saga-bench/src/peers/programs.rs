@@ -13,7 +13,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What the programs run, in the order in which they were built.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Programs {
     subjects: Vec<(String, PathBuf)>,
 }

@@ -5,7 +5,6 @@ mod finished;
 mod floor;
 mod measure;
 mod options;
-mod peers;
 mod plan;
 mod report;
 mod run;

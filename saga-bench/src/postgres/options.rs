@@ -4,6 +4,7 @@ use super::work::Work;
 
 /// How the benchmark is run.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub(crate) struct Options {
     /// The works to measure; all of them where none is named.
     #[arg(long, value_enum, ignore_case = true, num_args = 1.., value_delimiter = ',')]

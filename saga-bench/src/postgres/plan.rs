@@ -29,7 +29,9 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
                     let at = in_flight.min(64);
                     add(work, at, Subject::F1);
                     add(work, at, Subject::F4);
-                    peers.iter().for_each(|peer| add(work, at, Subject::Peer(peer.clone())));
+                    for peer in peers {
+                        add(work, at, Subject::Peer(peer.clone()));
+                    }
                     add(work, in_flight, Subject::Saga);
                 }
             }
@@ -37,7 +39,9 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
                 add(Work::Orders, 64, Subject::Saga);
                 add(work, 64, Subject::Saga);
                 if work == Work::Undo {
-                    peers.iter().for_each(|peer| add(work, 64, Subject::Peer(peer.clone())));
+                    for peer in peers {
+                        add(work, 64, Subject::Peer(peer.clone()));
+                    }
                 }
             }
             Work::Hot => {

@@ -1,5 +1,7 @@
 //! The contenders, round after round in new databases of one server, and what came out.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail};
 use saga_postgres::PostgresStore;
 use saga_servers::PostgresServer;
@@ -7,13 +9,13 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use super::measure::{Done, Reading, Sample, admin, settled};
 use super::options::Options;
-use super::peers::Peers;
 use super::report::{Cell, Report};
 use super::wire::Wire;
 use super::work::{Spec, Subject, Work};
 use super::workload;
 use super::{alone, finished, floor, plan, saga, server, waiting};
 use crate::clock::Stopwatch;
+use crate::peers::{Job, Programs};
 
 /// Sagas of the runs that count round trips: the second has so many more than the first, and the difference counts.
 const COUNTED_SAGAS: u32 = 1_200;
@@ -31,13 +33,13 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 
 async fn run_all(options: &Options) -> Result<Report> {
     let watch = Stopwatch::started();
-    let peers = if options.peers { Peers::build()? } else { Peers::default() };
+    let peers = if options.peers { Programs::build()? } else { Programs::default() };
     let server = server::start().await?;
     if !options.json {
         println!("{}\n", server::describe(&server).await?);
     }
     let mut bench = Bench { admin: admin(&server).await?, server, peers, databases: 0 };
-    let specs = plan::specs(options, &bench.peers.names());
+    let specs = plan::specs(options, &bench.peers.names(&[])?.into_iter().map(str::to_owned).collect::<Vec<_>>());
     let mut report = Report { cells: specs.into_iter().map(Cell::new).collect() };
     let is_full = |spec: &Spec| matches!(spec.work, Work::Finished | Work::Waiting);
     for is_full_turn in [false, true] {
@@ -61,7 +63,7 @@ async fn run_all(options: &Options) -> Result<Report> {
 struct Bench {
     server: PostgresServer,
     admin: PgConnection,
-    peers: Peers,
+    peers: Programs,
     databases: u32,
 }
 
@@ -152,7 +154,10 @@ impl Bench {
         let (Spec { work, in_flight, .. }, folder) = (spec, self.server.folder());
         let done = match &spec.subject {
             Subject::Peer(name) => {
-                let (done, cpu) = self.peers.run(url, name, *work, sagas, *in_flight).await?;
+                let job = Job { subject: name, work: &work.to_string(), in_flight: *in_flight, sagas };
+                let told = self.peers.run(url, job).await.with_context(|| name.clone())?;
+                let done = Done::new(told.steps, Duration::from_secs_f64(told.seconds));
+                let (done, cpu) = (Done { is_volatile: !told.durable, ..done }, told.client_cpu_seconds);
                 return Ok((done, Some(cpu)));
             }
             subject if *work == Work::Alone => alone::run(url, folder, subject).await?,

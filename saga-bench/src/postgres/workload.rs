@@ -38,13 +38,14 @@ pub(crate) fn hot_row(order: i64, step: i64) -> i64 {
 /// Makes the tables of the business.
 pub(crate) async fn create(url: &str) -> Result<()> {
     let mut conn = PgConnection::connect(url).await?;
-    let mut sql = String::new();
-    for table in TABLES {
-        let columns = "id uuid PRIMARY KEY DEFAULT gen_random_uuid(), order_id bigint NOT NULL, amount bigint NOT NULL";
-        sql.push_str(&format!("CREATE TABLE {table} ({columns});"));
-    }
-    sql.push_str("CREATE TABLE hot (id bigint PRIMARY KEY, amount bigint NOT NULL) WITH (fillfactor = 50);");
-    sql.push_str(&format!("INSERT INTO hot SELECT id, 0 FROM generate_series(0, {}) id", HOT_ROWS - 1));
+    let columns = "id uuid PRIMARY KEY DEFAULT gen_random_uuid(), order_id bigint NOT NULL, amount bigint NOT NULL";
+    let tables: Vec<String> = TABLES.iter().map(|table| format!("CREATE TABLE {table} ({columns});")).collect();
+    let sql = format!(
+        "{} CREATE TABLE hot (id bigint PRIMARY KEY, amount bigint NOT NULL) WITH (fillfactor = 50); \
+         INSERT INTO hot SELECT id, 0 FROM generate_series(0, {}) id",
+        tables.concat(),
+        HOT_ROWS - 1
+    );
     sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut conn).await?;
     Ok(conn.close().await?)
 }

@@ -143,7 +143,9 @@ impl<S: Store> Shared<S> {
         let culprit = blamed.first().copied().or(alone);
         if error.error.kind() == StoreErrorKind::Conflict {
             let steps: BTreeSet<_> = members.iter().filter_map(Member::step).collect();
-            steps.into_iter().for_each(|step| self.limits.met_lock(step));
+            for step in steps {
+                self.limits.met_lock(step);
+            }
         }
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
             let mut member = members.remove(culprit);
@@ -182,7 +184,9 @@ impl<S: Store> Shared<S> {
             waiting.push((commands, 0));
         } else if commands.len() > 1 && is_of_one(error) {
             if error.error.kind() != StoreErrorKind::Conflict {
-                commands.iter().for_each(|command| self.limits.halve(command.step().name));
+                for command in &commands {
+                    self.limits.halve(command.step().name);
+                }
             }
             waiting.extend(in_halves(commands).map(|half| (half, 0)));
         } else {

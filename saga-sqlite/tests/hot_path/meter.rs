@@ -63,6 +63,7 @@ impl Meter {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "SQLite's trace hands it so")]
 fn count(event: TraceEvent<'_>) {
     // What a trigger runs comes as a comment.
     if let TraceEvent::Stmt(_, sql) = event
