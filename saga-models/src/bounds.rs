@@ -44,8 +44,10 @@ pub struct Faults {
     pub crashes: u8,
     /// A lease ends while its owner is paused.
     pub pauses: u8,
-    /// The broker loses a message, or delivers it again.
+    /// The broker loses a message.
     pub losses: u8,
+    /// The broker has a message, and its sender or its receiver vanishes before it has said so: it comes again.
+    pub repeats: u8,
     /// The broker does not take a message that is sent.
     pub refusals: u8,
     /// A command becomes a dead letter.
@@ -70,31 +72,63 @@ impl Bounds {
         }
     }
 
+    /// All models, with their names.
+    pub fn all() -> [(&'static str, Self); 7] {
+        [
+            ("sticky", Self::sticky()),
+            ("sticky, with dead letters", Self::sticky_letters()),
+            ("stranger", Self::stranger()),
+            ("lossy", Self::lossy()),
+            ("lossy, with dead letters", Self::lossy_letters()),
+            ("calls", Self::calls()),
+            ("events", Self::events()),
+        ]
+    }
+
     /// Messages stay deliverable, and two processes of each service work side by side: what this model looks for is
     /// races.
     pub fn sticky() -> Self {
-        let faults = Faults { rejections: 1, errors: 2, crashes: 1, pauses: 1, letters: 1, actions: 1, ..Faults::default() };
-        Self { is_sticky: true, processes: 2, faults, ..Self::quiet(vec![Place::There, Place::Outside, Place::There]) }
+        let faults = Faults { rejections: 1, errors: 2, crashes: 1, pauses: 1, actions: 1, ..Faults::default() };
+        let steps = vec![Place::There, Place::Outside, Place::There];
+        Self { is_sticky: true, processes: 2, faults, ..Self::quiet(steps) }
+    }
+
+    /// The same with one host, and commands that become dead letters.
+    pub fn sticky_letters() -> Self {
+        let faults = Faults { letters: 1, ..Self::sticky().faults };
+        Self { steps: vec![Place::There, Place::Outside], faults, ..Self::sticky() }
     }
 
     /// The same for a step that a stranger asks a host for, and takes back at the same time.
     pub fn stranger() -> Self {
-        let faults = Faults { rejections: 1, errors: 2, crashes: 2, letters: 1, actions: 1, ..Faults::default() };
-        let quiet = Self::quiet(vec![Place::There]);
-        Self { is_sticky: true, processes: 2, has_stranger: true, payloads: Vec::new(), faults, ..quiet }
+        let faults = Faults { crashes: 2, ..Self::sticky().faults };
+        Self { steps: vec![Place::There], has_stranger: true, payloads: Vec::new(), faults, ..Self::sticky() }
     }
 
-    /// Every message is published, confirmed, delivered and settled, and may be lost: what this model looks for is that
+    /// Every message is published, delivered and settled by itself, and may be lost: what this model looks for is that
     /// nothing stands still.
     pub fn lossy() -> Self {
-        let faults = Faults { rejections: 1, crashes: 1, losses: 2, letters: 0, ..Faults::default() };
+        let faults = Faults { rejections: 1, errors: 1, crashes: 2, losses: 2, repeats: 2, ..Faults::default() };
         Self { sends: 4, faults, ..Self::quiet(vec![Place::There, Place::There]) }
     }
 
-    /// One service by itself, with events and several clients of one key.
-    pub fn alone() -> Self {
-        let faults = Faults { rejections: 1, errors: 2, crashes: 2, pauses: 1, refusals: 1, actions: 1, ..Faults::default() };
-        let quiet = Self::quiet(vec![Place::Here, Place::Outside, Place::Here]);
+    /// The same with one host, with commands that become dead letters, and a person.
+    pub fn lossy_letters() -> Self {
+        let faults =
+            Faults { errors: 2, crashes: 1, losses: 1, repeats: 1, letters: 1, actions: 1, ..Self::lossy().faults };
+        Self { faults, steps: vec![Place::There], ..Self::lossy() }
+    }
+
+    /// One service by itself, with a call that it makes.
+    pub fn calls() -> Self {
+        let faults = Faults { rejections: 1, errors: 2, crashes: 2, pauses: 1, actions: 1, ..Faults::default() };
+        Self { processes: 2, faults, ..Self::quiet(vec![Place::Here, Place::Outside]) }
+    }
+
+    /// One service by itself, with events, a broker that refuses them, and several clients of one key.
+    pub fn events() -> Self {
+        let faults = Faults { rejections: 1, errors: 1, crashes: 2, repeats: 1, refusals: 1, ..Faults::default() };
+        let quiet = Self::quiet(vec![Place::Here, Place::Here]);
         Self { processes: 2, has_events: true, payloads: vec![0, 0, 1], faults, ..quiet }
     }
 }

@@ -2,10 +2,9 @@
 
 use saga_core::machine::{ClaimedRow, Effect, Ending, Event, Next};
 
-use crate::message::Message;
 use crate::plant::Plant;
 use crate::protocol::Protocol;
-use crate::world::{Answered, Copies, Stage, StepKey, Task, Work, World};
+use crate::world::{Answered, Stage, StepKey, Task, Work, World};
 
 impl Protocol {
     /// Whether a row of work can be claimed now.
@@ -116,9 +115,9 @@ impl Protocol {
         if !self.advance(&mut ahead, at, event) {
             return;
         }
-        let before: Vec<(Message, bool)> = world.services[at].outbox.clone();
-        for row in ahead.services[at].outbox.iter().filter(|row| !before.contains(row)) {
-            world.network.entry(row.0).or_insert_with(Copies::default).waiting += 1;
+        let before = &world.services[at].outbox;
+        for message in ahead.services[at].outbox.iter().filter(|message| !before.contains(message)) {
+            *world.network.entry(*message).or_default() += 1;
         }
     }
 }

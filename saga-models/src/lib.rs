@@ -31,4 +31,4 @@ pub use self::model::Action;
 pub use self::plant::Plant;
 pub use self::properties::{ALWAYS, EVENTUALLY, SOMETIMES};
 pub use self::protocol::Protocol;
-pub use self::world::{Answered, Client, Copies, Outside, Saga, Service, Stage, State, StepKey, Task, Work, World};
+pub use self::world::{Answered, Client, Outside, Saga, Service, Stage, State, StepKey, Task, Work, World};

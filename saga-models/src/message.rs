@@ -55,6 +55,11 @@ pub enum Body {
 pub struct Said(pub Answer);
 
 impl Message {
+    /// Whether it asks for a step.
+    pub fn is_command(&self) -> bool {
+        matches!(self.body, Body::Command { .. })
+    }
+
     /// Whether it is an event.
     pub fn is_event(&self) -> bool {
         matches!(self.body, Body::Event { .. })

@@ -30,28 +30,24 @@ pub enum Action {
     Land(usize),
     /// A command goes to its host, for the first time or again.
     Send(StepKey),
-    /// A row of an outbox is sent.
+    /// A row of an outbox is sent, and deleted when that is confirmed.
     Publish(usize, usize),
-    /// A row of an outbox was confirmed, and is deleted.
-    Confirm(usize, usize),
-    /// A message comes.
+    /// A row of an outbox is sent, and its relay dies before it hears of it.
+    PublishUnconfirmed(usize, usize),
+    /// A message comes, is stored, and settled.
     Deliver(Message),
+    /// A message comes and is stored, and its receiver dies before it has settled it.
+    DeliverUnsettled(Message),
     /// A message that was only received is stored.
     Store(Message),
-    /// A message is settled.
-    Settle(Message),
     /// A message that was stored is handled.
     Handle(Message),
     /// A process crashes.
     Crash(usize, usize),
-    /// A relay crashes.
-    CrashRelay(usize),
     /// A lease ends while its owner is paused.
     Pause(usize, StepKey),
     /// The broker does not take a message.
     Refuse(usize, usize),
-    /// The broker delivers a message again.
-    Redeliver(Message),
     /// The broker loses a message.
     Lose(Message),
     /// A command becomes a dead letter.
@@ -81,7 +77,7 @@ impl Model for Protocol {
         if self.bounds.has_stranger {
             let [command, undo] = STRANGERS;
             for body in [Body::Command { id: command }, Body::Undo { id: undo, known: false }] {
-                world.network.entry(Message { from: STRANGER, to: 1, body }).or_default().waiting = 1;
+                world.network.insert(Message { from: STRANGER, to: 1, body }, 1);
             }
         }
         vec![world]
@@ -136,25 +132,15 @@ impl Protocol {
                     Stage::Late => actions.push(Action::Bring(at, nth)),
                 }
             }
-            for (row, (_, is_published)) in service.outbox.iter().enumerate() {
-                if *is_published {
-                    actions.push(Action::Confirm(at, row));
-                } else if self.is_next(&service.outbox, row) {
-                    actions.push(Action::Publish(at, row));
-                }
-            }
+            let rows = (0..service.outbox.len()).filter(|&row| self.is_next(&service.outbox, row));
+            actions.extend(rows.map(|row| Action::Publish(at, row)));
             actions.extend(service.in_hand.iter().copied().map(Action::Store));
             actions.extend(service.inbox.iter().copied().map(Action::Handle));
         }
-        actions.extend(world.outside.iter().filter(|(_, outside)| outside.is_flying).map(|(&step, _)| Action::Land(step)));
-        for (&message, copies) in world.network.iter().filter(|(message, _)| message.to != STRANGER) {
-            if copies.waiting > 0 {
-                actions.push(Action::Deliver(message));
-            }
-            if copies.unsettled > 0 {
-                actions.push(Action::Settle(message));
-            }
-        }
+        actions
+            .extend(world.outside.iter().filter(|(_, outside)| outside.is_flying).map(|(&step, _)| Action::Land(step)));
+        let messages = world.network.keys().copied().filter(|message| message.to != STRANGER);
+        actions.extend(messages.map(Action::Deliver));
         // Whoever waits for a reply sends again when the time is up: long after everything else has come to its end.
         // Earlier duplicates are the broker's.
         if actions.is_empty() && !self.bounds.is_sticky && !self.has(Plant::NeverSendsAgain) {
@@ -187,13 +173,18 @@ impl Protocol {
                     actions.push(Action::Pause(at, task.key));
                 }
             }
-            let is_relaying = service.outbox.iter().any(|(_, is_published)| *is_published);
-            if left.crashes > 0 && (is_relaying || !service.in_hand.is_empty()) {
-                actions.push(Action::CrashRelay(at));
-            }
+            let rows = || (0..service.outbox.len()).filter(|&row| self.is_next(&service.outbox, row));
             if left.refusals > 0 {
-                let rows = (0..service.outbox.len()).filter(|&row| self.is_next(&service.outbox, row));
-                actions.extend(rows.map(|row| Action::Refuse(at, row)));
+                actions.extend(rows().map(|row| Action::Refuse(at, row)));
+            }
+            if left.repeats > 0 {
+                actions.extend(rows().map(|row| Action::PublishUnconfirmed(at, row)));
+            }
+            if left.letters > 0 && service.saga.is_none() {
+                let sticky = world.network.keys().filter(|message| message.to == at && self.bounds.is_sticky);
+                let commands = service.inbox.iter().chain(sticky).filter(|message| message.is_command());
+                let answers = [Answer::Refused, Answer::Unknown].map(Said);
+                actions.extend(commands.flat_map(|message| answers.map(|said| Action::Bury(*message, said))));
             }
             if left.actions > 0 {
                 actions.extend(service.letters.iter().copied().map(Action::Replay));
@@ -202,18 +193,14 @@ impl Protocol {
                 }
             }
         }
-        for (&message, copies) in world.network.iter().filter(|(message, _)| message.to != STRANGER) {
-            if left.losses > 0 && copies.waiting > 0 && !self.bounds.is_sticky {
-                actions.push(Action::Lose(message));
-            }
-            if left.losses > 0 && copies.unsettled > 0 {
-                actions.push(Action::Redeliver(message));
-            }
-            let may_die = left.letters > 0 && matches!(message.body, Body::Command { .. });
-            let is_new = || world.services[message.to].saga.is_none();
-            let is_there = || self.bounds.is_sticky || world.services[message.to].inbox.contains(&message);
-            if may_die && is_new() && is_there() {
-                actions.extend([Answer::Refused, Answer::Unknown].map(|answer| Action::Bury(message, Said(answer))));
+        if !self.bounds.is_sticky {
+            for &message in world.network.keys() {
+                if left.losses > 0 {
+                    actions.push(Action::Lose(message));
+                }
+                if left.repeats > 0 && message.to != STRANGER {
+                    actions.push(Action::DeliverUnsettled(message));
+                }
             }
         }
     }
@@ -241,24 +228,34 @@ impl Protocol {
                 true
             }
             Action::Send(key) => self.send_again(world, key),
-            Action::Publish(at, row) => Self::publish(world, at, row),
-            Action::Confirm(at, row) => {
+            Action::Publish(at, row) => {
+                Self::publish(world, at, row);
                 world.services[at].outbox.remove(row);
                 true
             }
+            Action::PublishUnconfirmed(at, row) => {
+                world.left.repeats -= 1;
+                Self::publish(world, at, row);
+                true
+            }
             Action::Deliver(message) => self.deliver(world, message),
+            Action::DeliverUnsettled(message) => {
+                world.left.repeats -= 1;
+                self.store(world, message)
+            }
             Action::Store(message) => self.store(world, message),
-            Action::Settle(message) => Self::settle_message(world, message),
             Action::Handle(message) => {
                 world.services[message.to].inbox.remove(&message);
                 self.handle(world, message)
             }
             Action::Crash(at, nth) => self.crash(world, at, nth),
-            Action::CrashRelay(at) => Self::crash_relay(world, at),
             Action::Pause(at, key) => Self::pause(world, at, key),
             Action::Refuse(at, row) => self.refuse(world, at, row),
-            Action::Redeliver(message) => Self::redeliver(world, message),
-            Action::Lose(message) => Self::lose(world, message),
+            Action::Lose(message) => {
+                world.left.losses -= 1;
+                Self::take(world, message);
+                true
+            }
             Action::Bury(message, said) => self.bury(world, message, said),
             Action::Replay(letter) => {
                 world.left.actions -= 1;
@@ -305,7 +302,7 @@ impl Protocol {
             !service.tasks.is_empty()
                 || !service.inbox.is_empty()
                 || !service.in_hand.is_empty()
-                || service.outbox.iter().any(|(message, _)| !message.is_event())
+                || service.outbox.iter().any(|message| !message.is_event())
         };
         if world.services.iter().any(is_busy) {
             return false;

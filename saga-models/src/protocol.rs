@@ -1,8 +1,8 @@
 use std::time::Duration;
 
+use saga_core::Rejection;
 use saga_core::machine::{Effect, Shape, StepShape, UndoShape};
 use saga_core::step::{RetryPolicy, StepError};
-use saga_core::Rejection;
 
 use crate::bounds::{Bounds, Place};
 use crate::plant::Plant;

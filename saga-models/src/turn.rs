@@ -97,13 +97,13 @@ impl Protocol {
     /// A message becomes part of the commit.
     pub(crate) fn send(&self, world: &mut World, at: usize, message: Message) {
         if self.bounds.is_sticky {
-            world.network.entry(message).or_default().waiting = 1;
+            world.network.insert(message, 1);
             return;
         }
         world.committed.insert(message);
         let outbox = &mut world.services[at].outbox;
-        if !outbox.contains(&(message, false)) {
-            outbox.push((message, false));
+        if !outbox.contains(&message) {
+            outbox.push(message);
         }
     }
 

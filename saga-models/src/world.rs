@@ -14,8 +14,8 @@ pub struct World {
     pub services: Vec<Service>,
     /// The world outside, by the step that calls it.
     pub outside: BTreeMap<usize, Outside>,
-    /// What the broker has.
-    pub network: BTreeMap<Message, Copies>,
+    /// What the broker has, and how many copies of it.
+    pub network: BTreeMap<Message, u8>,
     /// Whoever starts the saga.
     pub clients: Vec<Client>,
     /// What may still go wrong.
@@ -43,8 +43,8 @@ pub struct Service {
     pub received: BTreeSet<Message>,
     /// Commands that became dead letters.
     pub letters: BTreeSet<Message>,
-    /// What is to be sent, in commit order; `true` stands for published and not confirmed, which its relay only knows.
-    pub outbox: Vec<(Message, bool)>,
+    /// What is to be sent, in commit order.
+    pub outbox: Vec<Message>,
     /// What its processes have under way.
     pub tasks: Vec<Task>,
     /// What a process has received, and not stored: only a mistake leaves something here.
@@ -146,15 +146,6 @@ pub struct Outside {
     pub stands: bool,
     /// Whether a call is on its way whose caller has given up.
     pub is_flying: bool,
-}
-
-/// Copies of one message.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Copies {
-    /// Not delivered yet.
-    pub waiting: u8,
-    /// Delivered, and not settled.
-    pub unsettled: u8,
 }
 
 /// Who starts the saga, under one key.

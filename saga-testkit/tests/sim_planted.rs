@@ -12,9 +12,11 @@ fn is_found(plant: Plant, guarantee: Guarantee) {
         let report = run_planted(*seed, plant);
         report.violations.iter().any(|violation| violation.guarantee == guarantee)
     };
+    let of_services = |seed: u64| (0..=seed).filter(|seed| has_services(*seed)).count();
     let Some(seed) = (0..SCHEDULES).filter(|seed| has_services(*seed)).find(breaks) else {
         panic!("{plant:?} was not found as {guarantee} in {SCHEDULES} schedules");
     };
+    println!("{plant:?} is found as {guarantee} by seed {seed}, in schedule {} of several services", of_services(seed));
     let sound = run(seed).violations;
     assert!(sound.is_empty(), "seed {seed} is not sound without {plant:?}: {sound:?}");
 }
@@ -32,4 +34,9 @@ fn a_command_that_is_sent_again_under_another_id_is_found() {
 #[test]
 fn a_reply_to_what_nobody_asked_is_found() {
     is_found(Plant::AnswersNothing, Guarantee::G4);
+}
+
+#[test]
+fn an_undo_without_a_tombstone_is_found() {
+    is_found(Plant::NoTombstone, Guarantee::G5);
 }

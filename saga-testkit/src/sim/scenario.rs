@@ -33,6 +33,8 @@ pub enum Plant {
     SendsUnderNewIds,
     /// A reply names a message that nobody sent.
     AnswersNothing,
+    /// An undo of a step that nobody asked for yet is answered, and leaves nothing behind that bars the step.
+    NoTombstone,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
