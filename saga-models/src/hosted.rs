@@ -48,8 +48,12 @@ impl Protocol {
         };
         let state = &mut saga.state.0;
         let caller = state.caller.get_or_insert_with(|| caller(message, None, None));
-        let was_taken_back = caller.undo.replace(id).is_some();
-        if let Some(answer) = answer_again(state, true).filter(|_| was_taken_back) {
+        let first = caller.undo.replace(id);
+        if let Some(answer) = answer_again(state, true).filter(|_| first.is_some()) {
+            // Nothing is written but the reply.
+            if let Some(caller) = &mut state.caller {
+                caller.undo = first;
+            }
             self.reply(world, at, answer, Some(id));
             return true;
         }
