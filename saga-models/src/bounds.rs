@@ -121,7 +121,7 @@ impl Bounds {
 
     /// One service by itself, with a call that it makes.
     pub fn calls() -> Self {
-        let faults = Faults { rejections: 2, errors: 2, crashes: 2, pauses: 2, actions: 1, ..Faults::default() };
+        let faults = Faults { rejections: 1, errors: 2, crashes: 2, pauses: 1, actions: 1, ..Faults::default() };
         Self { processes: 2, faults, ..Self::quiet(vec![Place::Here, Place::Outside]) }
     }
 

@@ -90,13 +90,13 @@ impl Protocol {
 
     /// Whether a process may crash here. One that was paused past its lease and then made its call lives to tell: the
     /// world outside of this model does not bar what was undone.
-    pub(crate) fn may_crash(&self, world: &World, at: usize, task: &Task) -> bool {
+    pub(crate) fn may_crash(world: &World, at: usize, task: &Task) -> bool {
         let has_success = matches!(task.stage, Stage::Late | Stage::Answered(Answered::Done));
-        !(has_success && self.is_stale(world, at, task))
+        !(has_success && Self::is_stale(world, at, task))
     }
 
     /// Whether the task has lost its claim.
-    pub(crate) fn is_stale(&self, world: &World, at: usize, task: &Task) -> bool {
+    pub(crate) fn is_stale(world: &World, at: usize, task: &Task) -> bool {
         world.services[at].work.get(&task.key).is_none_or(|work| work.epoch != task.epoch)
     }
 

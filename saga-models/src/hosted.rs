@@ -32,7 +32,7 @@ impl Protocol {
             return true;
         }
         let (mut state, commands) = machine::start(self.shape(at));
-        state.caller = Some(caller(message, Some(id), None));
+        state.caller = Some(Box::new(caller(message, Some(id), None)));
         world.services[at].saga = Some(Saga { state: State(state), payload: 0 });
         for command in commands {
             self.give_out(world, at, command);
@@ -47,7 +47,7 @@ impl Protocol {
             return self.take_back_unseen(world, message, id, known);
         };
         let state = &mut saga.state.0;
-        let caller = state.caller.get_or_insert_with(|| caller(message, None, None));
+        let caller = state.caller.get_or_insert_with(|| Box::new(caller(message, None, None)));
         let first = caller.undo.replace(id);
         if let Some(answer) = answer_again(state, true).filter(|_| first.is_some()) {
             // Nothing is written but the reply.
@@ -77,7 +77,7 @@ impl Protocol {
             return true;
         }
         let (mut state, event) = unseen(self.shape(at), known);
-        state.caller = Some(caller(message, None, Some(id)));
+        state.caller = Some(Box::new(caller(message, None, Some(id))));
         world.services[at].saga = Some(Saga { state: State(state), payload: 0 });
         self.advance(world, at, event)
     }
@@ -112,6 +112,6 @@ impl Protocol {
     }
 }
 
-fn caller(message: Message, command: Option<u128>, undo: Option<u128>) -> Box<Caller> {
-    Box::new(Caller { reply_to: message.from.to_string(), command, undo, traceparent: None })
+fn caller(message: Message, command: Option<u128>, undo: Option<u128>) -> Caller {
+    Caller { reply_to: message.from.to_string(), command, undo, traceparent: None }
 }

@@ -165,10 +165,10 @@ impl Protocol {
                 }
                 let calls = self.calls(world, at, task).into_iter().filter(|call| *call != Call::Done);
                 actions.extend(calls.map(|call| Action::Call(at, nth, call)));
-                if left.crashes > 0 && self.may_crash(world, at, task) {
+                if left.crashes > 0 && Self::may_crash(world, at, task) {
                     actions.push(Action::Crash(at, nth));
                 }
-                let is_call = self.effect(at, task.key) == Effect::External && !self.is_stale(world, at, task);
+                let is_call = self.effect(at, task.key) == Effect::External && !Self::is_stale(world, at, task);
                 if left.pauses > 0 && is_call && service.work[&task.key].is_leased {
                     actions.push(Action::Pause(at, task.key));
                 }

@@ -177,7 +177,7 @@ fn barred_was_refused(_: &Protocol, world: &World) -> bool {
     world.network.keys().any(|message| matches!(message.body, Body::Reply { said: Said(Answer::Cancelled), .. }))
 }
 
-fn stale_owner_answered(model: &Protocol, world: &World) -> bool {
+fn stale_owner_answered(_: &Protocol, world: &World) -> bool {
     let is_answered = |stage| matches!(stage, Stage::Answered(_));
-    world.services[0].tasks.iter().any(|task| is_answered(task.stage) && model.is_stale(world, 0, task))
+    world.services[0].tasks.iter().any(|task| is_answered(task.stage) && Protocol::is_stale(world, 0, task))
 }

@@ -76,7 +76,7 @@ impl Protocol {
 
     /// What a call was answered is recorded, if the claim still stands.
     pub(crate) fn record(&self, world: &mut World, at: usize, task: usize, answered: Answered) -> bool {
-        let is_stale = self.is_stale(world, at, &world.services[at].tasks[task]);
+        let is_stale = Self::is_stale(world, at, &world.services[at].tasks[task]);
         let service = &mut world.services[at];
         let mut task = service.tasks.remove(task);
         let work = service.work.get_mut(&task.key);
@@ -152,7 +152,7 @@ impl Protocol {
             return Vec::new();
         }
         let is_used = world.outside.get(&task.key.step).is_some_and(|outside| outside.is_used);
-        let is_stale = self.is_stale(world, at, task);
+        let is_stale = Self::is_stale(world, at, task);
         let is_undo = task.key.is_undo();
         let mut calls = vec![Call::Done];
         if !is_undo && !is_used && world.left.rejections > 0 {

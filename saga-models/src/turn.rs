@@ -64,7 +64,7 @@ impl Protocol {
         let mut work = Work::new(known);
         if matches!(self.effect(at, key), Effect::Remote { .. }) {
             work.sent = 1;
-            self.note_sent(world, at, key);
+            Self::note_sent(world, at, key);
             let message = self.command_message(key, known);
             self.send(world, at, message);
         }
@@ -72,7 +72,7 @@ impl Protocol {
     }
 
     /// What a reply will name is decided when its command is given out.
-    pub(crate) fn note_sent(&self, world: &mut World, at: usize, key: StepKey) {
+    pub(crate) fn note_sent(world: &mut World, at: usize, key: StepKey) {
         let Some(saga) = &mut world.services[at].saga else { return };
         let sent = Some(Sent { message: key.message(), work: 1 });
         let step = &mut saga.state.0.steps[key.step];

@@ -76,6 +76,7 @@ pub struct StepKey {
 }
 
 /// A work row.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of the row")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Work {
     /// Whether an undo is known to have something to undo.
