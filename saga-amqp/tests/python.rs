@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use saga_amqp::{AmqpOptions, AmqpTransport};
 use saga_core::key::Tenant;
 use saga_core::store::{MessageId, Timestamp};
@@ -189,18 +191,28 @@ fn without_counts(headers: &Value) -> Value {
     headers
 }
 
+/// Sends some messages and one among them that cannot be read; answers the numbers of those that came.
+async fn receive_beside_the_unreadable(
+    broker: &Broker,
+    prefix: &str,
+    transport: &AmqpTransport,
+) -> (Box<dyn Incoming>, BTreeSet<u128>) {
+    let mut incoming = subscribe(transport, "a", 10).await;
+    run(broker, prefix, &["send-unreadable"]).await;
+    let mut numbers = BTreeSet::new();
+    while numbers.len() < 4 {
+        numbers.extend(accept(&mut incoming, 1).await.iter().map(|delivery| read(delivery).id.0.as_u128()));
+    }
+    (incoming, numbers)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn g8_what_cannot_even_be_read_is_given_up_and_holds_up_nothing_for_long() {
     let (broker, prefix) = (Broker::shared(), unique_prefix());
     // Each connection that it breaks brings it nearer to being given up.
     let options = AmqpOptions::new(&broker.url).prefix(&prefix).delivery_limit(3);
     let transport = AmqpTransport::connect_with(options).await.unwrap();
-    let mut incoming = subscribe(&transport, "a", 10).await;
-    run(&broker, &prefix, &["send-unreadable"]).await;
-    let mut numbers = std::collections::BTreeSet::new();
-    while numbers.len() < 4 {
-        numbers.extend(accept(&mut incoming, 1).await.iter().map(|delivery| read(delivery).id.0.as_u128()));
-    }
+    let (_incoming, numbers) = receive_beside_the_unreadable(&broker, &prefix, &transport).await;
     assert_eq!(numbers, [1, 3, 4, 5].into(), "the others came");
     let letters = run(&broker, &prefix, &["dead-letters", "a", "1"]).await;
     assert_eq!(letters[0]["body"], "unreadable");
@@ -213,12 +225,7 @@ async fn g8_a_dead_letter_that_cannot_even_be_read_holds_up_no_other() {
     let (broker, prefix) = (Broker::shared(), unique_prefix());
     let options = AmqpOptions::new(&broker.url).prefix(&prefix).delivery_limit(2);
     let transport = AmqpTransport::connect_with(options).await.unwrap();
-    let mut incoming = subscribe(&transport, "a", 10).await;
-    run(&broker, &prefix, &["send-unreadable"]).await;
-    let mut numbers = std::collections::BTreeSet::new();
-    while numbers.len() < 4 {
-        numbers.extend(accept(&mut incoming, 1).await.iter().map(|delivery| read(delivery).id.0.as_u128()));
-    }
+    let (mut incoming, _) = receive_beside_the_unreadable(&broker, &prefix, &transport).await;
     let mut dead_letters = transport.dead_letters("a", 10).await.unwrap().unwrap();
     // Behind the one that breaks the connection of whoever receives it there is another.
     publish_until_confirmed(&transport, vec![message(9)]).await;

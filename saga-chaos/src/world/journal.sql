@@ -12,31 +12,21 @@ CREATE TABLE chaos.journal (
     undo     boolean NOT NULL
 );
 
-CREATE FUNCTION chaos.note_order() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The arguments: the step that inserts such a row, the status that its undo leaves, the one that the last step leaves.
+CREATE FUNCTION chaos.note_step() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, 'place-order', false);
-    ELSIF NEW.status = 'cancelled' THEN
-        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, 'place-order', true);
-    ELSIF NEW.status = 'confirmed' THEN
+        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, TG_ARGV[0], false);
+    ELSIF NEW.status = TG_ARGV[1] THEN
+        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, TG_ARGV[0], true);
+    ELSIF NEW.status = TG_ARGV[2] THEN
         INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, 'confirm-order', false);
     END IF;
     RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION chaos.note_reservation() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, 'reserve-stock', false);
-    ELSIF NEW.status = 'released' THEN
-        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, 'reserve-stock', true);
-    ELSIF NEW.status = 'sold' THEN
-        INSERT INTO chaos.journal (order_id, step, undo) VALUES (NEW.order_id, 'confirm-order', false);
-    END IF;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER note AFTER INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION chaos.note_order();
-CREATE TRIGGER note AFTER INSERT OR UPDATE ON reservations FOR EACH ROW EXECUTE FUNCTION chaos.note_reservation();
+CREATE TRIGGER note AFTER INSERT OR UPDATE ON orders
+    FOR EACH ROW EXECUTE FUNCTION chaos.note_step('place-order', 'cancelled', 'confirmed');
+CREATE TRIGGER note AFTER INSERT OR UPDATE ON reservations
+    FOR EACH ROW EXECUTE FUNCTION chaos.note_step('reserve-stock', 'released', 'sold');

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::desk::Desk;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::shared::Shared;
@@ -11,27 +12,22 @@ use crate::store::{DeadLetter, Hint, LetterFilter, LetterId, LetterState, Store,
 
 /// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
 /// once. It needs no runtime, only a store that can be written: what is handed in again waits for one.
-pub struct DeadLetterDesk<S: Store> {
-    store: Arc<S>,
-    /// The runtime that is told at once, where it runs in this process.
-    runtime: Option<Arc<Shared<S>>>,
-    tenant: Tenant,
-}
+pub struct DeadLetterDesk<S: Store>(Desk<S>);
 
 impl<S: Store> DeadLetterDesk<S> {
     /// The dead letters of the default tenant in this store.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self { store: store.into(), runtime: None, tenant: Tenant::default() }
+        Self(Desk::new(store.into()))
     }
 
     pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+        Self(Desk::of(shared, tenant))
     }
 
     /// Looks at the letters of this tenant.
     #[must_use]
     pub fn tenant(mut self, tenant: Tenant) -> Self {
-        self.tenant = tenant;
+        self.0.tenant = tenant;
         self
     }
 
@@ -44,8 +40,8 @@ impl<S: Store> DeadLetterDesk<S> {
     /// It only reads.
     pub async fn list(&self, filter: LetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
         outside_step()?;
-        let filter = LetterFilter { tenant: self.tenant.clone(), ..filter };
-        Ok(self.store.dead_letters(&filter).await?)
+        let filter = LetterFilter { tenant: self.0.tenant.clone(), ..filter };
+        Ok(self.0.store.dead_letters(&filter).await?)
     }
 
     /// The letter of that id.
@@ -57,7 +53,7 @@ impl<S: Store> DeadLetterDesk<S> {
     /// It only reads.
     pub async fn show(&self, id: LetterId) -> Result<Option<DeadLetter>, RuntimeError> {
         outside_step()?;
-        Ok(self.store.dead_letter(&self.tenant, id).await?)
+        Ok(self.0.store.dead_letter(&self.0.tenant, id).await?)
     }
 
     /// Hands the message in again, with the same id and the same keys: what it had caused before is not caused again.
@@ -74,18 +70,15 @@ impl<S: Store> DeadLetterDesk<S> {
         if reason.trim().is_empty() {
             return refused("give a reason; it is kept with the letter");
         }
-        let letter = self.store.dead_letter(&self.tenant, id).await?;
+        let letter = self.0.store.dead_letter(&self.0.tenant, id).await?;
         let Some(letter) = letter else { return refused("there is none with this id") };
         if letter.letter.message.is_none() {
             return refused("it is no whole message, so that it cannot be handed in again; discard it");
         }
-        let work = WorkId(self.store.reserve_ids(1).await?.start);
-        match self.store.replay_letter(&self.tenant, id, work, reason).await? {
+        let work = WorkId(self.0.store.reserve_ids(1).await?.start);
+        match self.0.store.replay_letter(&self.0.tenant, id, work, reason).await? {
             Some(LetterState::Open | LetterState::Replayed) => {
-                if let Some(runtime) = &self.runtime {
-                    runtime.inbox_filled.notify_one();
-                }
-                self.store.hint(Hint::Inbox);
+                self.0.wake(|runtime| &runtime.inbox_filled, Hint::Inbox);
                 Ok(())
             }
             Some(LetterState::Discarded) => refused("it was discarded"),
@@ -106,7 +99,7 @@ impl<S: Store> DeadLetterDesk<S> {
         if reason.trim().is_empty() {
             return refused("give a reason; it is kept with the letter");
         }
-        match self.store.discard_letter(&self.tenant, id, reason).await? {
+        match self.0.store.discard_letter(&self.0.tenant, id, reason).await? {
             Some(LetterState::Open | LetterState::Discarded) => Ok(()),
             Some(LetterState::Replayed) => refused("it was replayed"),
             None => refused("there is none with this id"),
@@ -116,6 +109,6 @@ impl<S: Store> DeadLetterDesk<S> {
 
 impl<S: Store> fmt::Debug for DeadLetterDesk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeadLetterDesk").field("tenant", &self.tenant).finish_non_exhaustive()
+        f.debug_struct("DeadLetterDesk").field("tenant", &self.0.tenant).finish_non_exhaustive()
     }
 }

@@ -10,6 +10,7 @@ mod canonical;
 mod command;
 mod dead_letters;
 mod decide;
+mod desk;
 mod drain;
 mod due;
 mod error;

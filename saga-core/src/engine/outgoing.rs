@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::desk::Desk;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::letters::fingerprint_of;
@@ -17,27 +18,22 @@ const SOURCE: &str = "outbox";
 
 /// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent. It needs no
 /// runtime, only a store: what is released waits for one.
-pub struct OutboxDesk<S: Store> {
-    store: Arc<S>,
-    /// The runtime that is told at once, where it runs in this process.
-    runtime: Option<Arc<Shared<S>>>,
-    tenant: Tenant,
-}
+pub struct OutboxDesk<S: Store>(Desk<S>);
 
 impl<S: Store> OutboxDesk<S> {
     /// The outbox of this store, and the parked keys of the default tenant.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self { store: store.into(), runtime: None, tenant: Tenant::default() }
+        Self(Desk::new(store.into()))
     }
 
     pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+        Self(Desk::of(shared, tenant))
     }
 
     /// Looks at the parked keys of this tenant.
     #[must_use]
     pub fn tenant(mut self, tenant: Tenant) -> Self {
-        self.tenant = tenant;
+        self.0.tenant = tenant;
         self
     }
 
@@ -50,7 +46,7 @@ impl<S: Store> OutboxDesk<S> {
     /// It only reads.
     pub async fn depth(&self) -> Result<OutboxDepth, RuntimeError> {
         outside_step()?;
-        Ok(self.store.depth().await?)
+        Ok(self.0.store.depth().await?)
     }
 
     /// The ordering keys whose next message could not be sent, each with its attempts and its error, and with the time at
@@ -63,8 +59,8 @@ impl<S: Store> OutboxDesk<S> {
     /// It only reads.
     pub async fn parked(&self) -> Result<Vec<ParkedKey>, RuntimeError> {
         outside_step()?;
-        let mut parked = self.store.parked(PARKED_MAX).await?;
-        parked.retain(|key| key.tenant == self.tenant);
+        let mut parked = self.0.store.parked(PARKED_MAX).await?;
+        parked.retain(|key| key.tenant == self.0.tenant);
         Ok(parked)
     }
 
@@ -79,7 +75,7 @@ impl<S: Store> OutboxDesk<S> {
         if !self.is_parked(message).await? {
             return Ok(false);
         }
-        let was_parked = self.store.release(message).await?;
+        let was_parked = self.0.store.release(message).await?;
         self.wake_relay();
         Ok(was_parked)
     }
@@ -97,8 +93,8 @@ impl<S: Store> OutboxDesk<S> {
             return Err(RuntimeError::Parked { message, problem: "give a reason; it is kept".to_owned() });
         }
         let Some(key) = self.parked().await?.into_iter().find(|key| key.message == message) else { return Ok(false) };
-        let id = LetterId(self.store.reserve_ids(1).await?.start);
-        let was_parked = self.store.discard(message, &letter_of(key, id), reason).await?;
+        let id = LetterId(self.0.store.reserve_ids(1).await?.start);
+        let was_parked = self.0.store.discard(message, &letter_of(key, id), reason).await?;
         if was_parked {
             tracing::warn!(%message, reason, "a message that could not be sent was discarded");
         }
@@ -107,10 +103,7 @@ impl<S: Store> OutboxDesk<S> {
     }
 
     fn wake_relay(&self) {
-        if let Some(runtime) = &self.runtime {
-            runtime.outbox_filled.notify_one();
-        }
-        self.store.hint(Hint::Outbox);
+        self.0.wake(|runtime| &runtime.outbox_filled, Hint::Outbox);
     }
 
     async fn is_parked(&self, message: MessageId) -> Result<bool, RuntimeError> {
@@ -137,6 +130,6 @@ fn letter_of(key: ParkedKey, id: LetterId) -> NewLetter {
 
 impl<S: Store> fmt::Debug for OutboxDesk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OutboxDesk").field("tenant", &self.tenant).finish_non_exhaustive()
+        f.debug_struct("OutboxDesk").field("tenant", &self.0.tenant).finish_non_exhaustive()
     }
 }

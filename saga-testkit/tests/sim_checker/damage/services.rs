@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Ledger, Op, Recorded, Sent, Standing, What};
 use saga_testkit::sim::Random;
 
-use super::tools::{calls, effect, insert, is_compensated, of, place, plan};
+use super::tools::{do_after_undo, insert, is_compensated, of, place, plan, remove_undo};
 
 pub(super) fn step_asked_for_by_two_commands(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Sent { kind: Sent::Command, .. }))?;
@@ -77,27 +77,13 @@ pub(super) fn told_that_it_did_not_happen(ledger: &mut Ledger, random: &mut Rand
 
 pub(super) fn host_never_undid(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let (saga, step) = hosted_undo(ledger, random)?;
-    let numbers = calls(ledger, saga, step, Op::Undo);
-    ledger.entries.retain(|entry| match &entry.what {
-        What::Entered { call, .. }
-        | What::Left { call, .. }
-        | What::Called { call, .. }
-        | What::Took { call }
-        | What::Wrote { call }
-        | What::Delivered { call, .. } => !numbers.contains(call),
-        _ => true,
-    });
-    ledger.finals[saga].records.retain(|record| (record.step, record.op) != (step, Op::Undo));
+    remove_undo(ledger, saga, step);
     Some(())
 }
 
 pub(super) fn done_after_it_was_taken_back(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let (saga, step) = hosted_undo(ledger, random)?;
-    let done = effect(ledger, saga, step, Op::Do)?;
-    let undone = effect(ledger, saga, step, Op::Undo)?;
-    let entry = ledger.entries.remove(done);
-    ledger.entries.insert(undone, entry);
-    Some(())
+    do_after_undo(ledger, saga, step)
 }
 
 pub(super) fn letter_left_open(ledger: &mut Ledger, _: &mut Random) -> Option<()> {

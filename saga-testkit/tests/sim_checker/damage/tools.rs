@@ -46,3 +46,27 @@ pub(super) fn calls(ledger: &Ledger, saga: usize, step: u8, op: Op) -> Vec<u64> 
     });
     numbers.collect()
 }
+
+/// Moves what a step did behind its undo.
+pub(super) fn do_after_undo(ledger: &mut Ledger, saga: usize, step: u8) -> Option<()> {
+    let done = effect(ledger, saga, step, Op::Do)?;
+    let undone = effect(ledger, saga, step, Op::Undo)?;
+    let entry = ledger.entries.remove(done);
+    ledger.entries.insert(undone, entry);
+    Some(())
+}
+
+/// Takes all there is of a step's undo away.
+pub(super) fn remove_undo(ledger: &mut Ledger, saga: usize, step: u8) {
+    let numbers = calls(ledger, saga, step, Op::Undo);
+    ledger.entries.retain(|entry| match &entry.what {
+        What::Entered { call, .. }
+        | What::Left { call, .. }
+        | What::Called { call, .. }
+        | What::Took { call }
+        | What::Wrote { call }
+        | What::Delivered { call, .. } => !numbers.contains(call),
+        _ => true,
+    });
+    ledger.finals[saga].records.retain(|record| (record.step, record.op) != (step, Op::Undo));
+}

@@ -5,21 +5,11 @@
 use saga_testkit::checker::{Kind, Ledger, Left, Op, Recorded, Standing, What};
 use saga_testkit::sim::Random;
 
-use super::tools::{calls, effect, insert, is_compensated, of, place, plan};
+use super::tools::{calls, do_after_undo, effect, insert, is_compensated, of, place, plan, remove_undo};
 
 pub(super) fn undo_missing(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let (saga, step) = undone_step(ledger, random)?;
-    let numbers: Vec<u64> = calls(ledger, saga, step, Op::Undo);
-    ledger.entries.retain(|entry| match &entry.what {
-        What::Entered { call, .. }
-        | What::Left { call, .. }
-        | What::Called { call, .. }
-        | What::Took { call }
-        | What::Wrote { call }
-        | What::Delivered { call, .. } => !numbers.contains(call),
-        _ => true,
-    });
-    ledger.finals[saga].records.retain(|record| (record.step, record.op) != (step, Op::Undo));
+    remove_undo(ledger, saga, step);
     Some(())
 }
 
@@ -125,11 +115,7 @@ pub(super) fn undo_without_the_output_it_takes(ledger: &mut Ledger, random: &mut
 
 pub(super) fn done_after_the_undo(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let (saga, step) = undone_step(ledger, random)?;
-    let done = effect(ledger, saga, step, Op::Do)?;
-    let undone = effect(ledger, saga, step, Op::Undo)?;
-    let entry = ledger.entries.remove(done);
-    ledger.entries.insert(undone, entry);
-    Some(())
+    do_after_undo(ledger, saga, step)
 }
 
 pub(super) fn done_after_it_was_barred(ledger: &mut Ledger, random: &mut Random) -> Option<()> {

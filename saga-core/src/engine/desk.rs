@@ -1,0 +1,36 @@
+//! Where a person works on what a store keeps of one tenant: with a runtime in this process, or without one.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::shared::Shared;
+use crate::key::Tenant;
+use crate::store::{Hint, Store};
+
+/// One tenant's part of a store.
+pub(super) struct Desk<S: Store> {
+    pub(super) store: Arc<S>,
+    /// The runtime that is told at once, where it runs in this process.
+    runtime: Option<Arc<Shared<S>>>,
+    pub(super) tenant: Tenant,
+}
+
+impl<S: Store> Desk<S> {
+    /// The default tenant's.
+    pub(super) fn new(store: Arc<S>) -> Self {
+        Self { store, runtime: None, tenant: Tenant::default() }
+    }
+
+    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Tells whoever waits for such rows that there are some: here, and in other processes.
+    pub(super) fn wake(&self, waiting: fn(&Shared<S>) -> &Notify, hint: Hint) {
+        if let Some(runtime) = &self.runtime {
+            waiting(runtime).notify_one();
+        }
+        self.store.hint(hint);
+    }
+}
