@@ -17,9 +17,11 @@ fn is_found_in(plant: Plant, guarantee: Guarantee, kind: fn(u64) -> bool) {
         let report = run_planted(*seed, plant);
         report.violations.iter().any(|violation| violation.guarantee == guarantee)
     };
+    let of_kind = |seed: u64| (0..=seed).filter(|seed| kind(*seed)).count();
     let Some(seed) = (0..SCHEDULES).filter(|seed| kind(*seed)).find(breaks) else {
         panic!("{plant:?} was not found as {guarantee} in {SCHEDULES} schedules");
     };
+    println!("{plant:?} is found as {guarantee} by seed {seed}, in schedule {} of its kind", of_kind(seed));
     let sound = run(seed).violations;
     assert!(sound.is_empty(), "seed {seed} is not sound without {plant:?}: {sound:?}");
 }
@@ -42,4 +44,9 @@ fn a_reply_to_what_nobody_asked_is_found() {
 #[test]
 fn a_batch_step_that_writes_for_what_it_rejects_is_found() {
     is_found_in(Plant::WritesForRejected, Guarantee::G1, |seed| has_crowd(seed) && !has_services(seed));
+}
+
+#[test]
+fn an_undo_without_a_tombstone_is_found() {
+    is_found(Plant::NoTombstone, Guarantee::G5);
 }

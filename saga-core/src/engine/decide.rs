@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use super::callers::{answer_of, is_to_be_taken_back};
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::notes::{keep_input, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,

@@ -11,8 +11,7 @@ use super::late;
 use super::outcome::Outcome;
 use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
-use crate::machine::{self, Effect, Event, Failure, FailureKind, Phase, StepPhase};
-use crate::step::Rejection;
+use crate::machine::{self, Event};
 use crate::store::{
     Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, SagaRow,
     Status, StepRecord, Store, StoreError, WorkRef,
@@ -97,32 +96,22 @@ impl<S: Store> Shared<S> {
         let command = InFlight::of_row(row, records, definition)
             .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
         match command {
-            Ok(command) if is_wanted(&command) => self.queue_up_claimed(command),
-            Ok(command) => self.cancel(command).await,
+            Ok(command) => match command.row().unwanted(&command.saga.state) {
+                None => self.queue_up_claimed(command),
+                Some(event) => self.cancel(command, event).await,
+            },
             Err(problem) => self.block_unreadable(row, &problem, Some(work)).await,
         }
     }
 
     /// The saga turned round, or was ended by an operator, before the command began: it never begins.
-    async fn cancel(self: &Arc<Self>, command: Command<S>) {
+    async fn cancel(self: &Arc<Self>, command: Command<S>, event: Event) {
         let Some(next_id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
         let step = command.step_index();
         let mut findings = Findings { attempts: command.attempts, ..Findings::default() };
-        let event = match command.order {
-            machine::Command::Undo { .. } => Event::UndoBlocked { step, reason: "the saga does not compensate".into() },
-            // It did happen, in the hands of an older owner.
-            machine::Command::Do { .. } if command.late.is_some() => {
-                let noted = command.late.as_deref().unwrap_or_default();
-                findings = Findings { attempts: command.attempts, ..late::findings(noted) };
-                Event::Done { step }
-            }
-            // What was sent to another service may have been done there.
-            machine::Command::Do { .. } if command.maybe || matches!(command.effect(), Effect::Remote { .. }) => {
-                let reason = Rejection::new("its owner vanished, and the saga turned round");
-                Event::Unknown { step, failure: Failure { step, kind: FailureKind::Unknown, reason } }
-            }
-            machine::Command::Do { .. } => Event::Cancelled { step },
-        };
+        if let (machine::Command::Do { .. }, Some(noted)) = (command.order, &command.late) {
+            findings = Findings { attempts: command.attempts, ..late::findings(noted) };
+        }
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
         let hand_on = HandOn { id: next_id, has_place: false };
         let mut saga = command.saga.clone();
@@ -160,15 +149,5 @@ impl<S: Store> Shared<S> {
             Ok(Err(Miss::Work(_))) => {}
             Ok(Err(_)) | Err(_) => self.give_back(&work.into_iter().collect::<Vec<_>>()).await,
         }
-    }
-}
-
-/// Whether the saga still wants what the command says.
-fn is_wanted<S: Store>(command: &Command<S>) -> bool {
-    let state = &command.saga.state;
-    let phase = state.steps[command.step_index()].phase;
-    match command.order {
-        machine::Command::Do { .. } => state.phase == Phase::Running && phase == StepPhase::Started,
-        machine::Command::Undo { .. } => state.phase == Phase::Compensating && phase == StepPhase::Undoing,
     }
 }

@@ -35,6 +35,8 @@ pub enum Plant {
     AnswersNothing,
     /// A batch step writes for an input that it rejects.
     WritesForRejected,
+    /// An undo of a step that nobody asked for yet is answered, and leaves nothing behind that bars the step.
+    NoTombstone,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
