@@ -1,9 +1,15 @@
+use std::ops::Deref;
+use std::sync::Arc;
+
 use lapin::uri::AMQPUri;
 use lapin::{Connection, ConnectionProperties};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::error::{failed, too_late};
 use crate::options::AmqpOptions;
+
+/// What the broker is told where nothing was wrong.
+const REPLY_SUCCESS: u16 = 200;
 
 /// The address as it may be printed: without the password.
 pub(crate) fn address(uri: &AMQPUri) -> String {
@@ -50,5 +56,38 @@ pub(crate) async fn open(options: &AmqpOptions, role: &str) -> Result<Connection
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => Err(failed("connect", &doing, &error)),
         Err(_) => Err(too_late("connect", &doing, options.connect_timeout)),
+    }
+}
+
+/// A connection that is closed when it is dropped, whatever of it is still under way. The library closes one by itself only
+/// when nothing holds on to it any more, and a call that was dropped half way may do so for ever: its consumer would go on
+/// taking messages that nobody sees.
+pub(crate) struct Closing(Arc<Connection>);
+
+impl Closing {
+    pub(crate) fn of(connection: Connection) -> Self {
+        Self(Arc::new(connection))
+    }
+}
+
+impl Deref for Closing {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let connection = Arc::clone(&self.0);
+        // Where the runtime has ended, the connection has too.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = connection.close(REPLY_SUCCESS, "OK".into()).await {
+                    tracing::debug!(%error, "a connection had ended before it was closed");
+                }
+            });
+        }
     }
 }

@@ -14,7 +14,7 @@ use lapin::types::FieldTable;
 use lapin::{Channel, Connection, Consumer, Error, Event};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
-use crate::connection::open;
+use crate::connection::{Closing, open};
 use crate::error::{describe, failed, is_unreadable, too_late};
 use crate::options::AmqpOptions;
 use crate::topology::{Needs, prepare};
@@ -36,7 +36,7 @@ const REASON_LAG_MAX: Duration = Duration::from_millis(100);
 
 /// A running session.
 pub(crate) struct Session {
-    connection: Connection,
+    connection: Closing,
     /// What the connection says of itself. A broken one is told to the consumer now as an error, now as a mere end.
     events: BoxStream<'static, Event>,
     channel: Channel,
@@ -56,7 +56,7 @@ pub(crate) struct Ended {
 impl Session {
     pub(crate) async fn begin(plans: Arc<Plans>, prefetch: u16) -> Result<Self, TransportError> {
         let Plans { options, needs, name, queue, .. } = &*plans;
-        let connection = open(options, &format!("subscription {name}")).await?;
+        let connection = Closing::of(open(options, &format!("subscription {name}")).await?);
         let events = connection.events_listener().boxed();
         prepare(&connection, options, needs).await?;
         let doing = format!("receive from the queue {queue:?}");

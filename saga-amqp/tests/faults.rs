@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lapin::Confirmation;
-use lapin::options::{BasicGetOptions, BasicPublishOptions, QueueBindOptions, QueueDeleteOptions};
+use lapin::options::{BasicGetOptions, BasicPublishOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
 use saga_amqp::{AmqpOptions, AmqpTransport, ConnectionState, Unrouted};
 use saga_core::transport::{MessageKind, Settlement, Transport, TransportErrorKind};
@@ -251,4 +251,29 @@ async fn a_broker_that_stays_away_fails_a_publish_in_time_and_health_says_so() {
     assert!(matches!(health.publisher.state, ConnectionState::Reconnecting { .. }), "{health:?}");
     assert!(matches!(health.subscriptions[0].connection.state, ConnectionState::Reconnecting { .. }), "{health:?}");
     drop(incoming);
+}
+
+/// By how much longer a subscription lives each time, which takes a few milliseconds.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// At every point at which it waits, and a while after: what was under way then may end in a receiver that nobody has.
+#[tokio::test(flavor = "multi_thread")]
+async fn g10_a_subscription_that_is_dropped_in_the_middle_leaves_no_receiver_behind() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let transport = connect(options(&broker.url, &prefix)).await;
+    drop(subscribe(&transport, "a", 10).await);
+    let mut dropped = 0;
+    for looks in 1..200 {
+        let subscribing = subscribe(&transport, "a", 10);
+        dropped += usize::from(tokio::time::timeout(looks * LOOK, subscribing).await.is_err());
+    }
+    assert!(dropped > 0, "some were dropped while they waited");
+    let (_connection, channel) = broker.channel().await;
+    let queue = format!("{prefix}a");
+    until("the end of the receivers", async || {
+        let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        let found = channel.queue_declare(queue.as_str().into(), passive, FieldTable::default()).await.unwrap();
+        (found.consumer_count() == 0).then_some(())
+    })
+    .await;
 }

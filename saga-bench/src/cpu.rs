@@ -12,7 +12,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// The processor time until now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpu {
-    /// Of this process.
+    /// Of this process, and of those it began that have ended.
     pub(crate) client: Duration,
     /// Of the PostgreSQL server: of its first process, of those it began, and of those among them that have ended.
     pub(crate) server: Duration,
@@ -33,13 +33,18 @@ impl Cpu {
                 server += stat.own();
             }
         }
-        Ok(Self { client: Stat::of("self")?.own(), server })
+        Ok(Self { client: Stat::of("self")?.with_ended_children(), server })
     }
 
     /// What was spent since `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self { client: self.client.saturating_sub(before.client), server: self.server.saturating_sub(before.server) }
     }
+}
+
+/// The processor time of this process until now.
+pub(crate) fn of_this_process() -> Result<Duration> {
+    Ok(Stat::of("self")?.own())
 }
 
 /// What the kernel tells of a process.

@@ -1,5 +1,6 @@
 //! Brings many sagas to their end, so many at once, as the callers of a service would.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -13,6 +14,39 @@ use tokio::task::JoinSet;
 
 use crate::clock::Stopwatch;
 
+/// How a saga is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Completed,
+    Compensated,
+    /// It is started, and nobody waits for it.
+    Never,
+}
+
+/// What the callers saw.
+#[derive(Debug, Default)]
+pub(crate) struct Driven {
+    /// From the first start to the last outcome that was waited for.
+    pub(crate) took: Duration,
+    /// When each saga that was waited for had ended, and how long it took.
+    sagas: Vec<(Duration, Duration)>,
+}
+
+impl Driven {
+    /// How long each saga took from its start to its outcome, in milliseconds.
+    pub(crate) fn latencies_ms(&self) -> Vec<f64> {
+        self.sagas.iter().map(|(_, took)| took.as_secs_f64() * 1e3).collect()
+    }
+
+    /// The longest time in which no saga ended.
+    pub(crate) fn longest_pause(&self) -> Duration {
+        let mut ends: Vec<Duration> = self.sagas.iter().map(|(ended, _)| *ended).collect();
+        ends.push(Duration::ZERO);
+        ends.sort_unstable();
+        ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or_default()
+    }
+}
+
 /// Runs `sagas` sagas, each of which must complete, and says how long it took from the first start to the last outcome.
 pub(crate) async fn drive<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
     runtime: &Runtime<S>,
@@ -21,33 +55,72 @@ pub(crate) async fn drive<S: Store, I: Serialize + DeserializeOwned + Send + Syn
     in_flight: u32,
     input: fn(u32) -> I,
 ) -> Result<Duration> {
-    let next = Arc::new(AtomicU32::new(0));
-    let watch = Stopwatch::started();
-    let mut callers = JoinSet::new();
-    for _ in 0..in_flight {
-        callers.spawn(call(runtime.clone(), saga.clone(), Arc::clone(&next), sagas, input));
-    }
-    while let Some(caller) = callers.join_next().await {
-        caller.context("a caller panicked")??;
-    }
-    Ok(watch.elapsed())
+    let driven = drive_to(runtime, saga, 0..sagas, in_flight, input, |_| Expected::Completed).await?;
+    Ok(driven.took)
 }
 
-/// One of the callers: it starts the next saga when the one before has ended.
-async fn call<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
-    runtime: Runtime<S>,
-    saga: Saga<S, I>,
-    next: Arc<AtomicU32>,
-    sagas: u32,
+/// Runs the sagas with these numbers, each of which must end as expected of it.
+pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
+    runtime: &Runtime<S>,
+    saga: &Saga<S, I>,
+    numbers: Range<u32>,
+    in_flight: u32,
     input: fn(u32) -> I,
-) -> Result<()> {
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= sagas {
-            return Ok(());
+    expected: fn(u32) -> Expected,
+) -> Result<Driven> {
+    let watch = Arc::new(Stopwatch::started());
+    let next = Arc::new(AtomicU32::new(numbers.start));
+    let callers = Callers { next, watch: Arc::clone(&watch), end: numbers.end, input, expected };
+    let mut calling = JoinSet::new();
+    for _ in 0..in_flight {
+        calling.spawn(callers.clone().call(runtime.clone(), saga.clone()));
+    }
+    let mut driven = Driven::default();
+    while let Some(caller) = calling.join_next().await {
+        driven.sagas.extend(caller.context("a caller panicked")??);
+    }
+    driven.took = watch.elapsed();
+    Ok(driven)
+}
+
+struct Callers<I> {
+    next: Arc<AtomicU32>,
+    watch: Arc<Stopwatch>,
+    end: u32,
+    input: fn(u32) -> I,
+    expected: fn(u32) -> Expected,
+}
+
+impl<I> Clone for Callers<I> {
+    fn clone(&self) -> Self {
+        Self { next: Arc::clone(&self.next), watch: Arc::clone(&self.watch), ..*self }
+    }
+}
+
+impl<I: Serialize + DeserializeOwned + Send + Sync + 'static> Callers<I> {
+    /// One of the callers: it starts the next saga when the one before has ended.
+    async fn call<S: Store>(self, runtime: Runtime<S>, saga: Saga<S, I>) -> Result<Vec<(Duration, Duration)>> {
+        let mut ended = Vec::new();
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.end {
+                return Ok(ended);
+            }
+            let began = self.watch.elapsed();
+            let running = runtime.start(&saga, format!("order-{number}"), (self.input)(number)).await?;
+            let expected = (self.expected)(number);
+            if expected == Expected::Never {
+                continue;
+            }
+            let outcome = running.outcome().await?;
+            let is_as_expected = match &outcome {
+                Outcome::Completed { .. } => expected == Expected::Completed,
+                Outcome::Compensated { .. } => expected == Expected::Compensated,
+                Outcome::Stuck { .. } => false,
+            };
+            ensure!(is_as_expected, "order {number} ended as {outcome}");
+            let now = self.watch.elapsed();
+            ended.push((now, now.saturating_sub(began)));
         }
-        let running = runtime.start(&saga, format!("order-{number}"), input(number)).await?;
-        let outcome = running.outcome().await?;
-        ensure!(matches!(outcome, Outcome::Completed { .. }), "order {number} ended as {outcome}");
     }
 }

@@ -130,7 +130,8 @@ pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
 }
 
-fn median(values: &[f64]) -> f64 {
+/// The middle one of the values, or between the two in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -66,6 +66,11 @@ impl Key {
         }
     }
 
+    /// The key's text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
     /// The key of a row that belongs to no saga.
     pub(crate) fn none() -> Self {
         Self("".into())

@@ -13,7 +13,6 @@ use crate::{krate::Krate, model::Returned};
 #[cfg(test)]
 pub(crate) const IDS: &[&str] = &[
     "alias",
-    "batch-answers",
     "body",
     "called-contract",
     "compensated",

@@ -49,19 +49,15 @@ pub(crate) fn item(model: &Model, generics: &Generics<'_>, parts: &[TokenStream]
 
 /// The type of what a step returns when it succeeds; of one that takes a `Batch`, what it answers for each input.
 pub(crate) fn value_type(krate: &Krate, model: &Model) -> Type {
-    let is_batch = model.batch().is_some();
+    if let (Some(_), Some(answer)) = (model.batch(), model.answer()) {
+        return answer.clone();
+    }
     match &model.returned {
-        Returned::Result { value, .. } => model.answer().filter(|_| is_batch).unwrap_or(value).clone(),
+        Returned::Result { value, .. } => (**value).clone(),
         Returned::Alias(ty) => Type::Verbatim({
             let place = ty.span();
             let alias = krate.private("StepReturn", place);
-            let value = quote_spanned!(place=> <#ty as #alias>::Value);
-            if is_batch {
-                let of_batch = krate.private("OfBatch", place);
-                quote_spanned!(place=> <#value as #of_batch>::Answer)
-            } else {
-                value
-            }
+            quote_spanned!(place=> <#ty as #alias>::Value)
         }),
         Returned::Other(_) => Type::Verbatim(quote!(())),
     }
@@ -273,8 +269,10 @@ fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {
 }
 
 pub(crate) fn judged_output(model: &Model) -> proc_macro2::Span {
+    if let (Some(_), Some(answer)) = (model.batch(), model.answer()) {
+        return answer.span();
+    }
     match &model.returned {
-        Returned::Result { value, .. } if model.batch().is_some() => model.answer().unwrap_or(value).span(),
         Returned::Result { value, .. } => value.span(),
         Returned::Alias(ty) => ty.span(),
         Returned::Other(written) => written.span(),

@@ -133,11 +133,15 @@ impl Model {
         self.values().next().filter(|parameter| parameter.is_batch)
     }
 
-    /// The `R` of `Result<Answers<R>, E>`.
+    /// The `R` of `Result<Answers<R>, E>`, or of an alias that takes `Answers<R>`.
     pub(crate) fn answer(&self) -> Option<&Type> {
         match &self.returned {
             Returned::Result { value, .. } => only_argument(value, "Answers"),
-            Returned::Alias(_) | Returned::Other(_) => None,
+            Returned::Alias(ty) => {
+                let arguments = last_segment(ty).map(|last| types_of(&last.arguments)).unwrap_or_default();
+                arguments.into_iter().find_map(|argument| only_argument(argument, "Answers"))
+            }
+            Returned::Other(_) => None,
         }
     }
 

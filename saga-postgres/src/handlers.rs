@@ -137,7 +137,7 @@ impl Handlers<'_> {
                 return Err(Stopped { needs_savepoints: true, ..stopped });
             }
             Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => {
-                self.savepoint = Savepoint::Used
+                self.savepoint = Savepoint::Used;
             }
             Verdict::RollBack | Verdict::GoBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;

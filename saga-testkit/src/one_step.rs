@@ -10,6 +10,8 @@ use saga_core::store::{
 };
 
 const STEP: &str = "reserve-stock";
+/// What follows it where a saga goes on.
+const NEXT_STEP: &str = "charge-card";
 
 /// The definition of all of them.
 #[must_use]
@@ -99,6 +101,26 @@ pub fn completed(claim: &Claim) -> Changes {
         records: vec![record],
         ..Changes::default()
     }
+}
+
+/// The changes by which the saga of a claim, which has version 1, goes on from its step to another: as
+/// [`completed`], with the command of that step, which is leased.
+#[must_use]
+pub fn advanced(claim: &Claim, next: WorkId, lease: Lease) -> Changes {
+    let next = NewWork {
+        id: next,
+        saga: claim.saga,
+        tenant: claim.tenant.clone(),
+        key: claim.key.clone(),
+        kind: WorkKind::Do,
+        step: StepId::doing(NEXT_STEP),
+        definition: definition(),
+        payload: None,
+        due_in: Duration::ZERO,
+        lease: Some(lease),
+    };
+    let saga = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![1] };
+    Changes { saga: Some(saga), commands: vec![next], ..completed(claim) }
 }
 
 /// The status of the saga with this key, if there is one.

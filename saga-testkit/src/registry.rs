@@ -5,7 +5,7 @@ use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox,
-    publish_in, records, recovery, running_on, sagas, start_in, starting, transaction, unknown,
+    publish_in, records, recovery, running_on, sagas, start_in, starting, together, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
@@ -234,6 +234,8 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-6"] => transaction::a_handler_that_ended_the_transaction_is_named::<H> needs EndedTransaction,
         ["S-TX-7"] => transaction::without_a_claim_nothing_is_written::<H>,
         ["S-TX-8"] => transaction::an_abandoned_handler_rolls_all_back::<H>,
+        ["S-TX-12"] => together::a_claim_whose_handler_has_run_is_passed_over::<H>,
+        ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
         ["S-TX-11"] => transaction::a_handler_that_gives_way_rolls_all_back::<H>,
     ]
 }

@@ -37,6 +37,13 @@ fn uncaught<F: Copy + Debug>(flaws: &[F], mut is_caught: impl FnMut(F) -> bool) 
     flaws.iter().copied().filter(|flaw| !is_caught(*flaw)).collect()
 }
 
+/// Says which check catches a flaw, and whether one does.
+fn told(flaw: impl Debug, clause: &str, caught_by: Option<String>) -> bool {
+    let Some(check) = caught_by else { return false };
+    println!("{flaw:?} breaks {clause}, and {check} finds that");
+    true
+}
+
 #[test]
 fn a_store_without_a_flaw_passes() {
     // The check that needs a store for one process only is run on the flaw that pretends to be one.
@@ -59,7 +66,8 @@ fn every_flaw_of_a_store_is_caught() {
     let checks = all_store_checks();
     let missed = uncaught(StoreFlaw::ALL, |flaw| {
         let mut citing = checks.iter().filter(|check| check.clauses.contains(&flaw.clause()));
-        citing.any(|check| block_on(run_store(check, Some(flaw))).is_err())
+        let caught = citing.find(|check| block_on(run_store(check, Some(flaw))).is_err());
+        told(flaw, flaw.clause(), caught.map(Check::id))
     });
     assert!(missed.is_empty(), "no check that cites the clause catches these: {missed:?}");
 }
@@ -69,7 +77,8 @@ fn every_flaw_of_a_transport_is_caught() {
     let checks = transport_checks();
     let missed = uncaught(TransportFlaw::ALL, |flaw| {
         let mut citing = checks.iter().filter(|check| check.clauses.contains(&flaw.clause()));
-        citing.any(|check| block_on(run_transport(check, Some(flaw))).is_err())
+        let caught = citing.find(|check| block_on(run_transport(check, Some(flaw))).is_err());
+        told(flaw, flaw.clause(), caught.map(Check::id))
     });
     assert!(missed.is_empty(), "no check that cites the clause catches these: {missed:?}");
 }

@@ -2,10 +2,13 @@
 
 use std::process::Command;
 
-use saga_testkit::sim::{Fault, Hits, SAGAS_MIN, run};
+use saga_testkit::sim::{Fault, Hits, SAGAS_MIN, has_crowd, has_services, run};
 
 /// How many schedules a test of this file runs. They are the same in every run.
 const SCHEDULES: u64 = 150;
+
+/// How many of those with a crowd.
+const CROWDS: usize = 80;
 
 /// Seeds that found something once, and what it was. What a seed means changes with what a schedule can be, so each of them
 /// is also a test where the fault was; here they only must not break anything again.
@@ -58,6 +61,20 @@ fn schedules_with_faults_break_no_guarantee() {
         Fault::HostedUndone,
     ] {
         assert!(total[fault as usize] > 0, "{} was never hit in {SCHEDULES} schedules", fault.name());
+    }
+}
+
+/// Schedules in which many sagas with batch steps are started at once.
+#[test]
+fn batches_are_formed_split_and_interrupted() {
+    let mut total = vec![0; Hits::new().counts().len()];
+    for seed in (0..).filter(|seed| has_crowd(*seed) && !has_services(*seed)).take(CROWDS) {
+        for (total, hits) in total.iter_mut().zip(check(seed)) {
+            *total += hits;
+        }
+    }
+    for fault in [Fault::BatchFormed, Fault::BatchSplit, Fault::BatchInterrupted, Fault::AnsweredAlone] {
+        assert!(total[fault as usize] > 0, "{} was never hit in {CROWDS} schedules", fault.name());
     }
 }
 

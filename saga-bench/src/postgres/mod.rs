@@ -1,9 +1,21 @@
-//! Sagas on PostgreSQL, beside pgbench doing the writes of a step with one commit a step.
+//! Sagas on PostgreSQL, beside what hand-written code reaches on the same server, and beside other runtimes.
 
+mod alone;
+mod finished;
 mod floor;
+mod measure;
+mod options;
+mod plan;
+mod report;
 mod run;
 mod saga;
 pub(crate) mod server;
+mod targets;
+mod waiting;
+mod wire;
+mod work;
 mod workload;
 
-pub(crate) use run::{Options, run};
+pub(crate) use options::Options;
+pub(crate) use run::run;
+pub(crate) use waiting::{Child, run_child};

@@ -13,10 +13,11 @@ use super::guard::inside_step;
 use super::prepared::Findings;
 use super::shared::Shared;
 use crate::env::timeout;
-use crate::key::{StepId, outside_key};
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
-use crate::step::{Args, ContextParts, Emitted, FailedStep, StepContext, StepError, StepErrorKind};
+use crate::step::{
+    Args, ContextParts, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind, TimeLeft,
+};
 use crate::store::{Store, Verdict};
 
 type Output = Result<Option<Vec<u8>>, Unfinished>;
@@ -159,16 +160,15 @@ impl<S: Store> Shared<S> {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
         let key = saga.key.asked_for();
-        let outside = |step: &StepId| outside_key(self.settings.namespace.as_ref(), &saga.tenant, &key, step);
+        let outside = |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, step);
         let until = self.env.now() + command.options().timeout;
-        let env = Arc::clone(&self.env);
         StepContext::new(ContextParts {
-            key: outside(&command.step_id()),
-            do_key: command.is_undo().then(|| outside(&StepId::doing(command.step().name))),
-            saga_key: key.to_string(),
+            key: outside(command.step_id()),
+            do_key: command.is_undo().then(|| outside(command.step().doing.clone())),
+            saga_key: key.shared(),
             attempt: command.attempt_number(),
             fence: command.fence(),
-            time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
+            time_left: Some(TimeLeft::Until(until, Arc::clone(&self.env))),
             cancel: self.stopping.clone(),
             failure: failure_of(command),
         })
@@ -217,7 +217,12 @@ fn no_handler() -> Unfinished {
 }
 
 pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u32) {
-    let (key, step, member) = (&command.saga.key, command.step_id(), command.saga.tenant.as_str());
+    let (key, member) = (&command.saga.key, command.saga.tenant.as_str());
+    let step = match ending {
+        // Who does not listen pays for nothing.
+        Ending::Done if !tracing::enabled!(tracing::Level::DEBUG) => return,
+        _ => command.step_id(),
+    };
     match ending {
         Ending::Done => tracing::debug!(tenant = member, %key, %step, attempt, "done"),
         Ending::Rejected(reason) => tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected"),

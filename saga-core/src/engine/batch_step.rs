@@ -8,10 +8,10 @@ use super::guard::inside_step;
 use super::prepared::Findings;
 use super::shared::Shared;
 use crate::env::timeout;
-use crate::key::{Key, outside_key};
+use crate::key::{Key, StepId};
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
-use crate::step::{Args, ContextParts, Contexts, StepContext, StepError};
+use crate::step::{Args, ContextParts, Contexts, OutsideKey, StepContext, StepError, TimeLeft};
 use crate::store::{Store, Verdict};
 
 /// What became of a call of a batch step.
@@ -45,17 +45,16 @@ impl<S: Store> Shared<S> {
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings =
             |command: &Command<S>| Findings { attempts: command.attempt_number(), took, share, ..Findings::default() };
-        let whole = |ending: Ending, verdict: Verdict| match commands {
-            [only] => {
+        let whole = |ending: Ending, verdict: Verdict| {
+            if let [only] = commands {
                 let findings = findings(only);
                 trace(only, &ending, findings.attempts);
-                BatchAttempt::Alone(Attempted { ending, findings }, verdict)
+                return BatchAttempt::Alone(Attempted { ending, findings }, verdict);
             }
-            _ => {
-                let step = first.step().name;
-                tracing::info!(step, count = commands.len(), ?ending, "a batch failed as a whole; it is split");
-                BatchAttempt::Whole(verdict)
-            }
+            let step = first.step().name;
+            let (count, error) = (commands.len(), in_words(&ending));
+            tracing::info!(step, count, error, "a batch failed as a whole; it is split");
+            BatchAttempt::Whole(verdict)
         };
         match ended {
             Err(_) => whole(erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
@@ -120,17 +119,18 @@ impl<S: Store> Shared<S> {
         struct Of {
             tenant: crate::key::Tenant,
             key: Key,
+            step: StepId,
             attempt: u32,
             fence: u64,
         }
         let of = |command: &&Command<S>| Of {
             tenant: command.saga.tenant.clone(),
             key: command.saga.key.clone(),
+            step: command.step_id(),
             attempt: command.attempt_number(),
             fence: command.fence(),
         };
         let calls: Vec<Of> = commands.iter().map(of).collect();
-        let step = commands.first().map(|first| first.step_id());
         let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
         let until = self.env.now() + limit;
         let (env, cancel, namespace) = (Arc::clone(&self.env), self.stopping.clone(), self.settings.namespace.clone());
@@ -138,18 +138,28 @@ impl<S: Store> Shared<S> {
             let (call, env) = (&calls[index], Arc::clone(&env));
             // A step that is hosted for another service has the key that it has there.
             let key = call.key.asked_for();
-            let outside = step.as_ref().map(|step| outside_key(namespace.as_ref(), &call.tenant, &key, step));
             StepContext::new(ContextParts {
-                key: outside.unwrap_or_default(),
+                key: OutsideKey::of(namespace.as_ref(), &call.tenant, &key, call.step.clone()),
                 do_key: None,
-                saga_key: key.to_string(),
+                saga_key: key.shared(),
                 attempt: call.attempt,
                 fence: call.fence,
-                time_left: Some(Arc::new(move || until.saturating_sub(env.now()))),
+                time_left: Some(TimeLeft::Until(until, env)),
                 cancel: cancel.clone(),
                 failure: None,
             })
         })
+    }
+}
+
+fn in_words(ending: &Ending) -> &str {
+    match ending {
+        Ending::Rejected(reason) => reason.message(),
+        Ending::Erred { message, .. }
+        | Ending::Unstorable { message }
+        | Ending::Undecodable { message }
+        | Ending::Broke { message } => message,
+        Ending::Done | Ending::Vanished => "",
     }
 }
 

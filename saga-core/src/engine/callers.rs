@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::command::InFlight;
 use super::remote::addressed;
 use super::shared::Shared;
-use crate::machine::{Caller, Phase, SagaState, StepPhase};
+use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
@@ -20,17 +20,14 @@ impl<S: Store> Shared<S> {
     /// What is told when the same is asked again, if there is anything to tell yet.
     pub(super) fn reply_again(&self, saga: &InFlight<S>, asked: MessageId, is_undo: bool) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
-        let answer = answer_of(&saga.state)?;
+        let answer = answer_again(&saga.state, is_undo)?;
         let asked = Some(asked.0.as_u128());
-        match answer {
-            // Whoever took it back is told that; a command that comes behind its undo is barred.
-            Answer::Undone | Answer::Cancelled if !is_undo => {
-                let caller = Caller { command: asked, undo: None, ..(**caller).clone() };
-                self.reply(saga, &caller, Answer::Cancelled)
-            }
-            _ if is_undo => self.reply(saga, &Caller { undo: asked, ..(**caller).clone() }, answer),
-            _ => self.reply(saga, &Caller { command: asked, undo: None, ..(**caller).clone() }, answer),
-        }
+        let caller = if is_undo {
+            Caller { undo: asked, ..(**caller).clone() }
+        } else {
+            Caller { command: asked, undo: None, ..(**caller).clone() }
+        };
+        self.reply(saga, &caller, answer)
     }
 
     fn reply(&self, saga: &InFlight<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
@@ -60,30 +57,6 @@ impl<S: Store> Shared<S> {
             kind: MessageKind::Reply,
             ..addressed(MessageId(self.random_uuid()), &saga.tenant, &caller.reply_to)
         })
-    }
-}
-
-/// Whether a hosted step came to its end although it had been taken back: a person, who was asked first, let it.
-pub(super) fn is_to_be_taken_back(state: &SagaState) -> bool {
-    state.phase == Phase::Completed && state.caller.as_ref().is_some_and(|caller| caller.undo.is_some())
-}
-
-/// What there is to tell of a hosted step in this state.
-pub(super) fn answer_of(state: &SagaState) -> Option<Answer> {
-    let caller = state.caller.as_ref()?;
-    if state.stuck.is_some() {
-        return Some(Answer::Stuck);
-    }
-    match state.phase {
-        Phase::Running | Phase::Compensating => None,
-        Phase::Completed => Some(Answer::Done),
-        Phase::Compensated if caller.undo.is_some() => Some(Answer::Undone),
-        Phase::Compensated => Some(match state.steps.first().map(|step| step.phase) {
-            Some(StepPhase::Rejected) => Answer::Rejected,
-            Some(StepPhase::Cancelled) => Answer::Cancelled,
-            // What it may have done was undone here: it stands for a failure without effect.
-            _ => Answer::Failed,
-        }),
     }
 }
 

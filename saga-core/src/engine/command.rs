@@ -166,14 +166,18 @@ impl<S: Store> Command<S> {
         if let Some(payload) = claimed.payload {
             saga.set_input(step, payload.into());
         }
-        let is_external = effect_of(&saga.definition, order).is_outside();
-        let tried_before = claimed.kind == WorkKind::Do && saga.state.steps[step].maybe;
+        let row = machine::ClaimedRow {
+            command: order,
+            effect: effect_of(&saga.definition, order),
+            maybe: claimed.maybe,
+            suspect: claimed.suspect,
+            is_late: claimed.late.is_some(),
+        };
         Ok(Self {
             work: claimed.work,
             order,
             attempts: claimed.attempts,
-            // The owner that vanished may have made the call, or one that was made before a person was called.
-            maybe: claimed.maybe || (is_external && (claimed.suspect || tried_before)),
+            maybe: row.may_have_happened(&saga.state),
             suspect: claimed.suspect,
             runs_on: true,
             retrying_for: claimed.retrying_for.unwrap_or_default(),
@@ -183,6 +187,17 @@ impl<S: Store> Command<S> {
             starting: None,
             saga,
         })
+    }
+
+    /// The command as the machine sees a claimed row.
+    pub(super) fn row(&self) -> machine::ClaimedRow {
+        machine::ClaimedRow {
+            command: self.order,
+            effect: self.effect(),
+            maybe: self.maybe,
+            suspect: self.suspect,
+            is_late: self.late.is_some(),
+        }
     }
 
     pub(super) fn step_index(&self) -> usize {
@@ -247,7 +262,7 @@ impl<S: Store> Command<S> {
 
 pub(super) fn step_id<S: Store>(definition: &Definition<S>, order: machine::Command) -> StepId {
     match order {
-        machine::Command::Do { step } => StepId::doing(definition.steps[step].name),
+        machine::Command::Do { step } => definition.steps[step].doing.clone(),
         machine::Command::Undo { step, round, .. } => StepId::undoing(definition.steps[step].name, round),
     }
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use super::callers::{answer_of, is_to_be_taken_back};
 use super::command::{Command, InFlight, effect_of, step_id};
 use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
@@ -35,9 +34,11 @@ impl<S: Store> Shared<S> {
                     // The step may be given out again, on another row.
                     saga.state.steps[command.step_index()].fence = command.fence();
                 }
-                let prepared = self.advance(&mut saga, event.clone(), findings, hand_on);
                 // Only an operator's action is refused, and no attempt ends with one.
-                let mut prepared = prepared.unwrap_or_else(|_| Prepared::nothing());
+                let mut prepared = match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
+                    Ok((prepared, handed_on)) => self.carried_on(prepared, saga, handed_on),
+                    Err(_) => Prepared::nothing(),
+                };
                 let condition = match event {
                     Event::Done { .. } | Event::Undone { .. } => Condition::Held,
                     _ => Condition::NotLate,
@@ -56,6 +57,18 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
     ) -> Result<Prepared<S>, Refused> {
+        let (prepared, handed_on) = self.decide_on(saga, event, findings, hand_on)?;
+        Ok(self.carried_on(prepared, saga.clone(), handed_on))
+    }
+
+    /// The same, without what carries the saga's state on: its successor, if there is one.
+    fn decide_on(
+        &self,
+        saga: &mut InFlight<S>,
+        event: Event,
+        findings: &Findings,
+        hand_on: HandOn,
+    ) -> Result<(Prepared<S>, Option<(machine::Command, i64)>), Refused> {
         let expected = saga.version;
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
@@ -85,11 +98,20 @@ impl<S: Store> Shared<S> {
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
         prepared.has_messages = !prepared.changes.messages.is_empty();
+        Ok((prepared, handed_on))
+    }
+
+    fn carried_on(
+        &self,
+        mut prepared: Prepared<S>,
+        saga: InFlight<S>,
+        handed_on: Option<(machine::Command, i64)>,
+    ) -> Prepared<S> {
         match handed_on {
-            Some((order, id)) => prepared.successor = Some(self.successor(saga.clone(), order, id)),
-            None => prepared.state = Some(saga.state.clone()),
+            Some((order, id)) => prepared.successor = Some(self.successor(saga, order, id)),
+            None => prepared.state = Some(saga.state),
         }
-        Ok(prepared)
+        prepared
     }
 
     /// Computes the inputs of the steps that begin. A mapping that fails concerns this saga only: it needs a person.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arrivals::Arrived;
-use super::callers::answer_of;
 use super::canonical::request_hash;
 use super::command::{Command, InFlight};
 use super::letters::Problem;
@@ -14,7 +13,7 @@ use super::prepared::{Findings, HandOn, Prepared};
 use super::remote::UndoContent;
 use super::shared::Shared;
 use crate::key::Key;
-use crate::machine::{self, Caller, Event, Phase, SagaState, StepPhase};
+use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::{Definition, panic_message};
 use crate::step::Outputs;
 use crate::store::{
@@ -186,22 +185,18 @@ impl<S: Store> Shared<S> {
         if let Some(output) = &output {
             check_value(step.check_output, output).map_err(undecodable)?;
         }
-        let (mut state, _) = machine::start(&asked.definition.shape);
+        let (mut state, event) = machine::unseen(&asked.definition.shape, output.is_some());
         state.caller = Some(Box::new(Caller {
             reply_to: asked.reply_to.clone(),
             command: None,
             undo: Some(message.id.0.as_u128()),
             traceparent: message.headers.traceparent.clone(),
         }));
-        if output.is_none() {
-            state.steps[0].phase = StepPhase::Ready;
-        }
         let mut new = self.fresh(asked, message, input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?;
         let hand_on = HandOn { ids: new.id.0 + 1, has_place: false };
         let findings = Findings { output, ..Findings::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
-        let event = if findings.output.is_some() { Event::Done { step: 0 } } else { Event::TakenBack };
         let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
         // It is one start.
         if let Some(advance) = prepared.changes.saga.take() {

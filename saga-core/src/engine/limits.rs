@@ -2,11 +2,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::store::WorkId;
+
+/// So many commands of a step run after it met a lock before its transactions run beside each other again.
+const CALM_AFTER: u32 = 5_000;
 /// A handler that took longer than this lately is not grouped with others: they would wait for it.
 pub(super) const SLOW: Duration = Duration::from_millis(20);
 
-/// How many commands of each step one transaction may carry. A limit is halved when a batch with that step met a lock
-/// that somebody else held, and grows by one with each success.
+/// How many commands of each step one transaction may carry, and which steps run beside others. A step that met a lock
+/// runs in one transaction at a time, together with all others that did: two of them would wait for each other, and a
+/// wait costs more than what it lets run beside it. If it meets a lock even so, somebody else's, its limit is halved; it
+/// grows by one with each success.
 #[derive(Debug)]
 pub(super) struct BatchLimits {
     batch_max: usize,
@@ -14,12 +20,22 @@ pub(super) struct BatchLimits {
     batch_steps_max: usize,
     batch_steps: BTreeSet<&'static str>,
     steps: Mutex<BTreeMap<&'static str, StepLimit>>,
+    /// The command in whose transaction steps that met locks run now.
+    contended: Mutex<Option<WorkId>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct StepLimit {
     limit: usize,
     is_slow: bool,
+    /// After how many commands it counts as one that meets no locks.
+    calm_in: u32,
+}
+
+impl StepLimit {
+    fn new(limit: usize) -> Self {
+        Self { limit, is_slow: false, calm_in: 0 }
+    }
 }
 
 impl BatchLimits {
@@ -29,7 +45,7 @@ impl BatchLimits {
         batch_steps: impl IntoIterator<Item = &'static str>,
     ) -> Self {
         let batch_steps = batch_steps.into_iter().collect();
-        Self { batch_max, batch_steps_max, batch_steps, steps: Mutex::default() }
+        Self { batch_max, batch_steps_max, batch_steps, steps: Mutex::default(), contended: Mutex::default() }
     }
 
     /// How many commands of any steps one transaction may carry.
@@ -57,19 +73,52 @@ impl BatchLimits {
         self.lock().get(step).is_some_and(|step| !step.is_slow && step.limit == max)
     }
 
+    /// A transaction with this step met a lock that somebody else held.
+    pub(super) fn met_lock(&self, step: &'static str) {
+        let batch_max = self.max_of(step);
+        let mut steps = self.lock();
+        let step = steps.entry(step).or_insert(StepLimit::new(batch_max));
+        if step.calm_in > 0 {
+            step.limit = (step.limit / 2).max(1);
+        }
+        step.calm_in = CALM_AFTER;
+    }
+
+    /// Whether transactions with this step run one at a time.
+    pub(super) fn is_contended(&self, step: &'static str) -> bool {
+        self.lock().get(step).is_some_and(|step| step.calm_in > 0)
+    }
+
+    /// Begins a transaction with steps that met locks, unless another one is under way.
+    pub(super) fn enter_contended(&self, first: WorkId) -> bool {
+        let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_free = contended.is_none();
+        if is_free {
+            *contended = Some(first);
+        }
+        is_free
+    }
+
+    /// The transactions of these commands have ended.
+    pub(super) fn leave_contended(&self, commands: &[WorkId]) {
+        let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
+        contended.take_if(|first| commands.contains(first));
+    }
+
     pub(super) fn halve(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
-        let step = steps.entry(step).or_insert(StepLimit { limit: batch_max, is_slow: false });
+        let step = steps.entry(step).or_insert(StepLimit::new(batch_max));
         step.limit = (step.limit / 2).max(1);
     }
 
     pub(super) fn succeeded(&self, step: &'static str, took: Duration) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
-        let step = steps.entry(step).or_insert(StepLimit { limit: batch_max, is_slow: false });
+        let step = steps.entry(step).or_insert(StepLimit::new(batch_max));
         step.limit = (step.limit + 1).min(batch_max);
         step.is_slow = took > SLOW;
+        step.calm_in = step.calm_in.saturating_sub(1);
     }
 
     fn max_of(&self, step: &'static str) -> usize {
@@ -78,5 +127,27 @@ impl BatchLimits {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, StepLimit>> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_met_locks_run_one_at_a_time_until_they_are_calm() {
+        let limits = BatchLimits::new(8, 8, []);
+        limits.met_lock("hot");
+        assert!(limits.is_contended("hot") && !limits.is_contended("cold"));
+        assert_eq!(limits.of("hot"), 8, "alone it may carry as many as before");
+        assert!(limits.enter_contended(WorkId(1)) && !limits.enter_contended(WorkId(2)));
+        limits.leave_contended(&[WorkId(2)]);
+        assert!(!limits.enter_contended(WorkId(2)), "another transaction ended");
+        limits.leave_contended(&[WorkId(0), WorkId(1)]);
+        assert!(limits.enter_contended(WorkId(2)));
+        limits.met_lock("hot");
+        assert_eq!(limits.of("hot"), 4, "it met somebody else");
+        (0..CALM_AFTER).for_each(|_| limits.succeeded("hot", Duration::ZERO));
+        assert!(!limits.is_contended("hot") && limits.of("hot") == 8);
     }
 }

@@ -11,8 +11,7 @@ use super::late;
 use super::outcome::Outcome;
 use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
-use crate::machine::{self, Effect, Event, Failure, FailureKind, Phase, StepPhase};
-use crate::step::Rejection;
+use crate::machine::{self, Effect, Event};
 use crate::store::{
     Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, Postponed,
     SagaRow, Status, StepRecord, Store, StoreError, WorkRef,
@@ -99,9 +98,13 @@ impl<S: Store> Shared<S> {
         let command = InFlight::of_row(row, records, definition)
             .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
         match command {
-            Ok(command) if waits_for_a_person(&command, row.status) => self.put_off(&command).await,
-            Ok(command) if is_wanted(&command) => self.queue_up_claimed(command),
-            Ok(command) => self.cancel(command).await,
+            Ok(command) => match command.row().unwanted(&command.saga.state) {
+                None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
+                    self.put_off(&command).await;
+                }
+                None => self.queue_up_claimed(command),
+                Some(event) => self.cancel(command, event).await,
+            },
             Err(problem) => self.block_unreadable(row, &problem, Some(work)).await,
         }
     }
@@ -123,25 +126,13 @@ impl<S: Store> Shared<S> {
     }
 
     /// The saga turned round, or was ended by an operator, before the command began: it never begins.
-    async fn cancel(self: &Arc<Self>, command: Command<S>) {
+    async fn cancel(self: &Arc<Self>, command: Command<S>, event: Event) {
         let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
         let step = command.step_index();
         let mut findings = Findings { attempts: command.attempts, ..Findings::default() };
-        let event = match command.order {
-            machine::Command::Undo { .. } => Event::UndoBlocked { step, reason: "the saga does not compensate".into() },
-            // It did happen, in the hands of an older owner.
-            machine::Command::Do { .. } if command.late.is_some() => {
-                let noted = command.late.as_deref().unwrap_or_default();
-                findings = Findings { attempts: command.attempts, ..late::findings(noted) };
-                Event::Done { step }
-            }
-            // What was sent to another service may have been done there.
-            machine::Command::Do { .. } if command.maybe || matches!(command.effect(), Effect::Remote { .. }) => {
-                let reason = Rejection::new("its owner vanished, and the saga turned round");
-                Event::Unknown { step, failure: Failure { step, kind: FailureKind::Unknown, reason } }
-            }
-            machine::Command::Do { .. } => Event::Cancelled { step },
-        };
+        if let (machine::Command::Do { .. }, Some(noted)) = (command.order, &command.late) {
+            findings = Findings { attempts: command.attempts, ..late::findings(noted) };
+        }
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
         let hand_on = HandOn { ids: ids.start, has_place: false };
         let mut saga = command.saga.clone();
@@ -179,24 +170,5 @@ impl<S: Store> Shared<S> {
             Ok(Err(Miss::Work(_))) => {}
             Ok(Err(_)) | Err(_) => self.give_back(&work.into_iter().collect::<Vec<_>>()).await,
         }
-    }
-}
-
-/// Whether another branch of the saga is stuck, so that this command can neither run nor be cancelled.
-fn waits_for_a_person<S: Store>(command: &Command<S>, status: Status) -> bool {
-    status == Status::Stuck && is_wanted(command) && command.effect() == Effect::Transactional
-}
-
-/// Whether the saga still wants what the command says.
-fn is_wanted<S: Store>(command: &Command<S>) -> bool {
-    let state = &command.saga.state;
-    let phase = state.steps[command.step_index()].phase;
-    match command.order {
-        // A call that may have happened is asked again also while the saga compensates, if a person wants that.
-        machine::Command::Do { step } => {
-            let is_asked = state.phase == Phase::Compensating && state.steps[step].maybe;
-            (state.phase == Phase::Running || is_asked) && phase == StepPhase::Started
-        }
-        machine::Command::Undo { .. } => state.phase == Phase::Compensating && phase == StepPhase::Undoing,
     }
 }

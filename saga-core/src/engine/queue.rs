@@ -9,6 +9,9 @@ use crate::env::{Environment, timeout};
 /// Of so many rounds one serves first what was claimed, so that retries and what another process left behind are not
 /// starved by what is handed on.
 const CLAIMED_SHARE: u64 = 4;
+/// A share of fewer than this is not worth a transaction of its own while there are more: rather few workers with
+/// large shares than many with small ones.
+const SHARE_MIN: usize = 16;
 /// How long a worker waits at most for its share to come together.
 const GATHERING_MAX: Duration = Duration::from_millis(2);
 
@@ -36,6 +39,14 @@ struct Sharing {
     workers: usize,
     /// Whether a worker waits for its share.
     is_patient: bool,
+}
+
+impl Sharing {
+    /// How many of all commands one worker takes. A half is for another one, so that neither the program nor the store
+    /// waits for the other.
+    fn share_of(self, all: usize) -> usize {
+        all.div_ceil(self.workers).max(SHARE_MIN.min(all.div_ceil(2)))
+    }
 }
 
 /// What a worker finds.
@@ -125,7 +136,7 @@ impl<T> Queue<T> {
         if waiting == 0 {
             return Found::Nothing;
         }
-        let share = sharing.map_or(waiting, |sharing| (waiting + lanes.under_way).div_ceil(sharing.workers));
+        let share = sharing.map_or(waiting, |sharing| sharing.share_of(waiting + lanes.under_way));
         if waiting < share && sharing.is_some_and(|sharing| sharing.is_patient) {
             return Found::TooFew;
         }
@@ -140,7 +151,8 @@ impl<T> Queue<T> {
         }
         let more = !first.is_empty() || !second.is_empty();
         drop(lanes);
-        if more {
+        // What nobody may take now is taken when something is done.
+        if more && !taken.is_empty() {
             self.filled.notify_one();
         }
         if taken.is_empty() { Found::Nothing } else { Found::Taken(taken) }
@@ -213,6 +225,12 @@ mod tests {
         assert_eq!(share(&queue).await, [1, 2, 3], "half of all five, rounded up");
         assert_eq!(share(&queue).await, [4], "less than its share");
         assert!(began.elapsed() >= GATHERING_MAX, "it waited for the others to come");
+    }
+
+    #[test]
+    fn few_workers_have_large_shares() {
+        let share = |all| Sharing { workers: 8, is_patient: true }.share_of(all);
+        assert_eq!([1, 2, 16, 31, 64, 128, 256].map(share), [1, 1, 8, 16, 16, 16, 32]);
     }
 
     #[tokio::test(start_paused = true)]

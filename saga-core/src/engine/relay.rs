@@ -103,25 +103,48 @@ impl<S: Store> Shared<S> {
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
         *lanes = self.store.lease_lanes(lease, LANES_AT_A_TIME).await?;
         self.store_works("relay");
-        let mut pass = Pass::Idle { retries: true };
-        let mut rows = Vec::new();
-        for (nth, &lane) in lanes.iter().enumerate() {
-            rows.extend(self.store.read_lane(lane, self.settings.relay_batch).await?);
-            // Many lanes with few messages each go together.
-            if rows.len() < self.settings.relay_batch && nth + 1 < lanes.len() {
-                continue;
-            }
-            match self.send(std::mem::take(&mut rows)).await? {
-                Pass::Idle { .. } => {}
-                Pass::Sent => pass = Pass::Sent,
-                Pass::Outage => {
-                    pass = Pass::Outage;
-                    break;
-                }
-            }
+        let sent = self.send_lanes(lanes).await;
+        if sent.is_ok() {
+            self.free_lanes(lanes).await?;
         }
-        self.free_lanes(lanes).await?;
+        sent
+    }
+
+    /// Sends what lies in these lanes. While some rows are under way, those of the lanes before are written off and those
+    /// of the lanes behind are read: no two of them have an ordering key in common.
+    async fn send_lanes(&self, lanes: &[LeasedLane]) -> Result<Pass, StoreError> {
+        let mut pass = Pass::Idle { retries: true };
+        let mut lanes = lanes.iter().copied();
+        let mut rows = self.read_lanes(&mut lanes).await?;
+        let mut before = Sending::default();
+        while !rows.is_empty() {
+            let (sending, noted, following) =
+                tokio::join!(self.send(rows), self.note(&before), self.read_lanes(&mut lanes));
+            // What was sent meanwhile is written off in any case.
+            if noted.is_err() || following.is_err() || sending.is_outage {
+                self.note(&sending).await?;
+                noted?;
+                following?;
+                return Ok(Pass::Outage);
+            }
+            if !sending.confirmed.is_empty() {
+                pass = Pass::Sent;
+            }
+            (before, rows) = (sending, following?);
+        }
+        self.note(&before).await?;
         Ok(pass)
+    }
+
+    /// The rows of the next lanes: many lanes with few messages each go together.
+    async fn read_lanes(&self, lanes: &mut impl Iterator<Item = LeasedLane>) -> Result<Vec<OutboxRow>, StoreError> {
+        let mut rows = Vec::new();
+        while rows.len() < self.settings.relay_batch
+            && let Some(lane) = lanes.next()
+        {
+            rows.extend(self.store.read_lane(lane, self.settings.relay_batch).await?);
+        }
+        Ok(rows)
     }
 
     async fn free_lanes(&self, lanes: &mut Vec<LeasedLane>) -> Result<(), StoreError> {
@@ -132,9 +155,8 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    /// Sends rows, and writes down what became of them: all at once, since what a crash before this leaves behind is sent
-    /// again in its order.
-    async fn send(&self, rows: Vec<OutboxRow>) -> Result<Pass, StoreError> {
+    /// Sends rows, and answers what became of them.
+    async fn send(&self, rows: Vec<OutboxRow>) -> Sending {
         let mut keys: BTreeMap<OrderingKey, VecDeque<OutboxRow>> = BTreeMap::new();
         for row in rows {
             let key = (row.tenant.clone(), row.aggregate_type.clone(), row.aggregate_id.clone());
@@ -148,17 +170,19 @@ impl<S: Store> Shared<S> {
             self.send_round(round, &mut sending).await;
             keys.retain(|key, rows| !rows.is_empty() && !sending.held_up.contains(key));
         }
+        sending
+    }
+
+    /// Writes down what became of rows: all at once, since what a crash before this leaves behind is sent again in its
+    /// order.
+    async fn note(&self, sending: &Sending) -> Result<(), StoreError> {
         if !sending.confirmed.is_empty() {
             self.store.sent(&sending.confirmed).await?;
         }
         if !sending.parked.is_empty() {
             self.store.park(&sending.parked).await?;
         }
-        Ok(match sending {
-            Sending { is_outage: true, .. } => Pass::Outage,
-            Sending { confirmed, .. } if confirmed.is_empty() => Pass::Idle { retries: true },
-            Sending { .. } => Pass::Sent,
-        })
+        Ok(())
     }
 
     async fn send_round(&self, round: Vec<(OrderingKey, OutboxRow)>, sending: &mut Sending) {

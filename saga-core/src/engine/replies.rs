@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::arrivals::Arrived;
 use super::command::InFlight;
 use super::hosted::check_value;
@@ -11,9 +9,9 @@ use super::letters::Problem;
 use super::prepared::Findings;
 use super::shared::Shared;
 use crate::key::Key;
-use crate::machine::{Event, Failure, FailureKind, Sent, StepPhase};
+use crate::machine::{self, Event, Told, event_of_answer};
 use crate::step::Rejection;
-use crate::store::{Answer, Changes, DeadReason, Message, MessageId, Store, WorkId};
+use crate::store::{Answer, Changes, DeadReason, Message, Store, WorkId};
 
 /// How often a decision about a saga that moves all the time is made again at once.
 const DECISIONS_MAX: usize = 8;
@@ -36,10 +34,10 @@ impl<S: Store> Shared<S> {
             let records = self.store.records_of(&row.tenant, &row.key).await?;
             let unreadable = |why| Problem::Later { why, is_counted: true };
             let mut saga = InFlight::of_row(&row, records, definition).map_err(unreadable)?;
-            let Some(told) = told(&saga, message) else {
+            let Some((step, told)) = told(&saga, message) else {
                 return self.drop_reply(arrived, "nobody waits for it").await;
             };
-            let (event, findings) = self.event_of(&saga, &told, message);
+            let (event, findings) = self.event_of(&saga, step, told, message);
             let before = saga.state.clone();
             let hand_on = self.hand_on_of(definition).await?;
             let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
@@ -61,70 +59,31 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    fn event_of(&self, saga: &InFlight<S>, told: &Told, message: &Message) -> (Event, Findings) {
-        let step = told.step;
+    fn event_of(&self, saga: &InFlight<S>, step: usize, told: Told, message: &Message) -> (Event, Findings) {
         let answer = message.headers.answer.unwrap_or(Answer::Unknown);
         let said: Rejection =
             serde_json::from_slice(&message.payload).unwrap_or_else(|_| Rejection::new(answer.as_str()));
         let host = message.headers.reply_to.as_deref().unwrap_or("its host");
-        let failure = |kind| Failure { step, kind, reason: said.clone() };
-        let needs_person = || format!("`{host}` says: {}", said.message());
         let mut findings = Findings { attempts: 1, ..Findings::default() };
-        if told.undo {
-            return (
-                match answer {
-                    // What never began needs no undoing.
-                    Answer::Undone | Answer::Cancelled | Answer::Rejected | Answer::Failed => Event::Undone { step },
-                    _ => Event::UndoBlocked { step, reason: needs_person() },
-                },
-                findings,
-            );
-        }
-        let event = match answer {
-            Answer::Done => {
-                match check_value(saga.step(step).check_output, &message.payload)
-                    .and_then(|()| self.check_length(message.payload.clone()))
-                {
-                    Ok(output) => {
-                        findings.output = Some(output);
-                        Event::Done { step }
-                    }
-                    Err(problem) => {
-                        let reason = format!("`{host}` did it, but its output cannot be taken: {problem}");
-                        Event::Blocked { step, reason, maybe: true }
-                    }
+        if answer == Answer::Done && !told.undo {
+            let checked = check_value(saga.step(step).check_output, &message.payload)
+                .and_then(|()| self.check_length(message.payload.clone()));
+            match checked {
+                Ok(output) => findings.output = Some(output),
+                Err(problem) => {
+                    let reason = format!("`{host}` did it, but its output cannot be taken: {problem}");
+                    return (Event::Blocked { step, reason, maybe: true }, findings);
                 }
             }
-            Answer::Rejected => Event::Rejected { step, failure: failure(FailureKind::Rejected) },
-            Answer::Failed => Event::Failed { step, failure: failure(FailureKind::Failed) },
-            Answer::Cancelled | Answer::Undone => {
-                let reason = Rejection::new(format!("`{host}` has barred it"));
-                Event::Failed { step, failure: Failure { reason, ..failure(FailureKind::Failed) } }
-            }
-            Answer::Unknown => Event::Unknown { step, failure: failure(FailureKind::Unknown) },
-            Answer::Refused => Event::Blocked { step, reason: needs_person(), maybe: false },
-            Answer::Stuck => Event::Blocked { step, reason: needs_person(), maybe: true },
-        };
-        (event, findings)
+        }
+        (event_of_answer(step, told.undo, answer, &said, host), findings)
     }
 }
 
-/// Which of its commands a saga is told about.
-struct Told {
-    step: usize,
-    undo: bool,
-    sent: Sent,
-}
-
-/// A reply names the message that it answers, whose id only its receiver knows.
-fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<Told> {
+/// The step that a reply is about, and which of its commands. A reply names the message that it answers, whose id only
+/// its receiver knows.
+fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<(usize, Told)> {
     let step = saga.definition.shape.position(message.headers.step.as_deref()?)?;
-    let correlation = message.headers.correlation?;
-    let state = &saga.state.steps[step];
-    let is_answer = |sent: &Sent| MessageId(Uuid::from_u128(sent.message)) == correlation;
-    if let Some(sent) = state.undo_sent.filter(is_answer) {
-        return (state.phase == StepPhase::Undoing).then_some(Told { step, undo: true, sent });
-    }
-    let sent = state.sent.filter(is_answer)?;
-    Some(Told { step, undo: false, sent })
+    let asked = message.headers.correlation?;
+    Some((step, machine::told(&saga.state.steps[step], asked.0.as_u128())?))
 }

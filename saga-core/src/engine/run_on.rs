@@ -70,6 +70,11 @@ impl<S: Store> Member<S> {
         self.before.as_ref().map(|before| before.claimed.work).or_else(|| Some(self.command.as_ref()?.work))
     }
 
+    /// The step that is to run, or ran last.
+    pub(super) fn step(&self) -> Option<&'static str> {
+        self.command.as_ref().map(|command| command.step().name)
+    }
+
     /// Whether more than one step of the saga ran.
     pub(super) fn ran_on(&self) -> bool {
         !self.ran.is_empty()

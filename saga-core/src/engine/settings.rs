@@ -21,7 +21,7 @@ pub struct Settings {
     pub poll_interval: Duration,
     /// How many sagas this process holds in memory at a time: 1,024. The rest wait in the store.
     pub places: usize,
-    /// How many step transactions are under way at a time: 4.
+    /// How many step transactions are under way at a time, at most: 8.
     pub transactions: usize,
     /// How many commands one step transaction carries at most: 32.
     pub batch_max: usize,
@@ -64,7 +64,7 @@ impl Default for Settings {
             member_ttl: Duration::from_secs(10),
             poll_interval: Duration::from_millis(100),
             places: 1_024,
-            transactions: 4,
+            transactions: 8,
             batch_max: 32,
             batch_step_max: 256,
             run_on_max: 16,

@@ -26,14 +26,18 @@ use crate::store::{
     WorkKind, WorkRef,
 };
 
-/// How many starts one commit carries at most.
+/// How many calls that start sagas one commit carries at most.
 const GROUP_MAX: usize = 128;
+/// How many sagas one commit starts at most.
+pub(super) const COMMIT_MAX: usize = 1_000;
 
 /// Starts that are made together.
 #[derive(Debug)]
 pub(super) struct Starts {
     calls: Grouped<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
 }
+
+type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
 
 /// A start, with the place that its first command will fill.
 #[derive(Debug)]
@@ -224,10 +228,27 @@ impl<S: Store> Shared<S> {
     }
 
     pub(super) async fn serve_starts(self: Arc<Self>) {
-        self.starts.calls.serve(GROUP_MAX, |group| self.start_group(group)).await;
+        self.starts.calls.serve(GROUP_MAX, |group| self.start_groups(group)).await;
     }
 
-    async fn start_group(self: &Arc<Self>, group: Vec<Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>>) {
+    /// Starts what came together, in as few commits as that takes.
+    async fn start_groups(self: &Arc<Self>, requests: Vec<StartRequest>) {
+        let mut group = Vec::new();
+        let mut sagas = 0;
+        for request in requests {
+            if sagas > 0 && sagas + request.call.len() > COMMIT_MAX {
+                self.start_group(std::mem::take(&mut group)).await;
+                sagas = 0;
+            }
+            sagas += request.call.len();
+            group.push(request);
+        }
+        if !group.is_empty() {
+            self.start_group(group).await;
+        }
+    }
+
+    async fn start_group(self: &Arc<Self>, group: Vec<StartRequest>) {
         let sagas = group.iter().flat_map(|request| &request.call).map(|call| call.saga.clone()).collect();
         match self.store.start(sagas).await {
             Ok(started) => {

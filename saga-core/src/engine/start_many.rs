@@ -7,13 +7,10 @@ use super::error::StartError;
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
 use super::shared::Shared;
-use super::start::{StartCall, StartedSaga, Wanted, ids_of_start, store_error};
+use super::start::{COMMIT_MAX, StartCall, StartedSaga, Wanted, ids_of_start, store_error};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
 use crate::store::{MemberId, NewSaga, Store};
-
-/// How many sagas one commit starts at most, when many are started in one call.
-const START_MANY_MAX: usize = 1_000;
 
 /// The key and the encoded input of a saga, or why it is not started.
 pub(super) type Asked = Result<(Key, Vec<u8>), StartError>;
@@ -32,7 +29,7 @@ impl<S: Store> Shared<S> {
         let mut answers = Vec::with_capacity(asked.len());
         let mut asked = asked.into_iter();
         loop {
-            let together: Vec<Asked> = asked.by_ref().take(START_MANY_MAX).collect();
+            let together: Vec<Asked> = asked.by_ref().take(COMMIT_MAX).collect();
             if together.is_empty() {
                 return answers;
             }
@@ -59,7 +56,11 @@ impl<S: Store> Shared<S> {
         let mut waiting: Vec<Result<Wanted, StartError>> = Vec::with_capacity(new.len());
         match self.ids_of_starts(count * ids_of_start(definition)).await {
             Err(problem) => {
-                waiting.extend(new.into_iter().map(|new| Err(new.err().unwrap_or_else(|| failed(problem.as_ref())))))
+                let not_started = |new: Result<NewSaga, StartError>| match new {
+                    Ok(_) => Err(failed(problem.as_ref())),
+                    Err(refused) => Err(refused),
+                };
+                waiting.extend(new.into_iter().map(not_started));
             }
             Ok((owner, mut ids)) => {
                 for new in new {

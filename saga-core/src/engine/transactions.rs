@@ -1,6 +1,6 @@
 //! Workers for the steps that run in a transaction.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::batch::{Batch, Member};
 use super::command::Command;
 use super::shared::Shared;
 use crate::machine::Ending;
-use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
+use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkId, WorkRef};
 
 /// How often one command alone may meet the locks of others before that counts as a failed attempt.
 const CONFLICTS_MAX: u32 = 8;
@@ -25,16 +25,23 @@ impl<S: Store> Shared<S> {
         let take = |lane: &mut _, taken: &mut _, share| self.take_batch(lane, taken, share);
         while let Some(commands) = self.transactions.next_share(&*self.env, workers, take).await {
             let _under_way = self.tasks.enter();
-            let count = commands.len();
+            let ids: Vec<WorkId> = commands.iter().map(|command| command.work.id).collect();
             self.run_transactions(commands).await;
-            self.transactions.done(count);
+            self.limits.leave_contended(&ids);
+            self.transactions.done(ids.len());
         }
     }
 
     /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit, and
-    /// no more than `share`.
+    /// no more than `share`. Those of steps that met locks are passed over while others of these are under way, and come
+    /// together beyond the share: nobody else may take them.
     fn take_batch(&self, lane: &mut VecDeque<Command<S>>, taken: &mut Vec<Command<S>>, share: usize) {
-        while let Some(command) = lane.front() {
+        let is_contended = |command: &Command<S>| self.limits.is_contended(command.step().name);
+        let mut holds = taken.iter().any(is_contended);
+        let mut place = 0;
+        while let Some(command) = lane.get(place) {
+            let is_contended = is_contended(command);
+            let share = if is_contended { usize::MAX } else { share };
             let limit = if command.options().grouped { self.limit_of(command).min(share) } else { 1 };
             let fits = taken.is_empty()
                 || taken.len() < limit
@@ -46,8 +53,13 @@ impl<S: Store> Shared<S> {
             if !fits {
                 return;
             }
+            if is_contended && !holds && !self.limits.enter_contended(command.work.id) {
+                place += 1;
+                continue;
+            }
+            holds |= is_contended;
             let alone = limit == 1;
-            taken.extend(lane.pop_front());
+            taken.extend(lane.remove(place));
             if alone {
                 return;
             }
@@ -130,6 +142,12 @@ impl<S: Store> Shared<S> {
         }
         let alone = (members.len() == 1 && is_own_fault(error, failures)).then_some(0);
         let culprit = blamed.first().copied().or(alone);
+        if error.error.kind() == StoreErrorKind::Conflict {
+            let steps: BTreeSet<_> = members.iter().filter_map(Member::step).collect();
+            for step in steps {
+                self.limits.met_lock(step);
+            }
+        }
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
             let mut member = members.remove(culprit);
             if let Some(starting) = member.starting.take() {
@@ -166,8 +184,10 @@ impl<S: Store> Shared<S> {
         if culprit.is_some() || (ran_on && commands.len() == 1 && is_of_one(error)) {
             waiting.push((commands, 0));
         } else if commands.len() > 1 && is_of_one(error) {
-            for command in &commands {
-                self.limits.halve(command.step().name);
+            if error.error.kind() != StoreErrorKind::Conflict {
+                for command in &commands {
+                    self.limits.halve(command.step().name);
+                }
             }
             waiting.extend(in_halves(commands).map(|half| (half, 0)));
         } else {

@@ -1,9 +1,12 @@
 //! Every decision of the runtime, as pure functions: a state and an event give a new state and commands.
 //!
 //! Nothing here awaits, reads a clock, draws a random number or does I/O. [`apply`] moves a saga; [`after_attempt`]
-//! decides whether an attempt that ended badly is tried again.
+//! decides whether an attempt that ended badly is tried again; [`ClaimedRow`] whether a command that is claimed is
+//! still wanted; [`event_of_answer`] what follows from the reply of another service.
 
+mod answers;
 mod attempt;
+mod claimed;
 mod compensate;
 mod operator;
 mod remote;
@@ -11,7 +14,9 @@ mod shape;
 mod state;
 mod transition;
 
+pub use self::answers::{Told, answer_again, answer_of, event_of_answer, is_to_be_taken_back, told, unseen};
 pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, after_attempt};
+pub use self::claimed::ClaimedRow;
 pub use self::remote::{Caller, Sent};
 pub use self::shape::{Effect, Shape, Side, StepShape, UndoShape};
 pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};

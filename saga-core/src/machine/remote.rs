@@ -2,12 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::compensate::begin_compensation;
-use super::shape::Shape;
-use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
-use super::transition::Decision;
-use crate::step::Rejection;
-
 /// Who asked for a saga, where it is a step that is hosted for another service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
@@ -34,16 +28,4 @@ pub struct Sent {
     /// The work row that waits for the reply; 0 where it is not known.
     #[serde(rename = "w", default)]
     pub work: i64,
-}
-
-/// Whoever asked for the saga takes it back: what took effect is undone, and what did not begin never does. What is in
-/// flight, or needs a person, comes to its end first: only then is it known whether there is anything to undo.
-pub(super) fn taken_back(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
-    let in_flight = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
-    let is_open = state.stuck.is_some() || state.steps.iter().any(|step| in_flight(step.phase));
-    if !is_open && matches!(state.phase, Phase::Running | Phase::Completed) {
-        let reason = Rejection::new("the saga that asked for it compensates");
-        let failure = Failure { step: 0, kind: FailureKind::Rejected, reason };
-        begin_compensation(shape, state, Some(failure), decision);
-    }
 }

@@ -1,6 +1,6 @@
+use super::answers::taken_back;
 use super::compensate::{begin_compensation, go_on_undoing, late, undone};
 use super::operator;
-use super::remote::taken_back;
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
 use crate::store::RecordedOutcome;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{Mapping, StepRun, StepUndo};
+use crate::key::StepId;
 use crate::machine::{Shape, StepShape, UndoShape};
 use crate::step::{Handler, Needs, Step, StepOptions};
 use crate::store::{DefinitionId, Store};
@@ -22,6 +23,8 @@ pub(crate) struct Definition<S: Store> {
 /// A step in a saga.
 pub(crate) struct StepDefinition<S: Store> {
     pub(crate) name: &'static str,
+    /// The id of doing it, of which every command and every record has a copy.
+    pub(crate) doing: StepId,
     pub(crate) options: StepOptions,
     pub(crate) run: StepRun<S>,
     pub(crate) undo: Option<(StepUndo<S>, StepOptions)>,
@@ -49,6 +52,7 @@ impl<S: Store> StepDefinition<S> {
         };
         Self {
             name: T::NAME,
+            doing: StepId::doing(T::NAME),
             options: T::OPTIONS,
             run: StepRun::of::<T>(),
             undo: undo.zip(undo_options),

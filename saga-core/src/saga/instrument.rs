@@ -31,6 +31,13 @@ impl<S: Store, I> Saga<S, I> {
         self.definition().width > 1
     }
 
+    /// The names of the batch steps, in their order.
+    #[doc(hidden)]
+    pub fn batch_step_names(&self) -> Vec<&'static str> {
+        let steps = self.definition().steps.iter().filter(|step| matches!(step.run, StepRun::Batch(_)));
+        steps.map(|step| step.name).collect()
+    }
+
     /// The same definition, name and digest included, for a store with the same connection, with a hook around each
     /// function.
     #[doc(hidden)]
@@ -56,6 +63,7 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
     let step = &original.steps[index];
     StepDefinition {
         name: step.name,
+        doing: step.doing.clone(),
         options: step.options,
         run: wrapped_run(original, index, hook),
         undo: step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options))),

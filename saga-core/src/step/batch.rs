@@ -170,8 +170,8 @@ impl<T> fmt::Debug for Batch<T> {
 
 impl<R> fmt::Debug for Answers<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rejected = self.answers.iter().filter(|answer| answer.is_err()).count();
-        f.debug_struct("Answers").field("len", &self.answers.len()).field("failed", &rejected).finish()
+        let failed = self.answers.iter().filter(|answer| answer.is_err()).count();
+        f.debug_struct("Answers").field("len", &self.answers.len()).field("failed", &failed).finish_non_exhaustive()
     }
 }
 
@@ -184,8 +184,8 @@ pub struct Contexts {
 
 impl Contexts {
     pub(crate) fn new(len: usize, make: impl Fn(usize) -> StepContext + Send + Sync + 'static) -> Arc<Self> {
-        let made = std::iter::repeat_with(OnceLock::new).take(len).collect();
-        Arc::new(Self { made, make: Box::new(make) })
+        let unmade = std::iter::repeat_with(OnceLock::new).take(len).collect();
+        Arc::new(Self { made: unmade, make: Box::new(make) })
     }
 
     pub(crate) fn of(&self, index: usize) -> &StepContext {
@@ -202,22 +202,6 @@ impl fmt::Debug for Contexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Contexts").field("len", &self.made.len()).finish_non_exhaustive()
     }
-}
-
-/// What a batch step returns, where it is an alias that only the compiler can see through.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "a step that takes a `Batch` returns `Answers`, and this alias gives `{Self}`",
-    label = "not the answers of a batch",
-    note = "write `Result<Answers<{Self}>, StepError>`, and end with `Ok(batch.answer(|input| ..))`"
-)]
-pub trait OfBatch {
-    /// What is answered for each input.
-    type Answer;
-}
-
-impl<R> OfBatch for Answers<R> {
-    type Answer = R;
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::{
     time::Duration,
 };
 
+use super::call_keys::OutsideKey;
 use super::{CancelSignal, Emitted, Event, StepError};
+use crate::env::Environment;
 
 /// One call of a step: under which key, for which time, how long it may take.
 ///
@@ -28,23 +30,31 @@ pub struct StepContext {
 }
 
 /// What the engine says about a call.
-pub struct ContextParts {
+pub(crate) struct ContextParts {
     /// The outside key of this call.
-    pub key: String,
+    pub(crate) key: OutsideKey,
     /// In a compensation, the outside key that the step it undoes was called with.
-    pub do_key: Option<String>,
+    pub(crate) do_key: Option<OutsideKey>,
     /// The caller's key of the saga.
-    pub saga_key: String,
+    pub(crate) saga_key: Arc<str>,
     /// Which attempt this is, from 1.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// The epoch under which the work was claimed.
-    pub fence: u64,
-    /// What is left until the call is given up. The clock behind it is the engine's.
-    pub time_left: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
+    pub(crate) fence: u64,
+    /// What is left until the call is given up.
+    pub(crate) time_left: Option<TimeLeft>,
     /// Given when the call is no longer wanted.
-    pub cancel: CancelSignal,
+    pub(crate) cancel: CancelSignal,
     /// Why the saga compensates, in a compensation.
-    pub failure: Option<FailedStep>,
+    pub(crate) failure: Option<FailedStep>,
+}
+
+/// What is left until a call is given up.
+pub(crate) enum TimeLeft {
+    /// So much, however long the call takes.
+    Always(Duration),
+    /// Until then, by this clock.
+    Until(Duration, Arc<dyn Environment>),
 }
 
 /// The step that made a saga compensate.
@@ -70,8 +80,7 @@ impl FailedStep {
 
 impl StepContext {
     /// The context of a call by the engine.
-    #[doc(hidden)]
-    pub fn new(parts: ContextParts) -> Self {
+    pub(crate) fn new(parts: ContextParts) -> Self {
         Self { parts, emitted: Mutex::default() }
     }
 
@@ -83,11 +92,11 @@ impl StepContext {
         let key = key.into();
         let undone = key.strip_suffix(":undo").map(str::to_owned);
         let saga_key = undone.as_deref().unwrap_or(&key);
-        let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).to_owned();
+        let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).into();
         Self::new(ContextParts {
-            do_key: undone,
+            do_key: undone.map(OutsideKey::given),
             saga_key,
-            key,
+            key: OutsideKey::given(key),
             attempt: 1,
             fence: 1,
             time_left: None,
@@ -106,7 +115,7 @@ impl StepContext {
     /// The same context with this much time left, however long the test takes.
     #[must_use]
     pub fn with_time_left(mut self, time_left: Duration) -> Self {
-        self.parts.time_left = Some(Arc::new(move || time_left));
+        self.parts.time_left = Some(TimeLeft::Always(time_left));
         self
     }
 
@@ -130,13 +139,13 @@ impl StepContext {
     ///
     /// Every attempt of one step of one saga has the same key, and no other call has it.
     pub fn key(&self) -> &str {
-        &self.parts.key
+        self.parts.key.text()
     }
 
     /// In a compensation, the key that the step it undoes was called with; in a step, the same as
     /// [`key`](Self::key).
     pub fn do_key(&self) -> &str {
-        self.parts.do_key.as_deref().unwrap_or(&self.parts.key)
+        self.parts.do_key.as_ref().unwrap_or(&self.parts.key).text()
     }
 
     /// The key that the saga was started with.
@@ -151,7 +160,7 @@ impl StepContext {
 
     /// How much time is left until the runtime gives this call up; `None` if it never does.
     pub fn time_left(&self) -> Option<Duration> {
-        self.parts.time_left.as_ref().map(|time_left| time_left())
+        self.parts.time_left.as_ref().map(TimeLeft::read)
     }
 
     /// A number that grows each time the step is taken over by another worker.
@@ -229,6 +238,15 @@ impl StepContext {
     }
 }
 
+impl TimeLeft {
+    fn read(&self) -> Duration {
+        match self {
+            Self::Always(left) => *left,
+            Self::Until(end, env) => end.saturating_sub(env.now()),
+        }
+    }
+}
+
 impl fmt::Debug for StepContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepContext").field("parts", &self.parts).field("emitted", &self.lock()).finish()
@@ -238,10 +256,10 @@ impl fmt::Debug for StepContext {
 impl fmt::Debug for ContextParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContextParts")
-            .field("key", &self.key)
+            .field("key", &self.key.text())
             .field("attempt", &self.attempt)
             .field("fence", &self.fence)
-            .field("time_left", &self.time_left.as_ref().map(|time_left| time_left()))
+            .field("time_left", &self.time_left.as_ref().map(TimeLeft::read))
             .field("cancelled", &self.cancel.is_cancelled())
             .finish_non_exhaustive()
     }

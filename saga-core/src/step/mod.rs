@@ -12,6 +12,7 @@
 
 mod args;
 mod batch;
+mod call_keys;
 mod classify;
 mod codec;
 mod compensation;
@@ -34,11 +35,11 @@ mod undo;
 
 pub use self::{
     args::{Args, Outputs, States},
-    batch::{Answer, Answers, Batch, Contexts, OfBatch},
+    batch::{Answer, Answers, Batch, Contexts},
     classify::Classify,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
-    context::{ContextParts, FailedStep, StepContext},
+    context::{FailedStep, StepContext},
     contract::{
         Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
         implemented_name, implemented_output, uncompensated,
@@ -58,4 +59,8 @@ pub use self::{
     state::State,
     step::Step,
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
+};
+pub(crate) use self::{
+    call_keys::OutsideKey,
+    context::{ContextParts, TimeLeft},
 };

@@ -184,7 +184,9 @@ fn a_failed_branch_cancels_and_undoes_its_siblings() {
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2 }).commands, [undo(0)]);
 
     let (mut state, _) = machine::start(&shape);
-    [0, 2, 1, 3].map(|step| done(&shape, &mut state, step));
+    for step in [0, 2, 1, 3] {
+        done(&shape, &mut state, step);
+    }
     assert_eq!(apply(&shape, &mut state, rejected(4)).commands, [undo(1), undo(3)]);
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 3 }).commands, [undo(2)]);
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1 }).commands, []);

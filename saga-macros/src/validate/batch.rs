@@ -81,25 +81,31 @@ fn takes_no_output(model: &Model, errors: &mut Errors) {
 }
 
 fn gives_answers(model: &Model, errors: &mut Errors) {
-    let Returned::Result { value, error } = &model.returned else { return };
-    if model.answer().is_none() {
-        let message = format!(
-            "a step that takes a `Batch` returns one answer for each input\n\
-             help: write `Result<Answers<{}>, {}>`, and end with `Ok(batch.answer(|input| ..))`",
-            text_of(value),
-            text_of(error)
-        );
-        errors.at(Rule::BatchReturn, value, message);
-    }
+    let (written, answers) = match &model.returned {
+        _ if model.answer().is_some() => return,
+        Returned::Other(_) => return,
+        Returned::Result { value, error } => {
+            (value, format!("Result<Answers<{}>, {}>", text_of(value), text_of(error)))
+        }
+        // What an alias does not show, the attribute does not know.
+        Returned::Alias(ty) => (ty, "Result<Answers<..>, StepError>` or an alias that takes `Answers<..>".to_owned()),
+    };
+    let message = format!(
+        "a step that takes a `Batch` returns one answer for each input\n\
+         help: write `{answers}`, and end with `Ok(batch.answer(|input| ..))`"
+    );
+    errors.at(Rule::BatchReturn, written, message);
 }
 
 fn gives_no_answers(model: &Model, errors: &mut Errors) {
-    if let (Some(answer), Returned::Result { value, .. }) = (model.answer(), &model.returned) {
+    if let (Some(answer), Returned::Result { value: written, .. } | Returned::Alias(written)) =
+        (model.answer(), &model.returned)
+    {
         let message = format!(
             "`Answers` are what a step returns that takes a `Batch`\n\
              help: take `Batch<..>` as the input, or return `{}`",
             text_of(answer)
         );
-        errors.at(Rule::AnswersWithoutBatch, value, message);
+        errors.at(Rule::AnswersWithoutBatch, written, message);
     }
 }

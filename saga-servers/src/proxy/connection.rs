@@ -105,6 +105,8 @@ async fn pass(
             let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
             let fate = meter.judge(direction, &piece[..length], &mut state.armed);
             state.counts.cuts += u64::from(fate != Fate::Pass);
+            // Counted before the bytes go on, so that whoever has an answer finds its question counted.
+            state.counts.round_trips += u64::from(meter.begins_round_trip(direction));
             fate
         };
         let passed = if let Fate::CutAfter(bytes) = fate { bytes } else { length };

@@ -55,9 +55,17 @@ pub(super) struct Meter {
     counting: Option<(Direction, u64)>,
     /// The last bytes of each direction: what is looked for may begin in one piece and end in the next.
     tails: [Vec<u8>; 2],
+    /// Which way the last bytes went.
+    last: Option<Direction>,
 }
 
 impl Meter {
+    /// Says whether bytes in this direction are the beginning of a round trip.
+    pub(super) fn begins_round_trip(&mut self, direction: Direction) -> bool {
+        let before = self.last.replace(direction);
+        direction == Direction::ToServer && before != Some(Direction::ToServer)
+    }
+
     /// Says what becomes of `piece`, and takes `armed` over if it is this connection's.
     pub(super) fn judge(&mut self, direction: Direction, piece: &[u8], armed: &mut Option<Cut>) -> Fate {
         let mut begin = 0;
@@ -128,6 +136,14 @@ mod tests {
         let mut armed = Some(Cut::after(ToServer, 1).seeing(ToServer, b"COMMIT"));
         assert_eq!(meter.judge(ToServer, b"BEGIN COM", &mut armed), Fate::Pass);
         assert_eq!(meter.judge(ToServer, b"MIT; more", &mut armed), Fate::CutAfter(4));
+    }
+
+    #[test]
+    fn what_is_said_on_end_is_one_round_trip() {
+        let mut meter = Meter::default();
+        let said = [ToServer, ToServer, ToClient, ToClient, ToServer, ToClient, ToServer];
+        let begun = said.map(|direction| meter.begins_round_trip(direction));
+        assert_eq!(begun, [true, false, false, false, true, false, true]);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Counts {
     pub bytes_to_server: u64,
     /// Bytes that were passed on to the client.
     pub bytes_to_client: u64,
+    /// Times that a client spoke first, or again after it had heard from the server: what it has to wait for. Several
+    /// messages on end are one.
+    pub round_trips: u64,
     /// Connections that were ended by an armed cut.
     pub cuts: u64,
 }

@@ -8,5 +8,5 @@ mod stores;
 
 pub use body::{Body, complete, keep};
 pub use gate::{Gate, all};
-pub use saga_testkit::one_step::{begun, completed, definition, new_saga, status};
+pub use saga_testkit::one_step::{advanced, begun, completed, definition, member, new_saga, status};
 pub use stores::{Error, assert_integrity, create_notes, notes, refused, store, write_note};

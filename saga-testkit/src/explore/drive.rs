@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::environment::Mortal;
 use super::hook::Around;
-use super::life::{Director, Life};
+use super::life::{Director, Life, Look};
 use super::plan::{Disturbance, disturbances};
 use super::report::{Broken, Exploration, Failures};
 use super::{Ended, Explore, Explored};
@@ -49,7 +49,10 @@ pub async fn explore<E: Explore>(subject: E) -> Result<Exploration, Failures> {
     };
     let steps = explorer.subject.saga().step_names();
     let undone = explorer.crash_everywhere(&steps).await;
-    let disturbed = disturbances(&steps, &undone);
+    let mut disturbed = disturbances(&steps, &undone);
+    let batch_steps = explorer.subject.saga().batch_step_names();
+    let rejecting = batch_steps.into_iter().filter(|step| explorer.subject.rejected_by(step).is_some());
+    disturbed.extend(rejecting.map(|step| (None, Disturbance::Answered { step })));
     explorer.run_all(disturbed).await;
     let Explorer { exploration, broken, .. } = explorer;
     if broken.is_empty() { Ok(exploration) } else { Err(Failures { broken, exploration }) }
@@ -136,6 +139,7 @@ impl<E: Explore> Explorer<E> {
                 self.exploration.completed += u64::from(ended == Ended::Completed);
                 self.exploration.compensated += u64::from(ended == Ended::Compensated);
                 self.exploration.operated += u64::from(is_operated);
+                self.exploration.compared += u64::from(matches!(came.run.1, Disturbance::Answered { .. }));
                 unexpected(&came.run, &ended, is_operated)
             }
         };
@@ -152,6 +156,7 @@ fn unexpected(run: &Run, ended: &Ended, is_operated: bool) -> Option<String> {
     let expected = match run {
         (None, Disturbance::None | Disturbance::Crash { .. }) => Ended::Completed,
         (Some(_), Disturbance::None | Disturbance::Crash { .. }) if !is_operated => Ended::Compensated,
+        (_, Disturbance::Answered { .. }) => Ended::Compensated,
         _ => return None,
     };
     (*ended != expected).then(|| format!("it ended {ended:?} instead of {expected:?}"))
@@ -164,7 +169,7 @@ async fn one_run<E: Explore>(subject: Arc<E>, run: Run) -> Came {
     loop {
         tries -= 1;
         let director = Arc::new(Director::new(run.0, run.1.clone()));
-        let lived = tokio::time::timeout(RUN_WITHIN, live(&*subject, &director)).await;
+        let lived = tokio::time::timeout(RUN_WITHIN, live(&subject, &director)).await;
         let mut result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
         let is_unreached = result.is_ok() && !director.is_done();
         if is_unreached && tries > 0 {
@@ -173,22 +178,32 @@ async fn one_run<E: Explore>(subject: Arc<E>, run: Run) -> Came {
         if is_unreached && !has_branches {
             result = Err("it was never reached".to_owned());
         }
+        if let (Ok(_), Some(written)) = (&result, director.written()) {
+            result = Err(format!("something was written for the input that was rejected: {written}"));
+        }
         return Came { run, passed: director.passed(), result, is_unreached };
     }
 }
 
 /// Lives as often as it takes, and judges what is there in the end.
-async fn live<E: Explore>(subject: &E, director: &Arc<Director>) -> Result<(Ended, bool), String> {
-    let world = subject.fresh().await;
+async fn live<E: Explore>(subject: &Arc<E>, director: &Arc<Director>) -> Result<(Ended, bool), String> {
+    let world = Arc::new(subject.fresh().await);
+    let look: Arc<Look> = {
+        let (subject, world) = (Arc::clone(subject), Arc::clone(&world));
+        Arc::new(move || {
+            let (subject, world) = (Arc::clone(&subject), Arc::clone(&world));
+            Box::pin(async move { subject.tables(&world).await })
+        })
+    };
     let saga = subject.saga();
     for seed in 0..LIVES_MAX {
-        let life = Life::new(director);
+        let life = Life::new(director, &look);
         let env = Arc::new(Mortal::new(seed as u64));
         let inner = subject.store(&world);
         let ended = tokio::select! {
             biased;
             () = life.died() => None,
-            ended = one_life(subject, &world, &saga, &life, &env) => Some(ended),
+            ended = one_life(&**subject, &world, &saga, &life, &env) => Some(ended),
         };
         env.kill();
         if let Some(ended) = ended {
@@ -215,15 +230,24 @@ async fn one_life<E: Explore>(
     let hook: Arc<dyn StepHook> = Arc::new(Around { life: Arc::clone(life) });
     let saga = saga.instrumented::<Explored<E::Store>>(&hook);
     let store = Explored { inner: subject.store(world), life: Arc::clone(life) };
+    let answered = match life.director.disturbance {
+        Disturbance::Answered { step } => Some(step),
+        _ => None,
+    };
+    let input = answered.and_then(|step| subject.rejected_by(step)).unwrap_or_else(|| subject.input());
     let builder: RuntimeBuilder<_> = subject.states(world, Runtime::builder(store));
     let builder = builder.environment(Arc::clone(env) as Arc<_>).saga(&saga).settings(|settings| {
         settings.lease_ttl = LEASE;
         settings.member_ttl = LEASE;
         settings.poll_interval = POLL;
         settings.drain_limit = RUN_WITHIN;
+        if answered.is_some() {
+            // Whatever is written in the step's transaction is the step's.
+            settings.run_on_max = 1;
+        }
     });
     let runtime = builder.start().await.map_err(|error| error.to_string())?;
-    let running = runtime.start(&saga, KEY, subject.input()).await.map_err(|error| error.to_string())?;
+    let running = runtime.start(&saga, KEY, input).await.map_err(|error| error.to_string())?;
     let mut outcome = running.outcome().await.map_err(|error| error.to_string())?;
     let is_operated = matches!(outcome, Outcome::Stuck { .. });
     if is_operated {
@@ -235,6 +259,11 @@ async fn one_life<E: Explore>(
     }
     sent(&runtime).await?;
     runtime.shutdown().await;
+    if let (Some(step), Outcome::Compensated { failed_step, .. }) = (answered, &outcome)
+        && step != failed_step
+    {
+        return Err(format!("the input of `rejected_by` was rejected by {failed_step} instead"));
+    }
     match outcome {
         Outcome::Completed { .. } => Ok((Ended::Completed, is_operated)),
         Outcome::Compensated { .. } => Ok((Ended::Compensated, is_operated)),

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use saga_core::env::BoxFuture;
 use saga_core::step::CancelSignal;
 use saga_core::store::MemberId;
 
@@ -25,6 +27,8 @@ struct Book {
     counts: BTreeMap<String, u64>,
     /// How often the disturbance was done.
     done: u64,
+    /// What a transaction wrote that was to write nothing.
+    written: Option<String>,
 }
 
 impl Director {
@@ -65,7 +69,7 @@ impl Director {
             }
             Disturbance::FailEachOnce => (Place { is_behind: false, ..place }, true),
             Disturbance::Crash { is_amid_errors: true, .. } => (Place { is_behind: false, ..place }, false),
-            Disturbance::None | Disturbance::Crash { .. } => return false,
+            Disturbance::None | Disturbance::Crash { .. } | Disturbance::Answered { .. } => return false,
         };
         if self.is_lifted() || chosen != place {
             return false;
@@ -77,6 +81,27 @@ impl Director {
         let is_disturbed = !is_once || *count == 1;
         book.done += u64::from(is_disturbed && counts);
         is_disturbed
+    }
+
+    /// Whether a transaction of these steps is to write nothing.
+    pub(super) fn is_answered(&self, steps: &str) -> bool {
+        matches!(&self.disturbance, Disturbance::Answered { step } if *step == steps)
+    }
+
+    /// Notes the rows in front of a transaction that is to write nothing, and behind it.
+    pub(super) fn compare(&self, before: Option<&[String]>, after: Option<&[String]>) {
+        let mut book = self.lock();
+        book.done += 1;
+        let written = match (before, after) {
+            (Some(before), Some(after)) => difference(before, after),
+            _ => Some("there are no `tables` to compare".to_owned()),
+        };
+        book.written = book.written.take().or(written);
+    }
+
+    /// What a transaction wrote that was to write nothing.
+    pub(super) fn written(&self) -> Option<String> {
+        self.lock().written.clone()
     }
 
     pub(super) fn passed(&self) -> Vec<String> {
@@ -93,23 +118,40 @@ impl Director {
     }
 }
 
+/// What is in one list of rows and not in the other.
+fn difference(before: &[String], after: &[String]) -> Option<String> {
+    let gone = before.iter().find(|row| !after.contains(row)).map(|row| format!("the row {row:?} is gone"));
+    let new = after.iter().find(|row| !before.contains(row)).map(|row| format!("the row {row:?} is there"));
+    let moved = (before.len() != after.len()).then(|| "a row is there more or less often".to_owned());
+    new.or(gone).or(moved)
+}
+
+/// Reads the user's tables.
+pub(super) type Look = dyn Fn() -> BoxFuture<'static, Option<Vec<String>>> + Send + Sync;
+
 /// One life of the process.
-#[derive(Debug)]
 pub(super) struct Life {
     pub(super) director: Arc<Director>,
+    look: Arc<Look>,
     is_dead: AtomicBool,
     died: CancelSignal,
     member: Mutex<Option<MemberId>>,
 }
 
 impl Life {
-    pub(super) fn new(director: &Arc<Director>) -> Arc<Self> {
+    pub(super) fn new(director: &Arc<Director>, look: &Arc<Look>) -> Arc<Self> {
         Arc::new(Self {
             director: Arc::clone(director),
+            look: Arc::clone(look),
             is_dead: AtomicBool::new(false),
             died: CancelSignal::new(),
             member: Mutex::default(),
         })
+    }
+
+    /// The user's tables as they are now.
+    pub(super) async fn look(&self) -> Option<Vec<String>> {
+        (self.look)().await
     }
 
     pub(super) fn is_dead(&self) -> bool {
@@ -150,5 +192,11 @@ impl Life {
 
     pub(super) fn member(&self) -> Option<MemberId> {
         *self.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life").field("director", &self.director).field("is_dead", &self.is_dead).finish_non_exhaustive()
     }
 }

@@ -8,6 +8,8 @@
 //! - it runs every function **twice**: in a transaction the first run is rolled back, outside the first answer is lost;
 //! - it **fails** every step in turn: by a rejection, by an error that passes, by an error that stays, and, behind the
 //!   function, by an answer that is always lost;
+//! - it **compares the tables** around each batch step that rejects an input by its answer
+//!   ([`rejected_by`](Explore::rejected_by)): such an answer promises that nothing was written for it;
 //! - it does the same on the way back, while the saga compensates.
 //!
 //! After each run the saga must have ended, with no work, no message and no step in doubt left behind, and the user's

@@ -24,6 +24,8 @@ pub(super) enum Disturbance {
     FailAlways(Place),
     /// The function runs once more: in a transaction the first run is rolled back, outside its answer is lost.
     Twice(Place),
+    /// The saga has an input that this batch step rejects by its answer.
+    Answered { step: &'static str },
 }
 
 impl fmt::Display for Place {
@@ -43,6 +45,7 @@ impl fmt::Display for Disturbance {
             Self::FailEachOnce => f.write_str("an error once before each function"),
             Self::FailAlways(place) => write!(f, "an error each time {place}"),
             Self::Twice(place) => write!(f, "run twice: {place}"),
+            Self::Answered { step } => write!(f, "an input that {step} rejects by its answer"),
         }
     }
 }

@@ -10,6 +10,7 @@ pub struct Exploration {
     pub(super) compensated: u64,
     pub(super) operated: u64,
     pub(super) unreached: u64,
+    pub(super) compared: u64,
 }
 
 /// One run in which something was wrong.
@@ -66,6 +67,11 @@ impl Exploration {
     pub fn operated(&self) -> u64 {
         self.operated
     }
+
+    /// How many runs had an input that a batch step rejected, and compared the tables around that.
+    pub fn compared(&self) -> u64 {
+        self.compared
+    }
 }
 
 impl fmt::Display for Exploration {
@@ -79,7 +85,11 @@ impl fmt::Display for Exploration {
             self.completed,
             self.compensated,
             self.operated
-        )
+        )?;
+        match self.compared {
+            0 => Ok(()),
+            compared => write!(f, ", {compared} compared the tables around a rejected answer"),
+        }
     }
 }
 

@@ -114,10 +114,16 @@ impl<S: Store> Store for Explored<S> {
         let steps: Vec<&str> = claims.iter().map(|claim| claim.step.as_str()).collect();
         let steps = steps.join(" and ");
         self.life.pass(&format!("before the transaction of {steps}")).await;
+        let is_answered = self.life.director.is_answered(&steps);
+        let before = if is_answered { self.life.look().await } else { None };
         let watched = Box::new(Watched { body, life: Arc::clone(&self.life) });
         let answer = self.inner.transact(claims, watched).await;
         self.life.live().await;
         if answer.is_ok() {
+            if is_answered {
+                let after = self.life.look().await;
+                self.life.director.compare(before.as_deref(), after.as_deref());
+            }
             self.life.pass(&format!("behind the transaction of {steps}")).await;
         }
         answer

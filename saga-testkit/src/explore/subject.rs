@@ -43,6 +43,24 @@ pub trait Explore: Send + Sync + 'static {
         runtime
     }
 
+    /// An input that the batch step of that name answers with a rejection, for a step before the pivot. With one, the
+    /// exploration also runs the saga with this input, and sees to what such an answer promises: that nothing was written
+    /// for it. It compares [`tables`](Self::tables) in front of the step's transaction and behind it.
+    fn rejected_by(&self, step: &str) -> Option<Self::Input> {
+        let _ = step;
+        None
+    }
+
+    /// Every row that the steps have written, as texts that can be compared. It is asked for only where there is an input
+    /// that a batch step [rejects](Self::rejected_by).
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    async fn tables(&self, world: &Self::World) -> Option<Vec<String>> {
+        let _ = world;
+        None
+    }
+
     /// Judges the business data and the books outside after a run.
     ///
     /// # Errors

@@ -33,15 +33,20 @@ impl TransactionBody<MemoryConn> for FaultyBody {
             Some(StoreFlaw::GoesOnNoFurther) => Some(Verdict::GoOn),
             _ => None,
         };
+        let keeps_what_went_back = self.store.has(StoreFlaw::KeepsWhatWentBack);
         let run = self.body.run(index, conn);
         Box::pin(async move {
             let verdict = run.await;
-            if Some(verdict) == spoilt { Verdict::Keep } else { verdict }
+            match verdict {
+                Verdict::GoBack if keeps_what_went_back => Verdict::GoOn,
+                verdict if Some(verdict) == spoilt => Verdict::Keep,
+                verdict => verdict,
+            }
         })
     }
 
     fn has_run(&self, index: usize) -> bool {
-        self.body.has_run(index)
+        !self.store.has(StoreFlaw::PassesNoneOver) && self.body.has_run(index)
     }
 
     fn changes(&mut self) -> Vec<Changes> {

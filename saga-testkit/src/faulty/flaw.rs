@@ -110,6 +110,10 @@ flaws! {
         KeepsWhatGaveWay breaks "S-TX-11",
         /// A handler that goes on is taken for the last one.
         GoesOnNoFurther breaks "S-TX-9",
+        /// It runs the handler of a claim that ran with another one once more.
+        PassesNoneOver breaks "S-TX-12",
+        /// It keeps what a handler wrote that goes back.
+        KeepsWhatWentBack breaks "S-TX-13",
         /// A saga is started though its transaction fails.
         StartsWhatFails breaks "S-TX-10",
         /// A lane that is leased is leased to the next relay too.

@@ -1,6 +1,6 @@
 //! What carries messages from service to service: it duplicates, delays, reorders and loses them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ struct Queues {
     under_way: u64,
     /// Messages whose receiver said that it has them.
     settled: BTreeMap<(String, MessageId), Message>,
+    /// Steps whose command was received: only a mistake that is made on purpose looks at them.
+    asked: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -95,9 +97,25 @@ impl Broker {
         self.lock().settled.iter().map(|((topic, _), message)| (topic.clone(), message.clone())).collect()
     }
 
+    /// Remembers that the step of this command was asked for.
+    pub(crate) fn note_asked(&self, command: &Message) {
+        self.lock().asked.insert(step_of(command));
+    }
+
+    /// Whether the step of this undo was asked for.
+    pub(crate) fn was_asked(&self, undo: &Message) -> bool {
+        self.lock().asked.contains(&step_of(undo))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The step that a message is about, as one text.
+fn step_of(message: &Message) -> String {
+    let (headers, topic) = (&message.headers, &message.topic);
+    format!("{topic}/{}/{:?}/{:?}", message.tenant, headers.saga_key, headers.step)
 }
 
 /// Who receives from a queue. What it has not settled when it is dropped comes again, to anybody.
@@ -151,6 +169,13 @@ impl Line {
             taken.push(Delivery { tag: self.tags, redelivered, message: Ok(message), death: None });
         }
         taken
+    }
+
+    /// Forgets a message that nobody will have seen.
+    pub(crate) fn drop_silently(&mut self, tag: u64) {
+        if self.unsettled.remove(&tag).is_some() {
+            self.world.broker.lock().under_way -= 1;
+        }
     }
 
     /// Forgets what was accepted, and puts back what was not.

@@ -35,10 +35,10 @@ pub(crate) struct Call<'a> {
 }
 
 /// A call that was entered in the ledger.
-struct Running<'a> {
+pub(super) struct Running<'a> {
     seat: Seat,
     ctx: &'a StepContext,
-    number: u64,
+    pub(super) number: u64,
     op: Op,
     step: u8,
     emits: u8,
@@ -47,12 +47,28 @@ struct Running<'a> {
 
 /// Writes in the transaction.
 pub(crate) async fn transactional(conn: &mut MemoryConn, call: Call<'_>) -> Result<SimOutput, StepError> {
-    // The stores count their transactions each for itself.
-    let services = SERVICES.len() as u64 + 1;
-    let transaction = conn.transaction() * services + call.seat.as_ref().map_or(0, |seat| u64::from(seat.service));
+    let transaction = transaction_of(conn, call.seat.as_ref());
     let running = call.begin(Some(transaction))?;
     let result = running.transact(conn).await;
     running.end(result)
+}
+
+/// The number of a transaction. The stores count theirs each for itself.
+pub(super) fn transaction_of(conn: &MemoryConn, seat: Option<&Seat>) -> u64 {
+    let services = SERVICES.len() as u64 + 1;
+    conn.transaction() * services + seat.map_or(0, |seat| u64::from(seat.service))
+}
+
+/// Writes a row that others write as well, where the schedule wants it.
+pub(super) fn hot_row(world: &World, conn: &mut MemoryConn) -> Result<(), StepError> {
+    if world.happens(|rates| rates.hot_rows) {
+        let row = world.draw(|random| random.below(HOT_ROWS));
+        if let Err(conflict) = conn.add(&format!("hot-{row}"), 1) {
+            world.hit_repeating(Fault::RowConflict);
+            return Err(conflict.into());
+        }
+    }
+    Ok(())
 }
 
 /// Calls the service outside.
@@ -63,7 +79,7 @@ pub(crate) async fn external(call: Call<'_>) -> Result<SimOutput, StepError> {
 }
 
 impl<'a> Call<'a> {
-    fn begin(self, transaction: Option<u64>) -> Result<Running<'a>, StepError> {
+    pub(super) fn begin(self, transaction: Option<u64>) -> Result<Running<'a>, StepError> {
         let Some(seat) = self.seat else {
             return Err(StepError::reject("the runtime gave no state, though the step takes one"));
         };
@@ -91,24 +107,16 @@ impl<'a> Call<'a> {
 }
 
 impl Running<'_> {
-    fn world(&self) -> &World {
+    pub(super) fn world(&self) -> &World {
         &self.seat.world
     }
 
     async fn transact(&self, conn: &mut MemoryConn) -> Result<SimOutput, StepError> {
         self.stumble().await?;
-        if self.world().happens(|rates| rates.hot_rows) {
-            let row = self.world().draw(|random| random.below(HOT_ROWS));
-            if let Err(conflict) = conn.add(&format!("hot-{row}"), 1) {
-                self.world().hit_repeating(Fault::RowConflict);
-                return Err(conflict.into());
-            }
-        }
+        hot_row(self.world(), conn)?;
         conn.log(self.number.to_be_bytes());
         self.emit()?;
-        if self.world().happens(|rates| rates.slow) {
-            self.slow(SLOW_MAX).await;
-        }
+        self.dawdle().await;
         if self.world().happens(|rates| rates.fails) {
             self.world().hit(Fault::HandlerFailedAfterWrite);
             return Err(StepError::retry("failed behind its writes"));
@@ -179,7 +187,7 @@ impl Running<'_> {
     }
 
     /// Fails before anything is done.
-    async fn stumble(&self) -> Result<(), StepError> {
+    pub(super) async fn stumble(&self) -> Result<(), StepError> {
         let world = self.world();
         if world.happens(|rates| rates.panics) {
             world.hit(Fault::HandlerPanicked);
@@ -198,7 +206,7 @@ impl Running<'_> {
     }
 
     /// Says no, where the schedule wants it, to a step in a transaction.
-    fn refuse(&self) -> Result<(), StepError> {
+    pub(super) fn refuse(&self) -> Result<(), StepError> {
         match self.op {
             Op::Do if self.is_refused() => {
                 self.world().hit(Fault::HandlerRejected);
@@ -223,15 +231,26 @@ impl Running<'_> {
         plan.refused_step == Some(self.step) || self.world().happens(|rates| rates.rejects)
     }
 
-    async fn slow(&self, max: Duration) {
-        self.world().wait_up_to(max).await;
+    /// Answers with an error for itself, in a batch that succeeds.
+    pub(super) fn err(&self) -> Result<(), StepError> {
+        if self.world().happens(|rates| rates.fails) {
+            self.world().hit(Fault::HandlerFailed);
+            return Err(StepError::retry("not now"));
+        }
+        Ok(())
     }
 
-    fn emit(&self) -> Result<(), StepError> {
+    pub(super) async fn dawdle(&self) {
+        if self.world().happens(|rates| rates.slow) {
+            self.world().wait_up_to(SLOW_MAX).await;
+        }
+    }
+
+    pub(super) fn emit(&self) -> Result<(), StepError> {
         (0..self.emits).try_for_each(|nth| self.ctx.emit(&SimEvent { call: self.number, nth }))
     }
 
-    fn end(self, result: Result<SimOutput, StepError>) -> Result<SimOutput, StepError> {
+    pub(super) fn end(self, result: Result<SimOutput, StepError>) -> Result<SimOutput, StepError> {
         let how = match &result {
             Ok(_) => Left::Done,
             Err(error) => match error.kind() {

@@ -4,7 +4,7 @@ use saga_core::service::ServiceError;
 use saga_core::{Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
-use super::steps::{Announce, Charge, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
+use super::steps::{Announce, Charge, Collect, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
 use crate::checker::{StepPlan, Variant};
 
 /// A saga definition, and what the checker knows of it.
@@ -116,8 +116,19 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             })
             .after::<Reserve<4>, Ship<2>>(2)
             .build()?,
+        named("batch").step::<Collect<0>>().step::<Collect<1>>().step::<Confirm<2>>().build()?,
+        named("batches")
+            .step::<Collect<0>>()
+            .step::<Reserve<1>>()
+            .after::<Collect<2>, Collect<0>>(0)
+            .step::<Charge<3>>()
+            .step::<Collect<4>>()
+            .build()?,
     ])
 }
+
+/// How many of them, the last ones, have batch steps.
+pub(crate) const BATCH_DEFINITIONS: usize = 2;
 
 /// Definitions with steps that other services do.
 ///

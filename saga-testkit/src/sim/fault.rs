@@ -59,6 +59,14 @@ faults! {
     HandlerHung = "handler hung",
     /// A compensation rejects.
     UndoRejected = "undo rejected",
+    /// A batch step was called for several sagas at once.
+    BatchFormed = "batch formed",
+    /// A call of a batch step failed as a whole, and was split.
+    BatchSplit = "batch split",
+    /// A call of a batch step did not come to its end: its process crashed, it panicked, or it took too long.
+    BatchInterrupted = "batch interrupted",
+    /// A batch step answered one of several with a rejection or an error.
+    AnsweredAlone = "answered alone",
     /// Two transactions write one row.
     RowConflict = "row conflict",
     /// A call took effect outside, and its answer was lost.

@@ -22,6 +22,7 @@ mod replica;
 mod run;
 mod scenario;
 mod steps;
+mod together;
 mod transport;
 mod world;
 
@@ -30,4 +31,4 @@ pub use self::random::Random;
 pub(crate) use self::random::splitmix64;
 pub use self::rates::Rates;
 pub use self::run::{Report, run, run_logged, run_planted};
-pub use self::scenario::{Blow, Counts, Plant, SAGAS_MIN, SagaScript, Scenario, has_services};
+pub use self::scenario::{Blow, Counts, Plant, SAGAS_MIN, SagaScript, Scenario, has_crowd, has_services};

@@ -101,12 +101,13 @@ impl Replica {
         let process = env.process();
         let seat = Seat { world: Arc::clone(&self.world), process, service: self.role.service };
         let store = self.store.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
-        let (places, transactions, batch, calls, run_on) = self.world.draw(|random| {
+        let (places, transactions, batch, batch_step, calls, run_on) = self.world.draw(|random| {
             let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
             (
                 few(random, &[1, 3, 32]),
                 few(random, &[1, 2]),
                 few(random, &[1, 4, 16]),
+                few(random, &[2, 5, 64]),
                 few(random, &[1, 4]),
                 few(random, &[1, 2, 16]),
             )
@@ -122,6 +123,7 @@ impl Replica {
                 settings.places = places;
                 settings.transactions = transactions;
                 settings.batch_max = batch;
+                settings.batch_step_max = batch_step;
                 settings.calls = calls;
                 settings.run_on_max = run_on;
                 settings.drain_limit = LEASE;

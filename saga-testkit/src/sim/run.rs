@@ -7,7 +7,9 @@ use saga_core::memory::MemoryStore;
 use super::blows::strike;
 use super::branches::note_branches;
 use super::client::Client;
-use super::definitions::{SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services};
+use super::definitions::{
+    BATCH_DEFINITIONS, SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services,
+};
 use super::executor::{Executor, Finish, Limits};
 use super::finals::{finals, is_quiet, plans, unknown_messages};
 use super::foreign::ask_and_take_back;
@@ -97,7 +99,7 @@ impl Parts {
             let far = far_definitions().unwrap_or_else(|error| wrong(&error));
             let services = services().unwrap_or_else(|error| wrong(&error));
             let foreign = foreign_definitions().unwrap_or_else(|error| wrong(&error));
-            let counts = Counts { near: near.len(), far: far.len(), foreign: foreign.len() };
+            let counts = Counts { near: near.len(), batch: BATCH_DEFINITIONS, far: far.len(), foreign: foreign.len() };
             let all: Vec<SimDefinition> = near.iter().cloned().chain(far).chain(foreign).collect();
             Self { counts, near: near.into(), all: all.into(), services }
         })

@@ -24,7 +24,7 @@ pub struct Scenario {
     pub plant: Option<Plant>,
 }
 
-/// A mistake between services that is made on purpose, to see that it is found.
+/// A mistake that is made on purpose, to see that it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plant {
     /// A receiver says that it has a message before it has stored it.
@@ -33,6 +33,10 @@ pub enum Plant {
     SendsUnderNewIds,
     /// A reply names a message that nobody sent.
     AnswersNothing,
+    /// A batch step writes for an input that it rejects.
+    WritesForRejected,
+    /// An undo of a step that nobody asked for yet is answered, and leaves nothing behind that bars the step.
+    NoTombstone,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
@@ -41,6 +45,8 @@ pub enum Plant {
 pub struct Counts {
     /// Without steps of other services.
     pub near: usize,
+    /// How many of these, the last ones, have batch steps.
+    pub batch: usize,
     /// With such steps.
     pub far: usize,
     /// With one step that somebody else asks for.
@@ -102,6 +108,12 @@ const SAGAS_MAX: u64 = 5;
 const SERVICES_PER_MILLE: u32 = 150;
 /// Sets the draw of that apart from all others.
 const SERVICES_SEED: u64 = 0x7365_7276_6963_6573;
+/// How many schedules of a thousand have a crowd of sagas with batch steps, where they have one service.
+const CROWD_PER_MILLE: u32 = 150;
+/// Sets the draw of that apart from all others.
+const CROWD_SEED: u64 = 0x0000_6372_6f77_6421;
+/// How many sagas a crowd has.
+const CROWD: Range<u64> = 8..16;
 /// Within this time everything is started and every blow falls.
 const BUSY: Duration = Duration::from_secs(4);
 
@@ -110,10 +122,19 @@ impl Scenario {
     pub fn draw(seed: u64, definitions: Counts) -> Self {
         let mut random = Random::new(seed);
         let has_services = has_services(seed);
-        let Counts { near, far, foreign } = definitions;
-        let (most, kinds) = if has_services { (SAGAS_MIN, near..near + far) } else { (SAGAS_MAX, 0..near) };
-        let count = random.between(SAGAS_MIN, most);
+        let Counts { near, batch, far, foreign } = definitions;
+        let (least, most, kinds) = match (has_services, has_crowd(seed)) {
+            (true, _) => (SAGAS_MIN, SAGAS_MIN, near..near + far),
+            (false, true) => (CROWD.start, CROWD.end, near - batch..near),
+            (false, false) => (SAGAS_MIN, SAGAS_MAX, 0..near),
+        };
+        let count = random.between(least, most);
         let mut sagas: Vec<_> = (0..count).map(|at| SagaScript::draw(&mut random, at, kinds.clone())).collect();
+        if has_crowd(seed) && !has_services {
+            // A batch is made of what waits at the same time.
+            let together = moment(&mut random);
+            sagas.iter_mut().filter_map(|saga| saga.starts.first_mut()).for_each(|start| start.0 = together);
+        }
         if has_services && random.per_mille(500) {
             sagas.push(SagaScript::draw_foreign(&mut random, near + far..near + far + foreign));
         }
@@ -133,6 +154,11 @@ impl Scenario {
 /// Whether the schedule of that seed has several services.
 pub fn has_services(seed: u64) -> bool {
     Random::new(seed ^ SERVICES_SEED).per_mille(SERVICES_PER_MILLE)
+}
+
+/// Whether in the schedule of that seed many sagas with batch steps are started, where it has one service.
+pub fn has_crowd(seed: u64) -> bool {
+    Random::new(seed ^ CROWD_SEED).per_mille(CROWD_PER_MILLE)
 }
 
 impl SagaScript {

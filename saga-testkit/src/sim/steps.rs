@@ -12,6 +12,7 @@ use saga_core::{Event, State};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Call, external, transactional};
+use super::together::together;
 use super::world::Seat;
 use crate::checker::{Kind, Op, StepPlan, UndoPlan};
 
@@ -118,7 +119,7 @@ macro_rules! steps {
         }
 
         impl<const N: usize> Planned for $step<N> {
-            const KIND: Kind = Kind::$run;
+            const KIND: Kind = steps!(@kind $run);
             const UNDO_PLAN: Option<UndoPlan> = steps!(@plan $run $undo);
             const EMITS: u8 = $emits;
         }
@@ -136,16 +137,21 @@ macro_rules! steps {
             Box::pin(transactional(conn, call(args, $n as u8, Op::Do, input, input.reads, $emits)))
         })
     };
+    (@run Together $n:ident $emits:literal) => {
+        Run::Batch(|conn, args, batch| Box::pin(together(conn, args, $n as u8, batch, $emits)))
+    };
+    (@kind External) => { Kind::External };
+    (@kind $transactional:ident) => { Kind::Transactional };
     (@run External $n:ident $emits:literal) => {
         Run::External(|args, input| Box::pin(external(call(args, $n as u8, Op::Do, input, input.reads, $emits))))
     };
     (@plan $run:ident (none)) => { None };
     (@plan $run:ident (not_needed)) => { None };
     (@plan $run:ident ($undo:ident Option<SimOutput>, emits $emits:literal)) => {
-        Some(UndoPlan { kind: Kind::$run, takes_unknown: true, emits: $emits, attempts: UNDO_ATTEMPTS })
+        Some(UndoPlan { kind: steps!(@kind $run), takes_unknown: true, emits: $emits, attempts: UNDO_ATTEMPTS })
     };
     (@plan $run:ident ($undo:ident $output:ty, emits $emits:literal)) => {
-        Some(UndoPlan { kind: Kind::$run, takes_unknown: false, emits: $emits, attempts: UNDO_ATTEMPTS })
+        Some(UndoPlan { kind: steps!(@kind $run), takes_unknown: false, emits: $emits, attempts: UNDO_ATTEMPTS })
     };
 }
 
@@ -165,6 +171,8 @@ macro_rules! names {
 steps! {
     /// Transactional, undone in a transaction.
     Reserve names!("reserve"), Transactional, emits 1, (Release SimOutput, emits 1);
+    /// Transactional, for many sagas in one call; undone in a transaction, one by one.
+    Collect names!("collect"), Together, emits 1, (BringBack SimOutput, emits 1);
     /// External, undone whether it is known to have happened or not.
     Charge names!("charge"), External, emits 2, (Refund Option<SimOutput>, emits 1);
     /// External, undone only with its output.
@@ -211,6 +219,7 @@ macro_rules! compensations {
 
 compensations! {
     Release SimOutput, Transactional, emits 1, |given: Given<SimOutput>| Some(given.0.effect);
+    BringBack SimOutput, Transactional, emits 1, |given: Given<SimOutput>| Some(given.0.effect);
     Refund Option<SimOutput>, External, emits 1, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
     CallBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
 }

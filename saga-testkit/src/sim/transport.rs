@@ -1,15 +1,16 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::env::Environment;
-use saga_core::store::MessageId;
+use saga_core::store::{Answer, Headers, MessageId, service_topic};
 use saga_core::transport::{
     Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 
 use super::broker::{Broker, Line};
 use super::steps::SimEvent;
-use super::world::Seat;
+use super::world::{Seat, World};
 use super::{Fault, Plant};
 use crate::checker::What;
 
@@ -127,7 +128,13 @@ struct SimIncoming {
 #[async_trait]
 impl Incoming for SimIncoming {
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
-        let deliveries = self.line.receive(limit).await;
+        let deliveries = loop {
+            let received = self.line.receive(limit).await;
+            let left = self.without_unseen_undos(received);
+            if !left.is_empty() {
+                break left;
+            }
+        };
         if self.seat.world.happens(|rates| rates.receive_fails) {
             self.seat.world.hit(Fault::ReceiveFailed);
             return Err(broken("receive"));
@@ -146,6 +153,60 @@ impl Incoming for SimIncoming {
         }
         self.line.settle(settled);
         Ok(())
+    }
+}
+
+impl SimIncoming {
+    /// With that mistake, undos of steps that nobody asked for yet are answered here, and nobody else sees them.
+    fn without_unseen_undos(&mut self, deliveries: Vec<Delivery>) -> Vec<Delivery> {
+        let world = Arc::clone(&self.seat.world);
+        if world.scenario.plant != Some(Plant::NoTombstone) {
+            return deliveries;
+        }
+        let mut left = Vec::new();
+        for delivery in deliveries {
+            let unseen = match &delivery.message {
+                Ok(message) if message.kind == MessageKind::Command => {
+                    world.broker.note_asked(message);
+                    None
+                }
+                Ok(message) if message.kind == MessageKind::Undo && !world.broker.was_asked(message) => {
+                    (message.headers.answer == Some(Answer::Unknown)).then(|| message.clone())
+                }
+                _ => None,
+            };
+            let Some(undo) = unseen else {
+                left.push(delivery);
+                continue;
+            };
+            let reply = undone(&world, &undo);
+            self.seat.enter_sent(&reply);
+            Broker::accept(&world, &reply);
+            self.line.drop_silently(delivery.tag);
+        }
+        left
+    }
+}
+
+/// What a host says that has undone a step.
+fn undone(world: &World, undo: &Message) -> Message {
+    let id = world.draw(|random| (u128::from(random.bits()) << 64) | u128::from(random.bits()));
+    let id = MessageId(uuid::Uuid::from_u128(id));
+    let asked = &undo.headers;
+    Message {
+        id,
+        kind: MessageKind::Reply,
+        topic: service_topic(asked.reply_to.as_deref().unwrap_or_default()),
+        key: id.to_string(),
+        payload: Vec::new(),
+        headers: Headers {
+            service: asked.reply_to.clone(),
+            reply_to: asked.service.clone(),
+            correlation: Some(undo.id),
+            answer: Some(Answer::Undone),
+            ..asked.clone()
+        },
+        ..undo.clone()
     }
 }
 

@@ -20,5 +20,6 @@ pub(crate) mod running_on;
 pub(crate) mod sagas;
 pub(crate) mod start_in;
 pub(crate) mod starting;
+pub(crate) mod together;
 pub(crate) mod transaction;
 pub(crate) mod unknown;

@@ -12,6 +12,9 @@ pub(crate) fn check() -> Result<()> {
     let mut phases = Phases::of("check");
     phases.run("prerequisites", components)?;
     phases.command("fmt", cargo().args(["fmt", "--all", "--check"]))?;
+    // A workspace of its own; to build it only for its lints would take minutes of everybody's time.
+    let peers = ["fmt", "--all", "--check", "--manifest-path", "bench/peers/Cargo.toml"];
+    phases.command("fmt of the peers", cargo().args(peers))?;
     phases.command("clippy", cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     phases.run("tidy", || tidy().map(|()| String::new()))

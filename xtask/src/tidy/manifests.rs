@@ -6,7 +6,12 @@ use super::tree::{TextFile, Tree};
 const INHERITED: [&str; 3] = ["edition", "rust-version", "license"];
 
 pub(crate) fn inherit_from_the_workspace(tree: &Tree) -> Vec<Finding> {
-    tree.manifests.iter().filter(|manifest| manifest.path != "Cargo.toml").flat_map(check).collect()
+    tree.manifests.iter().filter(|manifest| !is_workspace(manifest)).flat_map(check).collect()
+}
+
+/// Whether it is where the decisions are written down.
+fn is_workspace(manifest: &TextFile) -> bool {
+    manifest.text.lines().any(|line| line.trim() == "[workspace]")
 }
 
 fn check(manifest: &TextFile) -> Vec<Finding> {

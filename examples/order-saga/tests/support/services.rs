@@ -27,7 +27,7 @@ pub(crate) struct Services {
 #[derive(Debug)]
 pub(crate) struct Replica {
     child: Child,
-    _out: BufReader<ChildStdout>,
+    out: BufReader<ChildStdout>,
 }
 
 impl Services {
@@ -65,12 +65,18 @@ impl Services {
 
     /// Starts a replica of a service, and waits until it is ready.
     pub(crate) fn start(&self, service: &str) -> Replica {
-        let mut child = self.command(service, &[]).stderr(Stdio::inherit()).spawn().expect("the program starts");
-        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut replica = self.begin(service);
         let mut line = String::new();
-        out.read_line(&mut line).expect("it says when it is ready");
+        replica.out.read_line(&mut line).expect("it says when it is ready");
         assert_eq!(line, format!("{service} is ready\n"));
-        Replica { child, _out: out }
+        replica
+    }
+
+    /// Starts a replica of a service, which is ready some time later.
+    pub(crate) fn begin(&self, service: &str) -> Replica {
+        let mut child = self.command(service, &[]).stderr(Stdio::inherit()).spawn().expect("the program starts");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        Replica { child, out }
     }
 
     /// The service of the orders, which runs these.

@@ -1,4 +1,4 @@
-// rule: batch-answers
+// rule: batch-return
 use saga_core::{Batch, StepError, memory::MemoryConn, saga_step};
 
 type StepResult<T> = Result<T, StepError>;

@@ -1,5 +1,5 @@
 use saga_core::{
-    Answers, Batch, Event, Failure, Saga, State, StepError,
+    Answers, Batch, Event, Failure, Saga, Service, State, StepError,
     memory::{MemoryConn, MemoryStore},
     saga_compensation, saga_step,
 };
@@ -75,7 +75,7 @@ impl ShopConn for MemoryConn {
 }
 
 #[saga_step]
-async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: saga_core::Batch<Order>) -> Result<Answers<()>, StepError> {
+async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: Batch<Order>) -> Result<Answers<()>, StepError> {
     conn.take(orders.iter().map(|order| order.pieces).sum())?;
     Ok(orders.answer(|_| ()))
 }
@@ -92,7 +92,8 @@ async fn count_stock(_tx: &mut MemoryConn, pieces: Batch<u32>) -> Result<Answers
     Ok(pieces.answer(|pieces| pieces + 1))
 }
 
-fn main() {
+#[test]
+fn batch_steps_are_added_like_any_other() {
     let saga: Saga<MemoryStore, Order> = Saga::named("create-order")
         .input::<Order>()
         .step::<reserve_stock>()
@@ -103,6 +104,16 @@ fn main() {
         .build()
         .unwrap();
     assert_eq!(saga.name(), "create-order");
-    let stock = saga_core::Service::<MemoryStore>::named("stock").host::<count_stock>().build();
+    let stock = Service::<MemoryStore>::named("stock").host::<count_stock>().build();
     assert!(stock.is_ok());
+}
+
+#[test]
+fn batch_steps_are_called_with_inputs_of_a_test() {
+    let mut transaction = MemoryStore::new().transaction();
+    let orders = Batch::for_test([3, 12].map(|pieces| Order { pieces }));
+    let answers = crate::ready(own_error(transaction.conn(), orders)).map(Answers::into_results);
+    let answers = answers.ok().unwrap();
+    assert_eq!(answers[0].as_ref().ok(), Some(&3));
+    assert!(answers[1].is_err());
 }

@@ -1,0 +1,48 @@
+//! Runs the sagas of a work.
+
+use std::ops::Range;
+
+use anyhow::Result;
+use saga_core::{Runtime, Saga};
+use saga_postgres::PostgresStore;
+
+use super::orders::{self, Order, order};
+use super::{batched, hot, refusing, retrying};
+use crate::drive::{Expected, drive_to};
+use crate::figures::percentile;
+use crate::postgres::measure::Done;
+use crate::postgres::work::Work;
+use crate::postgres::workload::{is_failing, is_refused, steps};
+
+/// A runtime with one saga and the default settings.
+pub(crate) async fn runtime(url: &str, saga: &Saga<PostgresStore, Order>) -> Result<Runtime<PostgresStore>> {
+    Ok(Runtime::builder(PostgresStore::connect(url).await?).saga(saga).start().await?)
+}
+
+/// Runs the sagas with these numbers, so many at a time, in one process.
+pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u32) -> Result<Done> {
+    let saga = match work {
+        Work::Undo => refusing::saga()?,
+        Work::Hot => hot::saga()?,
+        Work::Batch => batched::saga()?,
+        Work::Retrying => retrying::saga()?,
+        _ => orders::saga()?,
+    };
+    let expected = match work {
+        Work::Undo => |number| if is_refused(number) { Expected::Compensated } else { Expected::Completed },
+        Work::Retrying => |number| if is_failing(number) { Expected::Never } else { Expected::Completed },
+        _ => |_| Expected::Completed,
+    };
+    let runtime = runtime(url, &saga).await?;
+    let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, order, expected).await?;
+    let store = runtime.store().clone();
+    runtime.shutdown().await;
+    store.close().await;
+    let latencies = driven.latencies_ms();
+    Ok(Done {
+        p50_ms: Some(percentile(&latencies, 0.5)),
+        p99_ms: Some(percentile(&latencies, 0.99)),
+        longest_pause: Some(driven.longest_pause()),
+        ..Done::new(steps(work, numbers), driven.took)
+    })
+}

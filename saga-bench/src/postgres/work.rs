@@ -1,0 +1,114 @@
+//! What is done, and who does it.
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+/// A kind of work. `BENCHMARKS.md` describes each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Work {
+    /// Orders: three steps, each one INSERT into a table of its own.
+    #[value(name = "W")]
+    Orders,
+    /// One order in five fails at step 3, and steps 2 and 1 are undone.
+    #[value(name = "W-undo")]
+    Undo,
+    /// Each step updates one of 77 rows.
+    #[value(name = "W-hot")]
+    Hot,
+    /// Orders whose steps take a batch.
+    #[value(name = "W-batch")]
+    Batch,
+    /// Orders, one in twenty of which is retried for ever.
+    #[value(name = "W-retrying")]
+    Retrying,
+    /// One order after the other, on a system that does nothing else.
+    #[value(name = "W-alone")]
+    Alone,
+    /// Orders in tables that are full of finished ones, and in empty ones.
+    #[value(name = "W-finished")]
+    Finished,
+    /// Orders taken from a store in which very many wait.
+    #[value(name = "W-waiting")]
+    Waiting,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Orders => "W",
+            Self::Undo => "W-undo",
+            Self::Hot => "W-hot",
+            Self::Batch => "W-batch",
+            Self::Retrying => "W-retrying",
+            Self::Alone => "W-alone",
+            Self::Finished => "W-finished",
+            Self::Waiting => "W-waiting",
+        })
+    }
+}
+
+/// Who does the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// pgbench: one transaction of four statements a step.
+    F1,
+    /// The same as one statement, in sqlx.
+    F4,
+    /// The same for fifty steps in one statement.
+    F5,
+    /// The runtime.
+    Saga,
+    /// The runtime, in tables that are full.
+    SagaAmongFinished,
+    /// Another runtime, by the name that its program gives it.
+    Peer(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::F1 => f.write_str("F1"),
+            Self::F4 => f.write_str("F4"),
+            Self::F5 => f.write_str("F5"),
+            Self::Saga => f.write_str("saga"),
+            Self::SagaAmongFinished => f.write_str("saga, full tables"),
+            Self::Peer(name) => f.write_str(name),
+        }
+    }
+}
+
+/// What is measured in each round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spec {
+    pub(crate) work: Work,
+    pub(crate) in_flight: u32,
+    pub(crate) subject: Subject,
+}
+
+impl Spec {
+    pub(crate) fn new(work: Work, in_flight: u32, subject: Subject) -> Self {
+        Self { work, in_flight, subject }
+    }
+
+    /// How many sagas, or steps of as many, keep it busy about as long as the runtime is with `sagas`.
+    pub(crate) fn sagas(&self, sagas: u32) -> u32 {
+        let sagas = match (&self.subject, self.work) {
+            (Subject::F1, _) => sagas / 3,
+            (Subject::F4, _) => sagas * 2 / 3,
+            (Subject::F5, _) => sagas * 4,
+            (Subject::Peer(_), _) => sagas / 6,
+            (_, Work::Hot | Work::Retrying) => sagas / 2,
+            (_, Work::Batch) => sagas * 3,
+            _ => sagas,
+        };
+        // Enough for each of those in flight to have several.
+        sagas.max(self.in_flight * 4)
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.work, self.in_flight, self.subject)
+    }
+}

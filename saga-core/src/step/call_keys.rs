@@ -1,0 +1,35 @@
+use std::sync::OnceLock;
+
+use crate::key::{Key, Namespace, StepId, Tenant, outside_key};
+
+/// The key of a call as other services see it. It is written out when somebody asks for it: most steps never do.
+pub(crate) struct OutsideKey {
+    text: OnceLock<String>,
+    parts: Option<Parts>,
+}
+
+struct Parts {
+    namespace: Option<Namespace>,
+    tenant: Tenant,
+    key: Key,
+    step: StepId,
+}
+
+impl OutsideKey {
+    pub(crate) fn of(namespace: Option<&Namespace>, tenant: &Tenant, key: &Key, step: StepId) -> Self {
+        let parts = Parts { namespace: namespace.cloned(), tenant: tenant.clone(), key: key.clone(), step };
+        Self { text: OnceLock::new(), parts: Some(parts) }
+    }
+
+    /// The key of a test.
+    pub(crate) fn given(text: String) -> Self {
+        Self { text: text.into(), parts: None }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| {
+            let Some(Parts { namespace, tenant, key, step }) = &self.parts else { return String::new() };
+            outside_key(namespace.as_ref(), tenant, key, step)
+        })
+    }
+}
