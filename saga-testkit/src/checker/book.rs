@@ -214,11 +214,9 @@ impl<'a> SagaBook<'a> {
         self.plan.variants.get(usize::from(self.accepted?))
     }
 
-    /// The steps of what was accepted, with their numbers.
-    /// Whether the step is one of a branch that others run beside.
-    pub(super) fn stands_beside_others(&self, step: u8) -> bool {
-        let mut others = self.steps().map(|(other, _)| other);
-        others.any(|other| other != step && !self.is_behind(step, other) && !self.is_behind(other, step))
+    /// Whether the two stand in branches beside each other.
+    pub(super) fn are_apart(&self, one: u8, other: u8) -> bool {
+        one != other && !self.is_behind(one, other) && !self.is_behind(other, one)
     }
 
     /// Whether the later step only begins when the earlier one is done.
@@ -227,6 +225,7 @@ impl<'a> SagaBook<'a> {
         is_behind(steps, later, earlier)
     }
 
+    /// The steps of what was accepted, with their numbers.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u8, &'a StepPlan)> + use<'a> {
         self.variant().into_iter().flat_map(|variant| (0..).zip(&variant.steps))
     }
