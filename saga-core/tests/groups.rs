@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use saga_core::engine::SagaStatus;
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::saga::Branch;
 use saga_core::store::HistoryKind;
 use saga_core::{Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use tokio::sync::Barrier;
@@ -114,7 +115,7 @@ fn order() -> Saga<MemoryStore, u32> {
         .step::<reserve>()
         .parallel(|group| {
             group
-                .branch(|branch| branch.step::<charge>())
+                .branch(Branch::step::<charge>)
                 .branch(|branch| branch.step::<book>().step_after::<pack, book>(|_, booked| booked))
         })
         .step_after::<confirm, (charge, pack)>(|_, (charged, packed)| charged + packed)
@@ -256,9 +257,7 @@ fn what_does_not_hold_together_is_refused() {
     let new = || Saga::named("order").input::<u32>();
     let sibling = new()
         .parallel(|group| {
-            group
-                .branch(|branch| branch.step::<book>())
-                .branch(|branch| branch.step_after::<pack, book>(|_, booked| booked))
+            group.branch(Branch::step::<book>).branch(|branch| branch.step_after::<pack, book>(|_, booked| booked))
         })
         .build();
     let said = problems(sibling);
@@ -269,9 +268,8 @@ fn what_does_not_hold_together_is_refused() {
     assert!(said.contains("a branch of a parallel group has no step"), "{said}");
     let said = problems(new().parallel(|group| group.branch(|branch| branch.step::<charge>().pivot())).build());
     assert!(said.contains("`.pivot()` stands inside a parallel group"), "{said}");
-    let behind = |branch: saga_core::saga::Branch<MemoryStore, u32>| branch.step::<charge>();
-    let said =
-        problems(new().parallel(|group| group.branch(behind).branch(|branch| branch.step::<book>())).pivot().build());
+    let behind = |branch: Branch<MemoryStore, u32>| branch.step::<charge>();
+    let said = problems(new().parallel(|group| group.branch(behind).branch(Branch::step::<book>)).pivot().build());
     assert!(said.contains("`.pivot()` stands behind a parallel group"), "{said}");
 }
 
@@ -283,8 +281,7 @@ fn a_last_group_needs_compensations() {
         Ok(())
     }
     let new = || Saga::<MemoryStore, ()>::named("order").input::<u32>();
-    let built =
-        new().parallel(|group| group.branch(|branch| branch.step::<charge>()).branch(|branch| branch.step::<tell>()));
+    let built = new().parallel(|group| group.branch(Branch::step::<charge>).branch(Branch::step::<tell>));
     let said = built.build().unwrap_err().to_string();
     assert!(said.contains("`tell` may have to be undone, but has no compensation"), "{said}");
     assert!(new().step::<charge>().step::<tell>().build().is_ok());

@@ -13,6 +13,7 @@
 //! A budget bounds each model, so that it is looked through to its end.
 
 mod bounds;
+mod branches;
 mod broker;
 mod claim;
 mod hosted;

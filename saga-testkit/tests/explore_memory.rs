@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use saga_core::engine::RuntimeBuilder;
 use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::saga::Branch;
 use saga_core::{Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 
@@ -118,9 +119,7 @@ impl Explore for Shop {
         let saga = match self {
             Self::StockByHand => saga.step::<take_out_by_hand>(),
             Self::AtOnce => {
-                let saga = saga.parallel(|group| {
-                    group.branch(|branch| branch.step::<take_out>()).branch(|branch| branch.step::<charge>())
-                });
+                let saga = saga.parallel(|group| group.branch(Branch::step::<take_out>).branch(Branch::step::<charge>));
                 return saga.step::<confirm>().build().unwrap();
             }
             _ => saga.step::<take_out>(),

@@ -45,7 +45,7 @@ pub(super) struct Member<S: Store> {
     /// What they leave to be recorded.
     pub(super) before: Option<RanBefore<S>>,
     /// What was prepared last, where it may be asked for again: what a saga ran on through cannot be prepared twice.
-    pub(super) kept: Option<Changes>,
+    pub(super) kept: Option<Box<Changes>>,
 }
 
 pub(super) struct Body<S: Store> {
@@ -213,10 +213,10 @@ impl<S: Store> Body<S> {
         let keeps = members.iter().any(Member::has_branches);
         let prepare = |member: &mut Member<S>| {
             if member.kept.is_some() {
-                return member.kept.clone();
+                return member.kept.as_deref().cloned();
             }
             let changes = member.prepare(&self.shared)?;
-            member.kept = keeps.then(|| changes.clone());
+            member.kept = keeps.then(|| Box::new(changes.clone()));
             Some(changes)
         };
         members.iter_mut().filter_map(prepare).collect()

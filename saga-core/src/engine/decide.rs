@@ -17,6 +17,9 @@ use crate::store::{
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
 const FAILED_ATTEMPTS_KEPT: u32 = 100;
 
+/// The command that goes straight to the workers, and the id of its row.
+type HandedOn = Option<(machine::Command, i64)>;
+
 impl<S: Store> Shared<S> {
     /// What follows from an attempt of this command.
     pub(super) fn prepare(
@@ -68,7 +71,7 @@ impl<S: Store> Shared<S> {
         event: Event,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Result<(Prepared<S>, Option<(machine::Command, i64)>), Refused> {
+    ) -> Result<(Prepared<S>, HandedOn), Refused> {
         let expected = saga.version;
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
@@ -101,12 +104,7 @@ impl<S: Store> Shared<S> {
         Ok((prepared, handed_on))
     }
 
-    fn carried_on(
-        &self,
-        mut prepared: Prepared<S>,
-        saga: InFlight<S>,
-        handed_on: Option<(machine::Command, i64)>,
-    ) -> Prepared<S> {
+    fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
         match handed_on {
             Some((order, id)) => prepared.successor = Some(self.successor(saga, order, id)),
             None => prepared.state = Some(saga.state),
@@ -161,7 +159,7 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
         prepared: &mut Prepared<S>,
-        handed_on: &mut Option<(machine::Command, i64)>,
+        handed_on: &mut HandedOn,
     ) {
         let due_in = settle_time_left(saga, order, findings);
         if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {

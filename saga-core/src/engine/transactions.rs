@@ -166,7 +166,7 @@ impl<S: Store> Shared<S> {
                 // Its saga's earlier steps are to be recorded first.
                 waiting.extend(member.into_claimed().map(|command| (vec![command], 0)));
             } else {
-                self.settle_culprit(member, error).await;
+                Box::pin(self.settle_culprit(member, error)).await;
             }
         }
         // What is not of one of several is told to who starts the saga.

@@ -41,10 +41,14 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
     for index in 0..shape.steps.len() {
         let undos = previous_undos(shape, index, undone);
         if undone(index) {
-            undos.iter().for_each(|undo| line(format!("u{index} --> {undo}")));
+            for undo in &undos {
+                line(format!("u{index} --> {undo}"));
+            }
         }
         if shape.pivot.is_none_or(|pivot| index <= pivot) {
-            undos.iter().for_each(|undo| line(format!("s{index} -. fails .-> {undo}")));
+            for undo in &undos {
+                line(format!("s{index} -. fails .-> {undo}"));
+            }
         }
     }
     chart

@@ -29,6 +29,7 @@ struct Open {
 }
 
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that is known or not")]
 struct Known {
     begun: bool,
     settled: bool,
@@ -49,8 +50,9 @@ fn closure(shape: &Shape) -> Vec<Vec<bool>> {
         let before: Vec<usize> = shape.after.clone().unwrap_or_else(|| step.checked_sub(1).into_iter().collect());
         for before in before {
             behind[step][before] = true;
-            for other in 0..count {
-                behind[step][other] |= behind[before][other];
+            let further = behind[before].clone();
+            for (is_behind, further) in behind[step].iter_mut().zip(further) {
+                *is_behind |= further;
             }
         }
     }
@@ -218,7 +220,7 @@ impl Model {
                     Command::Undo { step, round, known } => {
                         Command::Undo { step, round, known: known || self.steps[step].undo_again }
                     }
-                    command => command,
+                    command @ Command::Do { .. } => command,
                 };
                 self.close(step);
                 self.open.push(Open { command, stuck: None });
@@ -321,7 +323,9 @@ impl Model {
             !self.steps[*step].begun && (0..self.steps.len()).filter(before).all(|other| self.steps[other].passed)
         };
         let begin: Vec<usize> = (0..self.steps.len()).filter(may_begin).collect();
-        begin.iter().for_each(|&step| self.steps[step].begun = true);
+        for &step in &begin {
+            self.steps[step].begun = true;
+        }
         begin.into_iter().map(|step| Command::Do { step }).collect()
     }
 

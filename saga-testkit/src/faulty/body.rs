@@ -60,7 +60,9 @@ impl TransactionBody<MemoryConn> for FaultyBody {
 
     fn decide_again(&mut self, mut moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
         if self.store.has(StoreFlaw::ForgetsOtherRecords) {
-            moved.iter_mut().for_each(|moved| moved.records.clear());
+            for moved in &mut moved {
+                moved.records.clear();
+            }
         }
         let changes = self.store.twist(self.body.decide_again(moved.clone())?);
         if !self.store.has(StoreFlaw::LeavesMovedSagas) {

@@ -19,7 +19,7 @@ pub(crate) struct SimDefinition {
 /// # Errors
 /// Those of the builder; there are none unless a definition here is wrong.
 pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
-    Ok(vec![
+    let plain = vec![
         named("order").step::<Reserve<0>>().step::<Charge<1>>().step::<Confirm<2>>().build()?,
         named("long")
             .step::<Reserve<0>>()
@@ -61,6 +61,13 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .after::<Charge<3>, Reserve<2>>(2)
             .step::<Announce<4>>()
             .build()?,
+    ];
+    Ok([plain, fork_definitions()?, batch_definitions()?.to_vec()].concat())
+}
+
+/// Those with groups.
+fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
         named("fork")
             .step::<Reserve<0>>()
             .parallel(|group| group.branch(PlannedBranch::step::<Charge<1>>).branch(PlannedBranch::step::<Reserve<2>>))
@@ -116,6 +123,11 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             })
             .after::<Reserve<4>, Ship<2>>(2)
             .build()?,
+    ])
+}
+
+fn batch_definitions() -> Result<[SimDefinition; BATCH_DEFINITIONS], SagaError> {
+    Ok([
         named("batch").step::<Collect<0>>().step::<Collect<1>>().step::<Confirm<2>>().build()?,
         named("batches")
             .step::<Collect<0>>()
@@ -258,14 +270,14 @@ fn read(input: &SimInput, output: SimOutput) -> SimInput {
 impl PlannedGroup {
     fn branch(self, build: impl FnOnce(PlannedBranch) -> PlannedBranch) -> Self {
         let Self { group, steps, from, mut ends } = self;
-        let mut built = Vec::new();
+        let mut planned = Vec::new();
         let group = group.branch(|branch| {
             let PlannedBranch { branch, steps, tips } = build(PlannedBranch { branch, steps, tips: from.clone() });
             ends.extend(tips);
-            built = steps;
+            planned = steps;
             branch
         });
-        Self { group, steps: built, from, ends }
+        Self { group, steps: planned, from, ends }
     }
 }
 
@@ -282,14 +294,14 @@ impl PlannedBranch {
 
     fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
         let Self { branch, steps, tips } = self;
-        let mut built = (Vec::new(), Vec::new());
+        let mut planned = (Vec::new(), Vec::new());
         let branch = branch.parallel(|group| {
             let PlannedGroup { group, steps, ends, .. } =
                 build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
-            built = (steps, ends);
+            planned = (steps, ends);
             group
         });
-        Self { branch, steps: built.0, tips: built.1 }
+        Self { branch, steps: planned.0, tips: planned.1 }
     }
 }
 
@@ -315,9 +327,9 @@ impl Planner {
         let mut ends = Vec::new();
         let builder = builder.parallel(|group| {
             let steps = std::mem::take(&mut variant.steps);
-            let built = build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
-            (variant.steps, ends) = (built.steps, built.ends);
-            built.group
+            let planned = build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
+            (variant.steps, ends) = (planned.steps, planned.ends);
+            planned.group
         });
         Self { builder, variant, tips: ends }
     }
