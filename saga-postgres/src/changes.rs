@@ -262,7 +262,8 @@ impl<'a> Flat<'a> {
         let query = self.bind_starts(query).bind(column(&self.commands, |command| command.change));
         let query = self.bind_messages(bind_commands(query, &self.commands));
         let query = query.bind(column(&self.letters, |(change, _)| *change));
-        self.bind_history(bind_letters(query, self.letters.iter().map(|(_, letter)| *letter)))
+        let letters: Vec<&NewLetter> = self.letters.iter().map(|(_, letter)| *letter).collect();
+        self.bind_history(bind_letters(query, &letters))
     }
 
     fn bind_starts<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
