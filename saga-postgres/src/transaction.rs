@@ -38,12 +38,7 @@ fn savepoints_of(store: &PostgresStore, claims: &[Claim]) -> Savepoints {
     }
 }
 
-async fn once(
-    store: &PostgresStore,
-    claims: &[Claim],
-    body: &mut Body,
-    savepoints: Savepoints,
-) -> Result<(), Stopped> {
+async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoints: Savepoints) -> Result<(), Stopped> {
     let mut conn = store.lend(OPERATION).await?;
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;

@@ -49,6 +49,7 @@ impl Doubt {
         }
         // With n behind one savepoint, each pays 1/n of it, and one in 1/rate makes n/2 others run again.
         let together = 1.0 / self.rate.max(NEGLIGIBLE).sqrt();
+        #[expect(clippy::cast_sign_loss, reason = "a root has no sign")]
         match together as usize {
             0 | 1 => Protection::Own,
             together => Protection::Shared(together),

@@ -182,7 +182,11 @@ impl BatchLimits {
     }
 
     fn max_of(&self, step: &'static str) -> usize {
-        if !self.batch_steps.is_empty() && self.batch_steps.contains(step) { self.batch_steps_max } else { self.batch_max }
+        if !self.batch_steps.is_empty() && self.batch_steps.contains(step) {
+            self.batch_steps_max
+        } else {
+            self.batch_max
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Steps> {

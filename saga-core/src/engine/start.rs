@@ -18,7 +18,7 @@ use super::starting::Left;
 use super::tasks::UnderWay;
 use super::waiters::Slot;
 use crate::key::{Key, Tenant};
-use crate::machine::{self, SagaState};
+use crate::machine;
 use crate::saga::Definition;
 use crate::step::Outputs;
 use crate::store::{

@@ -1,7 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::clock::Moment;
 use super::conn::MemoryTable;
+use super::hashing::QuickMap;
 use super::inbox::Received;
 use super::letters::Letters;
 use super::locks::Locks;
@@ -17,9 +18,9 @@ use crate::store::{
 pub(super) struct Data {
     pub(super) ids: i64,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
-    pub(super) keys: HashMap<(Tenant, Key), SagaId>,
+    pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
     /// Those of a saga in the order in which they were inserted.
-    pub(super) records: HashMap<(Tenant, Key), Vec<StepRecord>>,
+    pub(super) records: QuickMap<(Tenant, Key), Vec<StepRecord>>,
     pub(super) work: BTreeMap<WorkId, WorkRow>,
     /// The work rows by when they are due.
     pub(super) due: BTreeSet<(Timestamp, WorkId)>,

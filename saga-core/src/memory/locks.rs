@@ -1,5 +1,6 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use super::hashing::QuickMap;
 use super::outbox::OrderingKey;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{SagaId, WorkId};
@@ -25,9 +26,9 @@ pub(super) enum Lock {
 /// Who holds what, and who waits.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
-    held: HashMap<Lock, TxId>,
+    held: QuickMap<Lock, TxId>,
     /// What each transaction took, also what it released since.
-    taken: HashMap<TxId, Vec<Lock>>,
+    taken: QuickMap<TxId, Vec<Lock>>,
     waiting: BTreeSet<TxId>,
     opened: u64,
 }

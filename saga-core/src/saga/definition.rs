@@ -106,7 +106,13 @@ impl<S: Store> Definition<S> {
         let digest = Sha256::digest(format!("hosted-step-1 {name}")).into();
         let pivot = (shape.undo == UndoShape::Missing).then_some(0);
         let shape = Shape { steps: vec![shape], pivot };
-        Self { id: DefinitionId { name: name.into(), version: 1 }, digest, shape, steps: vec![step], fresh: OnceLock::new() }
+        Self {
+            id: DefinitionId { name: name.into(), version: 1 },
+            digest,
+            shape,
+            steps: vec![step],
+            fresh: OnceLock::new(),
+        }
     }
 }
 
