@@ -404,13 +404,6 @@ BEGIN
         DELETE FROM {schema}.work w WHERE w.id = ANY (ARRAY(
             SELECT f.id FROM unnest(f_change, f_id) f (change, id) WHERE f.change <> ALL (v_bad)));
     END IF;
-    IF cardinality(p_change) > 0 THEN
-        UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, due_at = v_now + p.due * interval '1 microsecond',
-            attempts = p.attempts, maybe = p.maybe, error = coalesce(p.error, w.error),
-            retrying_since = CASE WHEN p.error IS NULL THEN w.retrying_since ELSE coalesce(w.retrying_since, v_now) END
-        FROM unnest(p_change, p_id, p_due, p_attempts, p_maybe, p_error) p (change, id, due, attempts, maybe, error)
-        WHERE w.id = p.id AND p.change <> ALL (v_bad);
-    END IF;
     IF cardinality(v_change) > 0 THEN
         UPDATE {schema}.records r SET outcome = v.outcome, output = v.output
         FROM unnest(v_change, v_tenant, v_key, v_step, v_outcome, v_output)
@@ -439,6 +432,14 @@ BEGIN
         FROM unnest(c_change, c_id, c_saga, c_tenant, c_key, c_kind, c_step, c_definition, c_payload, c_due, c_owner,
             c_ttl) c (change, id, saga, tenant, key, kind, step, definition, payload, due, owner, ttl)
         WHERE c.change <> ALL (v_bad);
+    END IF;
+    -- Behind the commands: one of them may have been tried before it was written.
+    IF cardinality(p_change) > 0 THEN
+        UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, due_at = v_now + p.due * interval '1 microsecond',
+            attempts = p.attempts, maybe = p.maybe, error = coalesce(p.error, w.error),
+            retrying_since = CASE WHEN p.error IS NULL THEN w.retrying_since ELSE coalesce(w.retrying_since, v_now) END
+        FROM unnest(p_change, p_id, p_due, p_attempts, p_maybe, p_error) p (change, id, due, attempts, maybe, error)
+        WHERE w.id = p.id AND p.change <> ALL (v_bad);
     END IF;
     IF cardinality(m_change) > 0 THEN
         WITH new AS (

@@ -1,7 +1,7 @@
 //! The same saga with somebody looking on: what crash exploration and fault injection are made of.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
@@ -83,6 +83,7 @@ fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
         shape: original.shape.clone(),
         steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
         width: original.width,
+        fresh: OnceLock::new(),
     }
 }
 
