@@ -14,8 +14,6 @@ pub enum Place {
 pub struct Bounds {
     /// The steps of the saga.
     pub steps: Vec<Place>,
-    /// What a step comes after, where that is not just the one before it.
-    pub after: Vec<(usize, Vec<usize>)>,
     /// Whether a message that was sent can be delivered for ever, in any order and as often as one likes. Otherwise the
     /// broker has copies, which are published, delivered, settled and lost one by one.
     pub is_sticky: bool,
@@ -63,7 +61,6 @@ impl Bounds {
     fn quiet(steps: Vec<Place>) -> Self {
         Self {
             steps,
-            after: Vec::new(),
             is_sticky: false,
             processes: 1,
             attempts: 2,
@@ -76,7 +73,7 @@ impl Bounds {
     }
 
     /// All models, with their names.
-    pub fn all() -> [(&'static str, Self); 8] {
+    pub fn all() -> [(&'static str, Self); 7] {
         [
             ("sticky", Self::sticky()),
             ("sticky, with dead letters", Self::sticky_letters()),
@@ -85,7 +82,6 @@ impl Bounds {
             ("lossy, with dead letters", Self::lossy_letters()),
             ("calls", Self::calls()),
             ("events", Self::events()),
-            ("branches", Self::branches()),
         ]
     }
 
@@ -127,13 +123,6 @@ impl Bounds {
     pub fn calls() -> Self {
         let faults = Faults { rejections: 1, errors: 2, crashes: 2, pauses: 1, actions: 1, ..Faults::default() };
         Self { processes: 2, faults, ..Self::quiet(vec![Place::Here, Place::Outside]) }
-    }
-
-    /// One service by itself, with a step in front of a group of a call and of a transactional step, and one behind it.
-    pub fn branches() -> Self {
-        let faults = Faults { rejections: 2, errors: 1, crashes: 1, actions: 1, ..Faults::default() };
-        let steps = vec![Place::Here, Place::Outside, Place::Here, Place::Here];
-        Self { processes: 2, after: vec![(2, vec![0]), (3, vec![1, 2])], faults, ..Self::quiet(steps) }
     }
 
     /// One service by itself, with events, a broker that refuses them, and several clients of one key.

@@ -18,11 +18,8 @@ impl Protocol {
             && key.is_undo()
             && !work.known
             && world.outside.get(&key.step).is_some_and(|outside| outside.is_flying);
-        // A person is to decide about another branch first.
-        let is_put_off =
-            effect == Effect::Transactional && world.services[at].state().is_some_and(|state| state.stuck.is_some());
         let is_free = !work.is_leased || (self.has(Plant::TakesHeldRows) && effect == Effect::Transactional);
-        is_free && !is_put_off && (!waits || self.has(Plant::SkipsTheSettleTime))
+        is_free && (!waits || self.has(Plant::SkipsTheSettleTime))
     }
 
     /// A process takes a row, and begins with it. A transactional step is inside its transaction then.
@@ -41,7 +38,7 @@ impl Protocol {
         row.maybe = row.may_have_happened(&saga.state.0);
         if let Some(event) = row.unwanted(&saga.state.0) {
             service.work.remove(&key);
-            return self.has(Plant::ForgetsSiblings) || self.advance(world, at, event);
+            return self.advance(world, at, event);
         }
         let held = self.has(Plant::TakesHeldRows) && work.is_leased;
         work.is_leased = true;

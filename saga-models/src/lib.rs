@@ -13,7 +13,6 @@
 //! A budget bounds each model, so that it is looked through to its end.
 
 mod bounds;
-mod branches;
 mod broker;
 mod claim;
 mod hosted;

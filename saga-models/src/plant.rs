@@ -43,19 +43,11 @@ pub enum Plant {
     AnswersBeforeCommit,
     /// A key that is taken is taken again with another payload.
     TakesAnyPayload,
-    /// Each branch that is done begins what stands behind the group, and not the last one only.
-    JoinsWithEachBranch,
-    /// The command of a branch that is no longer wanted is dropped, and its saga is not told.
-    ForgetsSiblings,
-    /// What is done is undone while another branch is still in flight.
-    UndoesBesideWhatRuns,
-    /// Of branches that are to be undone side by side, the first one is.
-    UndoesOneBranch,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 21] = [
         Self::NoTombstone,
         Self::SettlesBeforeStoring,
         Self::SkipsUnknown,
@@ -77,9 +69,5 @@ impl Plant {
         Self::KeepsDeadLeases,
         Self::AnswersBeforeCommit,
         Self::TakesAnyPayload,
-        Self::JoinsWithEachBranch,
-        Self::ForgetsSiblings,
-        Self::UndoesBesideWhatRuns,
-        Self::UndoesOneBranch,
     ];
 }

@@ -6,12 +6,12 @@ use saga_core::store::{Answer, RecordedOutcome};
 use crate::bounds::Place;
 use crate::message::{Body, STRANGER, Said};
 use crate::protocol::Protocol;
-use crate::world::{Service, Stage, StepKey, World};
+use crate::world::{Service, Stage, World};
 
 type Named = (&'static str, fn(&Protocol, &World) -> bool);
 
 /// What holds at every moment.
-pub const ALWAYS: [Named; 16] = [
+pub const ALWAYS: [Named; 15] = [
     ("G1 an effect and its record are one commit", effects_are_recorded),
     ("G2 an effect is committed once", effects_are_single),
     ("G3 a success that comes late is undone", late_successes_are_undone),
@@ -20,7 +20,6 @@ pub const ALWAYS: [Named; 16] = [
     ("G4 what was committed is accepted", committed_is_accepted),
     ("G5 completed: everything took effect", completed_is_whole),
     ("G5 compensated: nothing stands", compensated_is_nothing),
-    ("G5 a step begins behind all that it comes after", begun_behind),
     ("G5 what is undone is undone in reverse", undone_in_reverse),
     ("G5 what was taken back stays so", taken_back_stays_so),
     ("G5 nothing stands still", nothing_stands_still),
@@ -34,7 +33,7 @@ pub const ALWAYS: [Named; 16] = [
 pub const EVENTUALLY: [Named; 1] = [("G5 a saga ends, or needs a person", |model, world| model.has_ended(world))];
 
 /// What the models must reach, or they prove nothing.
-pub const SOMETIMES: [Named; 19] = [
+pub const SOMETIMES: [Named; 16] = [
     ("completed", |_, world| has_phase(world, Phase::Completed)),
     ("compensated", |_, world| has_phase(world, Phase::Compensated)),
     ("stuck", |_, world| world.services[0].state().is_some_and(|state| state.stuck.is_some())),
@@ -58,12 +57,6 @@ pub const SOMETIMES: [Named; 19] = [
     ("a key was refused", |_, world| world.clients.iter().any(|client| client.told == Some(false))),
     ("two events wait for each other", |_, world| {
         world.services[0].outbox.iter().filter(|message| message.is_event()).count() > 1
-    }),
-    ("two branches are under way", |_, world| count_of(world, StepPhase::Started) > 1),
-    ("two branches are undone at once", |_, world| count_of(world, StepPhase::Undoing) > 1),
-    ("branches have joined", |model, world| {
-        let joined = model.bounds.after.iter().find(|(_, after)| after.len() > 1);
-        joined.is_some_and(|(step, _)| model.stands(world, *step) > 0)
     }),
 ];
 
@@ -138,30 +131,14 @@ fn compensated_is_nothing(model: &Protocol, world: &World) -> bool {
         || (0..model.bounds.steps.len()).all(|step| model.stands(world, step) == 0 || is_in_hand(world, step))
 }
 
-fn count_of(world: &World, phase: StepPhase) -> usize {
-    world.services[0].state().map_or(0, |state| state.steps.iter().filter(|step| step.phase == phase).count())
-}
-
-/// A step is given out when all that it comes after is done, or a person went past it.
-fn begun_behind(model: &Protocol, world: &World) -> bool {
-    let service = &world.services[0];
-    let Some(state) = service.state() else { return true };
-    let is_passed = |step: usize| {
-        let outcome = service.records.get(&StepKey { step, round: 0 });
-        matches!(outcome, Some(RecordedOutcome::Done | RecordedOutcome::Skipped))
-    };
-    let mut begun = (0..state.steps.len()).filter(|&step| state.steps[step].phase != StepPhase::Ready);
-    begun.all(|step| model.shape(0).predecessors(step).all(is_passed))
-}
-
-/// While a step stands, no step that it comes after was undone. What comes late comes behind all others.
+/// While a step stands, no step before it was undone. What comes late comes behind all others.
 fn undone_in_reverse(model: &Protocol, world: &World) -> bool {
     let Some(state) = world.services[0].state() else { return true };
     let was_undone = |step: usize| state.steps[step].phase == StepPhase::Undone;
     let is_late =
         |step: usize| model.bounds.steps[step] == Place::Outside && world.left.pauses < model.bounds.faults.pauses;
     let mut later = (0..state.steps.len()).filter(|&step| model.stands(world, step) > 0 && !is_late(step));
-    later.all(|step| !(0..step).any(|earlier| model.shape(0).is_behind(step, earlier) && was_undone(earlier)))
+    later.all(|step| !(0..step).any(was_undone))
 }
 
 /// Once the stranger was told that the step is undone, it is, and no late delivery does it.

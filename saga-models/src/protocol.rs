@@ -40,10 +40,7 @@ impl Protocol {
             undo: UndoShape::TakesUnknown,
             after: None,
         };
-        let mut saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
-        for (step, after) in &bounds.after {
-            saga.steps[*step].after = Some(after.clone());
-        }
+        let saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
         let hosted = Shape { steps: vec![step((0, &Place::Here))], pivot: None };
         let policy = RetryPolicy { attempts: bounds.attempts, base: Duration::ZERO, cap: Duration::ZERO };
         #[expect(clippy::expect_used, reason = "what was made as a rejection is one")]

@@ -28,7 +28,6 @@ impl Protocol {
                 step.position = 1_000 + nth;
             }
         }
-        self.spoil_branches(shape, state, &mut decision);
         let mut is_event = false;
         if let Some(record) = decision.record {
             let key = StepKey { step: record.step, round: record.undo_round.unwrap_or(0) };

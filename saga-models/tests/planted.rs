@@ -11,7 +11,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 /// The mistake, the model, and the property that it breaks.
 type Found = (Plant, &'static str, fn() -> Bounds, &'static str);
 
-const FOUND: [Found; 25] = [
+const FOUND: [Found; 21] = [
     (Plant::NoTombstone, "stranger", Bounds::stranger, "G5 what was taken back stays so"),
     (Plant::SettlesBeforeStoring, "lossy", Bounds::lossy, "G4 what was settled is stored"),
     (Plant::SkipsUnknown, "sticky", Bounds::sticky, "G5 compensated: nothing stands"),
@@ -33,10 +33,6 @@ const FOUND: [Found; 25] = [
     (Plant::KeepsDeadLeases, "events", Bounds::events, "G5 nothing stands still"),
     (Plant::AnswersBeforeCommit, "events", Bounds::events, "G6 what a client was told is durable"),
     (Plant::TakesAnyPayload, "events", Bounds::events, "G6 what a client was told is durable"),
-    (Plant::JoinsWithEachBranch, "branches", Bounds::branches, "G5 a step begins behind all that it comes after"),
-    (Plant::ForgetsSiblings, "branches", Bounds::branches, "G11 an open saga waits for something"),
-    (Plant::UndoesBesideWhatRuns, "branches", Bounds::branches, "G5 what is undone is undone in reverse"),
-    (Plant::UndoesOneBranch, "branches", Bounds::branches, "G5 compensated: nothing stands"),
 ];
 
 #[test]
