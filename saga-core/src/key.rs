@@ -4,7 +4,7 @@
 //! `undo`, so that two different steps never share a key (a property test holds it).
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The longest key of a saga, in bytes.
 pub const KEY_BYTES_MAX: usize = 120;
@@ -126,7 +126,9 @@ impl Tenant {
 
 impl Default for Tenant {
     fn default() -> Self {
-        Self("".into())
+        // Every start of an application without tenants asks for it.
+        static DEFAULT: LazyLock<Tenant> = LazyLock::new(|| Tenant("".into()));
+        DEFAULT.clone()
     }
 }
 

@@ -28,7 +28,7 @@ const STEPS: u32 = 3;
 /// What a step may allocate, a third of what its saga does included: the call of the caller with its task, the saga's row
 /// and first command, the input that is decoded for the handler, the output and the step record, and the state of the
 /// machine. It is what was measured, and less than one more.
-const PER_STEP: f64 = 28.0;
+const PER_STEP: f64 = 22.0;
 
 #[saga_step(no_compensation)]
 async fn reserve_stock(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {

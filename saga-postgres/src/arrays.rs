@@ -12,9 +12,9 @@ use crate::store::PostgresStore;
 /// A query of the store.
 pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
-/// One column of some rows.
-pub(crate) fn column<'a, R, T>(rows: &'a [R], of: impl Fn(&'a R) -> T) -> Vec<T> {
-    rows.iter().map(of).collect()
+/// One column of some rows. Of none it is NULL, which the server neither reads nor copies as it does an empty array.
+pub(crate) fn column<'a, R, T>(rows: &'a [R], of: impl Fn(&'a R) -> T) -> Option<Vec<T>> {
+    (!rows.is_empty()).then(|| rows.iter().map(of).collect())
 }
 
 /// `$1, $2, .., $count`

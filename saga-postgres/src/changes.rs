@@ -1,6 +1,7 @@
 //! Writing changes: what they hold as arrays, and what was in the way as answers.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use saga_core::store::{
     Advance, Changes, Condition, DefinitionId, HistoryEntry, NewLetter, NewMessage, NewRecord, NewSaga, NewWork,
@@ -154,11 +155,33 @@ fn keys(change: &Changes) -> impl Iterator<Item = (&str, &str, &str)> {
     new.chain(change.revised.iter().map(|old| (old.tenant.as_str(), old.key.as_str(), old.step.as_str())))
 }
 
+/// A row that is tried again later: one that is there, or one that is inserted with an attempt behind it.
+struct Later<'a> {
+    id: WorkId,
+    due_in: Duration,
+    attempts: u32,
+    maybe: bool,
+    error: Option<&'a str>,
+}
+
+impl<'a> Later<'a> {
+    fn of_postponed(row: &'a Postponed) -> Self {
+        let (id, error) = (row.work.id, row.error.as_deref());
+        Self { id, due_in: row.due_in, attempts: row.attempts, maybe: row.maybe, error }
+    }
+
+    fn of_tried(new: &'a NewWork) -> Option<Self> {
+        let tried = new.tried.as_ref()?;
+        let (attempts, error) = (tried.attempts, Some(&*tried.error));
+        Some(Self { id: new.id, due_in: new.due_in, attempts, maybe: false, error })
+    }
+}
+
 /// Rows of all changes, each with the number of its change.
 struct Flat<'a> {
     held: Vec<(i32, WorkId, Option<u64>, Condition)>,
     finished: Vec<(i32, WorkId)>,
-    postponed: Vec<(i32, &'a Postponed)>,
+    postponed: Vec<(i32, Later<'a>)>,
     records: Vec<(i32, &'a NewRecord)>,
     revised: Vec<(i32, &'a RevisedRecord)>,
     sagas: Vec<(i32, &'a Advance)>,
@@ -188,7 +211,8 @@ impl<'a> Flat<'a> {
             flat.held.extend(held(change).map(|(work, epoch, condition)| (number, work, epoch, condition)));
             flat.finished.extend(change.finished.iter().map(|(work, _)| (number, work.id)));
             flat.finished.extend(change.withdrawn.iter().map(|work| (number, *work)));
-            flat.postponed.extend(change.postponed.iter().map(|postponed| (number, postponed)));
+            flat.postponed.extend(change.postponed.iter().map(|row| (number, Later::of_postponed(row))));
+            flat.postponed.extend(commands(change).filter_map(Later::of_tried).map(|row| (number, row)));
             flat.records.extend(change.records.iter().map(|record| (number, record)));
             flat.revised.extend(change.revised.iter().map(|record| (number, record)));
             flat.sagas.extend(change.saga.iter().map(|advance| (number, advance)));
@@ -238,7 +262,8 @@ impl<'a> Flat<'a> {
         let query = self.bind_starts(query).bind(column(&self.commands, |command| command.change));
         let query = self.bind_messages(bind_commands(query, &self.commands));
         let query = query.bind(column(&self.letters, |(change, _)| *change));
-        self.bind_history(bind_letters(query, self.letters.iter().map(|(_, letter)| *letter)))
+        let letters: Vec<&NewLetter> = self.letters.iter().map(|(_, letter)| *letter).collect();
+        self.bind_history(bind_letters(query, &letters))
     }
 
     fn bind_starts<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
@@ -261,11 +286,11 @@ impl<'a> Flat<'a> {
         let postponed = &self.postponed;
         query
             .bind(column(postponed, |(change, _)| *change))
-            .bind(column(postponed, |(_, row)| row.work.id.0))
+            .bind(column(postponed, |(_, row)| row.id.0))
             .bind(column(postponed, |(_, row)| micros(row.due_in)))
             .bind(column(postponed, |(_, row)| i64::from(row.attempts)))
             .bind(column(postponed, |(_, row)| row.maybe))
-            .bind(column(postponed, |(_, row)| row.error.as_deref().map(clean)))
+            .bind(column(postponed, |(_, row)| row.error.map(clean)))
     }
 
     fn bind_records<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {

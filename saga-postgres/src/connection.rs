@@ -9,13 +9,16 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
 
 use crate::error::{commit_error, ended, is_answer_of_server, store_error};
+use crate::kept::Place;
 use crate::planted::Planted;
 use crate::store::PostgresStore;
 
 /// A connection of the pool. One that is dropped before its call came to its end is closed: it may be in the middle of a
 /// transaction that nobody knows of, and the next borrower would write into that.
 pub(crate) struct Lent {
-    conn: PoolConnection<Postgres>,
+    /// It is there until this is dropped.
+    conn: Option<PoolConnection<Postgres>>,
+    place: Option<Place>,
     is_sound: bool,
 }
 
@@ -37,21 +40,25 @@ impl Lent {
 impl Deref for Lent {
     type Target = PgConnection;
 
+    #[expect(clippy::expect_used, reason = "it is taken out by the drop alone")]
     fn deref(&self) -> &PgConnection {
-        &self.conn
+        self.conn.as_ref().expect("a connection")
     }
 }
 
 impl DerefMut for Lent {
+    #[expect(clippy::expect_used, reason = "it is taken out by the drop alone")]
     fn deref_mut(&mut self) -> &mut PgConnection {
-        &mut self.conn
+        self.conn.as_mut().expect("a connection")
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if !self.is_sound {
-            self.conn.close_on_drop();
+        match (self.conn.take(), self.place.take()) {
+            (Some(mut conn), _) if !self.is_sound => conn.close_on_drop(),
+            (Some(conn), Some(place)) => place.give_back(conn),
+            _ => {}
         }
     }
 }
@@ -59,8 +66,17 @@ impl Drop for Lent {
 impl PostgresStore {
     /// A connection of the pool. Nobody asks for one who holds one.
     pub(crate) async fn lend(&self, operation: &'static str) -> Result<Lent, StoreError> {
-        let conn = self.shared().pool.acquire().await.map_err(|error| store_error(operation, error))?;
-        Ok(Lent { conn, is_sound: false })
+        let (shared, failed) = (self.shared(), |error| store_error(operation, error));
+        let (place, kept) = match &shared.kept {
+            Some(kept) => kept.take(shared.options.acquire_timeout).await.map(|(place, conn)| (Some(place), conn)),
+            None => Ok((None, None)),
+        }
+        .map_err(failed)?;
+        let conn = match kept {
+            Some(conn) => conn,
+            None => shared.pool.acquire().await.map_err(failed)?,
+        };
+        Ok(Lent { conn: Some(conn), place, is_sound: false })
     }
 
     /// Runs a call in a task of its own, which ends whatever becomes of the caller.

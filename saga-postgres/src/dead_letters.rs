@@ -8,7 +8,7 @@ use saga_core::store::{
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::{Statement, placeholders};
+use crate::arrays::{Statement, column, placeholders};
 use crate::error::store_error;
 use crate::rows::{self, clean};
 use crate::store::PostgresStore;
@@ -26,9 +26,10 @@ impl DeadLetters for PostgresStore {
         // Everybody buries in one order, so that nobody waits in a circle.
         let mut order: Vec<usize> = (0..letters.len()).collect();
         order.sort_by_key(|place| letters[*place].fingerprint);
+        let sorted: Vec<&NewLetter> = order.iter().map(|place| &letters[*place]).collect();
         let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
-        let query = bind_letters(query, order.iter().map(|place| &letters[*place]));
+        let query = bind_letters(query, &sorted);
         let rows = self.write_rows("bury", query).await?;
         let answers: Option<Vec<bool>> =
             rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| store_error("bury", error))?;
@@ -154,21 +155,18 @@ impl PostgresStore {
 }
 
 /// Binds the columns of letters, in the order in which both functions take them.
-pub(crate) fn bind_letters<'q, 'a>(
-    query: Statement<'q>,
-    letters: impl Iterator<Item = &'a NewLetter> + Clone,
-) -> Statement<'q> {
+pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewLetter]) -> Statement<'q> {
     query
-        .bind(letters.clone().map(|letter| letter.id.0).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| letter.fingerprint.to_vec()).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| letter.tenant.as_str()).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| letter.reason.as_str()).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| clean(&letter.detail)).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| clean(&letter.source)).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| serde_json::json!(letter.headers).to_string()).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| &*letter.payload).collect::<Vec<_>>())
-        .bind(letters.clone().map(|letter| letter.message.as_ref().map(Message::encode)).collect::<Vec<_>>())
-        .bind(letters.map(|letter| i64::from(letter.attempts)).collect::<Vec<_>>())
+        .bind(column(letters, |letter| letter.id.0))
+        .bind(column(letters, |letter| letter.fingerprint.to_vec()))
+        .bind(column(letters, |letter| letter.tenant.as_str()))
+        .bind(column(letters, |letter| letter.reason.as_str()))
+        .bind(column(letters, |letter| clean(&letter.detail)))
+        .bind(column(letters, |letter| clean(&letter.source)))
+        .bind(column(letters, |letter| serde_json::json!(letter.headers).to_string()))
+        .bind(column(letters, |letter| &*letter.payload))
+        .bind(column(letters, |letter| letter.message.as_ref().map(Message::encode)))
+        .bind(column(letters, |letter| i64::from(letter.attempts)))
 }
 
 fn letter(row: &PgRow) -> Result<DeadLetter, sqlx::Error> {

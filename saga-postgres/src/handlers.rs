@@ -37,19 +37,26 @@ pub(crate) struct Stopped {
     pub(crate) needs_savepoints: bool,
 }
 
-/// Where the savepoint of the next handler stands.
+/// Which handlers get a savepoint in front of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Savepoints {
+    /// Each.
+    All,
+    /// Those of which the body says that they need one.
+    Needed,
+    /// None.
+    Spared,
+}
+
+/// Where the last savepoint stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Savepoint {
-    /// It was set with the transaction, in front of the claim, which a rollback to it takes back as well.
-    BeforeClaim,
     /// There is none.
     Unset,
     /// It is set, and nothing was written behind it.
     Set,
-    /// A handler's writes lie behind it.
+    /// Handlers' writes lie behind it.
     Used,
-    /// None is ever set.
-    Spared,
 }
 
 /// Opens the transaction, in one message. For a lone command the savepoint travels with it.
@@ -65,47 +72,61 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
     format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
-/// Claims, runs and records; answers which commands were granted, and whether the writes of each were kept. Without
-/// savepoints nothing of it can be taken back: who needs one stops the transaction.
+/// Claims, runs and records; answers which commands were granted, and whether all that their handlers wrote was kept. Where
+/// savepoints are spared, not everything can be taken back alone: who needs that stops the transaction.
 pub(crate) async fn run(
     store: &PostgresStore,
     conn: &mut PgConnection,
     claims: &[Claim],
     body: &mut Body,
-    is_trusted: bool,
-) -> Result<Vec<(usize, bool)>, Stopped> {
+    savepoints: Savepoints,
+) -> Result<(Vec<usize>, bool), Stopped> {
     let granted = grant(store, conn, claims).await?;
     body.granted(&granted.claims);
     let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
-    let Some(mut last) = indexes.last().copied() else { return Ok(Vec::new()) };
-    let savepoint = match claims.len() {
-        _ if is_trusted => Savepoint::Spared,
-        1 => Savepoint::BeforeClaim,
-        _ => Savepoint::Unset,
+    let Some(mut last) = indexes.last().copied() else { return Ok((indexes, true)) };
+    // A lone command has one from the beginning.
+    let savepoint = if claims.len() == 1 { Savepoint::Set } else { Savepoint::Unset };
+    let limit = longest(claims, body);
+    let mut handlers = Handlers {
+        store,
+        claims,
+        savepoints,
+        savepoint,
+        is_before_claim: claims.len() == 1,
+        limit,
+        limit_before: limit,
+        before: None,
+        has_spared: false,
     };
-    let mut handlers = Handlers { store, claims, savepoint, limit: longest(claims, body), before: None };
-    let mut ran = Vec::with_capacity(indexes.len());
-    let mut was_clean = true;
-    for index in indexes {
-        if !body.has_run(index) {
-            was_clean = handlers.handle_all(conn, body, index).await?;
-            last = index;
+    let mut is_clean = true;
+    for index in &indexes {
+        if !body.has_run(*index) {
+            let ran = handlers.handle_all(conn, body, *index).await;
+            is_clean &= ran.map_err(|stopped| handlers.judged(stopped))?;
+            last = *index;
         }
-        // One that ran with an earlier one shares its fate.
-        ran.push((index, was_clean));
     }
-    record(store, conn, claims, body, &granted, last).await?;
-    Ok(ran)
+    let recorded = record(store, conn, claims, body, &granted, last).await;
+    recorded.map_err(|stopped| handlers.judged(stopped))?;
+    Ok((indexes, is_clean))
 }
 
 struct Handlers<'a> {
     store: &'a PostgresStore,
     claims: &'a [Claim],
+    savepoints: Savepoints,
     savepoint: Savepoint,
+    /// Whether a rollback to the savepoint takes the claim back as well.
+    is_before_claim: bool,
     /// How long a statement may take, as the server was told.
     limit: Duration,
+    /// The same after a rollback to the savepoint.
+    limit_before: Duration,
     /// Whose writes lie behind the savepoint.
     before: Option<usize>,
+    /// Whether a handler ran without a savepoint of its own.
+    has_spared: bool,
 }
 
 impl Handlers<'_> {
@@ -121,31 +142,35 @@ impl Handlers<'_> {
         }
     }
 
-    /// Runs the next handler of a claim behind a savepoint.
+    /// Runs the next handler of a claim, behind the savepoint that it needs.
     async fn handle(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<Verdict, Stopped> {
-        self.set_savepoint(conn, body.time_limit(index)).await?;
+        let is_needed = match self.savepoints {
+            Savepoints::All => true,
+            Savepoints::Needed => body.needs_savepoint(index),
+            Savepoints::Spared => false,
+        };
+        self.has_spared |= !is_needed;
+        self.set_savepoint(conn, is_needed, body.time_limit(index)).await?;
         let verdict = caught(body, index, conn).await?;
         self.before = Some(index);
         match verdict {
-            Verdict::Keep | Verdict::GoOn if self.savepoint == Savepoint::Spared => {}
-            Verdict::Keep | Verdict::GoOn => {
-                // A rollback to the savepoint in front of the claim is the first handler's alone.
-                self.savepoint = Savepoint::Used;
+            Verdict::Keep | Verdict::GoOn => self.use_savepoint(),
+            Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => {
+                self.use_savepoint();
             }
-            Verdict::RollBack | Verdict::GoBack if self.savepoint == Savepoint::Spared => {
+            Verdict::RollBack | Verdict::GoBack
+                if self.savepoints == Savepoints::Spared || self.savepoint == Savepoint::Unset =>
+            {
                 let stopped = Stopped::from(conflict(OPERATION, "it runs again, with savepoints"));
                 return Err(Stopped { needs_savepoints: true, ..stopped });
-            }
-            Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => {
-                self.savepoint = Savepoint::Used;
             }
             Verdict::RollBack | Verdict::GoBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
                 back.map_err(|error| at_savepoint(error, index))?;
-                if self.savepoint == Savepoint::BeforeClaim {
+                if self.is_before_claim {
                     self.claim_again(conn).await?;
                 }
-                self.savepoint = Savepoint::Set;
+                (self.savepoint, self.limit) = (Savepoint::Set, self.limit_before);
             }
             Verdict::GiveWay => return Err(conflict(OPERATION, "a handler met another transaction").into()),
             Verdict::Abandon => {
@@ -156,18 +181,31 @@ impl Handlers<'_> {
         Ok(verdict)
     }
 
+    fn use_savepoint(&mut self) {
+        if self.savepoint == Savepoint::Set {
+            self.savepoint = Savepoint::Used;
+        }
+    }
+
     /// Sets the savepoint for a handler that may take so long, if that is still to be done.
-    async fn set_savepoint(&mut self, conn: &mut PgConnection, limit: Duration) -> Result<(), Stopped> {
-        let release = match self.savepoint {
-            Savepoint::BeforeClaim | Savepoint::Set | Savepoint::Spared if limit <= self.limit => return Ok(()),
-            Savepoint::Unset | Savepoint::Spared => "",
-            _ => "RELEASE SAVEPOINT saga_handler; ",
-        };
+    async fn set_savepoint(
+        &mut self,
+        conn: &mut PgConnection,
+        is_needed: bool,
+        limit: Duration,
+    ) -> Result<(), Stopped> {
+        let is_set = !is_needed || self.savepoint == Savepoint::Set;
+        if is_set && limit <= self.limit {
+            return Ok(());
+        }
         let longer = if limit > self.limit { format!("{}; ", limits(limit)) } else { String::new() };
         self.limit = self.limit.max(limit);
         let statement = match self.savepoint {
-            Savepoint::Spared => longer,
-            _ => format!("{release}{longer}SAVEPOINT saga_handler"),
+            _ if !is_needed => longer,
+            Savepoint::Unset => format!("{longer}SAVEPOINT saga_handler"),
+            Savepoint::Set | Savepoint::Used => {
+                format!("RELEASE SAVEPOINT saga_handler; {longer}SAVEPOINT saga_handler")
+            }
         };
         let set = conn.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await;
         set.map_err(|error| match self.before {
@@ -175,10 +213,15 @@ impl Handlers<'_> {
             Some(before) => at_savepoint(error, before),
             None => store_error(OPERATION, error).into(),
         })?;
-        if self.savepoint != Savepoint::Spared {
-            self.savepoint = Savepoint::Set;
+        if is_needed {
+            (self.savepoint, self.is_before_claim, self.limit_before) = (Savepoint::Set, false, self.limit);
         }
         Ok(())
+    }
+
+    /// Who is to blame is known only where every handler had a savepoint of its own.
+    fn judged(&self, stopped: Stopped) -> Stopped {
+        Stopped { needs_savepoints: stopped.needs_savepoints && self.has_spared, ..stopped }
     }
 
     /// Claims once more what was given up with the savepoint. Somebody else may have it by now.

@@ -47,6 +47,7 @@ mod handlers;
 mod hints;
 mod ids;
 mod inbox;
+mod kept;
 mod members;
 mod options;
 mod outbox;

@@ -45,7 +45,7 @@ impl Counter {
 }
 
 impl Counters {
-    pub(crate) fn read(&self, pool: &sqlx::PgPool) -> Statistics {
+    pub(crate) fn read(&self, pool: &sqlx::PgPool, kept: usize) -> Statistics {
         Statistics {
             transactions: self.transactions.read(),
             commands: self.commands.read(),
@@ -54,7 +54,7 @@ impl Counters {
             decided_again: self.decided_again.read(),
             cut: self.cut.read(),
             connections: pool.size(),
-            idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+            idle: u32::try_from(pool.num_idle() + kept).unwrap_or(u32::MAX),
         }
     }
 }

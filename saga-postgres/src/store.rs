@@ -16,6 +16,7 @@ use crate::doubt::Doubt;
 use crate::error::{ended, is_conflict, open_error};
 use crate::hints::HintLine;
 use crate::ids::IdCounter;
+use crate::kept::Kept;
 use crate::options::{PostgresOptions, Relay};
 use crate::planted::Planted;
 use crate::schema::{self, Failure};
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) pool: PgPool,
     /// Whether nobody but this store uses the pool, so that it knows the state of each connection.
     pub(crate) owns_pool: bool,
+    /// What lies idle of a pool that only this store uses.
+    pub(crate) kept: Option<Arc<Kept>>,
     pub(crate) durability: Durability,
     /// Whether the server can be told to look whether its client is still there while a statement runs.
     pub(crate) checks_clients: bool,
@@ -147,6 +150,9 @@ impl PostgresStore {
     /// The store is closed even if this is dropped; then nobody knows when its connections are.
     pub async fn close(&self) {
         self.shared.hints.close().await;
+        if let Some(kept) = &self.shared.kept {
+            kept.close();
+        }
         if self.shared.owns_pool {
             self.shared.pool.close().await;
         }
@@ -154,7 +160,8 @@ impl PostgresStore {
 
     /// What the store did since it was opened.
     pub fn statistics(&self) -> Statistics {
-        self.shared.statistics.read(&self.shared.pool)
+        let kept = self.shared.kept.as_ref().map_or(0, |kept| kept.len());
+        self.shared.statistics.read(&self.shared.pool, kept)
     }
 
     /// The schema of the runtime's own tables.
@@ -172,7 +179,25 @@ impl PostgresStore {
     /// For tests: the pool.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
+        if let Some(kept) = &self.shared.kept {
+            kept.clear();
+        }
         &self.shared.pool
+    }
+
+    /// For tests: does something with the connection that the next call would be lent.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    ///
+    /// # Cancel safety
+    /// Dropped, the connection is closed.
+    #[doc(hidden)]
+    pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
+        let mut conn = self.lend("on_next_connection").await?;
+        let answer = call(&mut conn).await;
+        conn.done();
+        Ok(answer)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -185,6 +210,7 @@ impl PostgresStore {
             Statements { schema: options.quoted_schema(), planted: options.planted, met: RwLock::default() };
         let shared = Shared {
             hints: HintLine::new(&options),
+            kept: owns_pool.then(|| Arc::new(Kept::new(options.connections_max, IDLE_TRUSTED))),
             options,
             pool,
             owns_pool,

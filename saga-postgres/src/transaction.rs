@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres
 
 use crate::connection::Lent;
 use crate::error::{commit_error, store_error};
-use crate::handlers::{self, Stopped, begin_statement};
+use crate::handlers::{self, Savepoints, Stopped, begin_statement};
 use crate::store::PostgresStore;
 
 pub(crate) const OPERATION: &str = "transact";
@@ -15,32 +15,36 @@ pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
 /// Runs one step transaction. Nobody drops it half way: it is a task of its own.
 pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
     let shared = store.shared();
-    if is_trusted(store, claims) {
-        match once(store, claims, body, true).await {
-            Err(Stopped { needs_savepoints: true, .. }) => shared.trust.lose(claims),
-            Ok(()) => {
+    let savepoints = savepoints_of(store, claims);
+    match once(store, claims, body, savepoints).await {
+        Err(Stopped { needs_savepoints: true, .. }) => shared.trust.lose(claims),
+        ended => {
+            if ended.is_ok() && savepoints == Savepoints::Spared {
                 shared.statistics.trusted.add(1);
-                return Ok(());
             }
-            Err(stopped) => return Err(stopped.error),
+            return ended.map_err(|stopped| stopped.error);
         }
     }
-    once(store, claims, body, false).await.map_err(|stopped| stopped.error)
+    once(store, claims, body, Savepoints::All).await.map_err(|stopped| stopped.error)
 }
 
-/// Whether the handlers of these run without savepoints. A savepoint also finds out that the handler before it ended the
-/// transaction; without one, what the next writes behind it must be refused.
-fn is_trusted(store: &PostgresStore, claims: &[Claim]) -> bool {
-    store.guards_outside() && store.shared().trust.is_in_all(claims)
+/// Which handlers of these get savepoints. A savepoint also finds out that the handler before it ended the transaction;
+/// without one, what the next writes behind it must be refused.
+fn savepoints_of(store: &PostgresStore, claims: &[Claim]) -> Savepoints {
+    match store.shared().trust.is_in_all(claims) {
+        _ if !store.guards_outside() => Savepoints::All,
+        true => Savepoints::Spared,
+        false => Savepoints::Needed,
+    }
 }
 
-async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trusted: bool) -> Result<(), Stopped> {
+async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoints: Savepoints) -> Result<(), Stopped> {
     let mut conn = store.lend(OPERATION).await?;
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;
     let statistics = &store.shared().statistics;
-    let ran = match handlers::run(store, &mut tx, claims, body, is_trusted).await {
-        Ok(ran) if ran.is_empty() => {
+    let (ran, is_clean) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
+        Ok((ran, _)) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
                 unguard(store, conn).await;
             }
@@ -62,8 +66,9 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, is_trust
     match committed {
         Ok(()) => {
             conn.done();
-            for (index, is_clean) in &ran {
-                store.shared().trust.note(&claims[*index], *is_clean);
+            for index in &ran {
+                // Whose handlers they were that came later is not known here.
+                store.shared().trust.note(&claims[*index], is_clean);
             }
             statistics.transactions.add(1);
             statistics.commands.add(ran.len());

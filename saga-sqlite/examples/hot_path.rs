@@ -179,6 +179,7 @@ fn command(saga: SagaId, key: &Key, id: i64, step: u32, lease: Lease) -> NewWork
         payload: None,
         due_in: Duration::ZERO,
         lease: Some(lease),
+        tried: None,
     }
 }
 

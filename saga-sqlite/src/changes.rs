@@ -170,7 +170,8 @@ pub(crate) fn insert_work_row(
     let leased_until = new.lease.map(|lease| after(now, lease.ttl).0);
     conn.prepare_cached(
         "INSERT INTO saga_work (id, saga, tenant, key, kind, step, definition, epoch, due_at, owner, leased_until, \
-         attempts, maybe, suspect, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, 0, 0, 0, ?11)",
+         attempts, maybe, suspect, payload, retrying_since, error) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?12, 0, 0, ?11, ?13, ?14)",
     )?
     .execute((
         new.id.0,
@@ -184,6 +185,9 @@ pub(crate) fn insert_work_row(
         owner,
         leased_until,
         new.payload.as_deref(),
+        new.tried.as_ref().map_or(0, |tried| tried.attempts),
+        new.tried.as_ref().map(|_| now.0),
+        new.tried.as_ref().map(|tried| tried.error.as_str()),
     ))?;
     Ok(())
 }

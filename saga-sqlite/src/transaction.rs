@@ -79,9 +79,11 @@ impl Transact {
         let mut was_clean = true;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             if !self.body.has_run(index) {
-                was_clean = self.handle_all(session, index, is_one)?;
+                was_clean &= self.handle_all(session, index, is_one)?;
             }
-            // One that ran with an earlier one shares its fate.
+        }
+        for index in (0..granted.len()).filter(|index| granted[*index]) {
+            // Whose handlers they were that came later is not known here.
             let step = self.claims[index].step.as_str();
             if was_clean { session.trust.was_clean(step) } else { session.trust.failed(step) }
         }

@@ -41,6 +41,7 @@ pub async fn new_saga<S: Store>(store: &S, key: &str) -> NewSaga {
         payload: None,
         due_in: Duration::ZERO,
         lease: None,
+        tried: None,
     };
     NewSaga {
         id,
@@ -118,6 +119,7 @@ pub fn advanced(claim: &Claim, next: WorkId, lease: Lease) -> Changes {
         payload: None,
         due_in: Duration::ZERO,
         lease: Some(lease),
+        tried: None,
     };
     let saga = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![1] };
     Changes { saga: Some(saga), commands: vec![next], ..completed(claim) }

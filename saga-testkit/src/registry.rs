@@ -196,6 +196,7 @@ fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-REC-8"] => records::a_message_appears_with_its_commit::<H>,
         ["S-REC-10"] => records::changes_start_a_saga::<H>,
         ["S-REC-11"] => records::a_withdrawn_row_is_gone_whatever_its_epoch::<H>,
+        ["S-REC-13"] => records::a_command_that_was_tried_remembers_it::<H>,
         ["S-REC-12"] => letters::a_letter_comes_with_its_commit::<H>,
         ["S-REC-9"] => unknown::a_repeated_record_finds_out::<H> needs UnknownCommit,
     ]
@@ -235,6 +236,7 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-8"] => transaction::an_abandoned_handler_rolls_all_back::<H>,
         ["S-TX-12"] => together::a_claim_whose_handler_has_run_is_passed_over::<H>,
         ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
+        ["S-TX-14"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
         ["S-TX-11"] => transaction::a_handler_that_gives_way_rolls_all_back::<H>,
     ]
 }

@@ -98,7 +98,7 @@ impl Spec {
             (Subject::F4, _) => sagas * 2 / 3,
             (Subject::F5, _) => sagas * 4,
             (Subject::Peer(_), _) => sagas / 6,
-            (_, Work::Hot | Work::Retrying) => sagas / 2,
+            (_, Work::Hot) => sagas / 2,
             (_, Work::Batch) => sagas * 3,
             _ => sagas,
         };

@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::attempt::Attempted;
-use super::batch_plan::{Call, Plan, halves};
+use super::batch_plan::{Call, Plan};
 use super::batch_step::BatchAttempt;
 use super::command::Command;
+use super::doubts::Protection;
 use super::prepared::Prepared;
 use super::run_on::{RanBefore, RanStep};
+use super::savepoints::{Made, Savepoints};
 use super::shared::Shared;
 use super::starting::Starting;
 use crate::env::BoxFuture;
@@ -24,6 +26,11 @@ pub(super) struct Batch<S: Store> {
 struct Held<S: Store> {
     members: Vec<Member<S>>,
     plan: Plan,
+    savepoints: Savepoints,
+    /// Whether no handler is to be spared a savepoint.
+    is_careful: bool,
+    /// Whether a handler failed that was spared one: all of it is to run again.
+    runs_again: bool,
 }
 
 /// One command of a batch.
@@ -49,7 +56,10 @@ pub(super) struct Body<S: Store> {
 }
 
 impl<S: Store> Batch<S> {
-    pub(super) fn new(commands: Vec<Command<S>>, ids: impl Iterator<Item = i64>) -> Arc<Self> {
+    /// `is_careful`: no handler is spared a savepoint.
+    pub(super) fn new(mut commands: Vec<Command<S>>, ids: impl Iterator<Item = i64>, is_careful: bool) -> Arc<Self> {
+        // Those that failed before need a savepoint each. Behind the others they part nobody.
+        commands.sort_by_key(|command| command.attempts > 0);
         let member = |(mut command, next_id): (Command<S>, i64)| Member {
             starting: command.starting.take(),
             command: Some(command),
@@ -61,7 +71,8 @@ impl<S: Store> Batch<S> {
             before: None,
         };
         let members = commands.into_iter().zip(ids).map(member).collect();
-        Arc::new(Self { held: Mutex::new(Held { members, plan: Plan::default() }) })
+        let (plan, savepoints) = (Plan::default(), Savepoints::default());
+        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, runs_again: false }) })
     }
 
     pub(super) fn claims(&self) -> Vec<Claim> {
@@ -75,6 +86,11 @@ impl<S: Store> Batch<S> {
     /// What became of the commands.
     pub(super) fn take(&self) -> Vec<Member<S>> {
         std::mem::take(&mut self.lock().members)
+    }
+
+    /// Whether a handler failed that had no savepoint.
+    pub(super) fn runs_again(&self) -> bool {
+        self.lock().runs_again
     }
 
     /// Who is to blame where the store blames one: all whose handler was called with his.
@@ -95,24 +111,32 @@ impl<S: Store> Batch<S> {
 /// Commands out of their batch; they go back when it is dropped, whatever becomes of the handler.
 struct Lent<'a, S: Store> {
     batch: &'a Batch<S>,
-    commands: Vec<(usize, Command<S>)>,
+    call: Call,
+    /// Of an ordinary step.
+    one: Option<Command<S>>,
+    /// Of a batch step.
+    many: Vec<Command<S>>,
 }
 
 impl<'a, S: Store> Lent<'a, S> {
-    fn of_call(batch: &'a Batch<S>, call: &[usize]) -> Self {
-        let mut held = batch.lock();
-        let command = |index: &usize| Some((*index, held.members.get_mut(*index)?.command.take()?));
-        let commands = call.iter().filter_map(command).collect();
-        drop(held);
-        Self { batch, commands }
+    fn of_next(batch: &'a Batch<S>, index: usize) -> Self {
+        let Held { members, plan, .. } = &mut *batch.lock();
+        let call = plan.take_next(members, index);
+        let mut take = |index: &usize| members.get_mut(*index).and_then(|member| member.command.take());
+        let (one, many) = match &call {
+            Call::One(index) => (take(index), Vec::new()),
+            Call::Many(indexes) => (None, indexes.iter().filter_map(take).collect()),
+        };
+        Self { batch, call, one, many }
     }
 }
 
 impl<S: Store> Drop for Lent<'_, S> {
     fn drop(&mut self) {
         let mut held = self.batch.lock();
-        for (index, command) in self.commands.drain(..) {
-            if let Some(member) = held.members.get_mut(index) {
+        let commands = self.one.take().into_iter().chain(self.many.drain(..));
+        for (index, command) in self.call.members().iter().zip(commands) {
+            if let Some(member) = held.members.get_mut(*index) {
                 member.command = Some(command);
             }
         }
@@ -121,80 +145,99 @@ impl<S: Store> Drop for Lent<'_, S> {
 
 impl<S: Store> Body<S> {
     async fn run_next(&self, index: usize, conn: &mut S::Conn) -> Verdict {
-        let call = {
-            let Held { members, plan } = &mut *self.batch.lock();
-            plan.take_next(members, index)
-        };
-        let lent = Lent::of_call(&self.batch, &call);
-        let verdict = match &lent.commands[..] {
-            [] => return Verdict::RollBack,
-            [(index, command)] if !command.is_batch() => {
+        let lent = Lent::of_next(&self.batch, index);
+        let verdict = match (&lent.one, &lent.call) {
+            (Some(command), Call::One(index)) => {
                 let (attempted, verdict) = self.shared.attempt_in(command, conn).await;
                 let next = self.shared.after(command, &attempted);
-                let ended = vec![(*index, (attempted, next))];
+                let made = (*index, (attempted, next));
                 drop(lent);
-                self.ended(ended, verdict);
-                verdict
+                self.ended(made, verdict)
             }
+            _ if lent.many.is_empty() => return Verdict::RollBack,
             _ => self.run_batch_step(lent, conn).await,
         };
+        let has_more = self.batch.lock().plan.has_more();
         match verdict {
-            Verdict::Keep if self.batch.lock().plan.has_more() => Verdict::GoOn,
-            Verdict::RollBack if self.batch.lock().plan.has_more() => Verdict::GoBack,
+            Verdict::Keep if has_more => Verdict::GoOn,
+            Verdict::RollBack if has_more => Verdict::GoBack,
             verdict => verdict,
         }
     }
 
     async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> Verdict {
-        let commands: Vec<&Command<S>> = lent.commands.iter().map(|(_, command)| command).collect();
+        let commands: Vec<&Command<S>> = lent.many.iter().collect();
         self.shared.statistics.count_batch(commands.len());
         let attempt = self.shared.attempt_batch_in(&commands, conn).await;
-        let call: Call = lent.commands.iter().map(|(index, _)| *index).collect();
+        let call = lent.call.clone();
         let (ended, verdict) = match attempt {
             BatchAttempt::Each(each) => (each, Verdict::Keep),
             BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
             BatchAttempt::Whole(Verdict::RollBack) => {
                 drop(lent);
-                self.split(halves(call).into_iter());
-                return Verdict::RollBack;
+                return self.split(call.halves().into_iter());
             }
             BatchAttempt::Whole(verdict) => return verdict,
             BatchAttempt::Apart(apart) => {
                 drop(lent);
-                let (alone, rest): (Vec<_>, Vec<_>) =
-                    call.into_iter().enumerate().partition(|(place, _)| apart.contains(place));
-                let rest = rest.into_iter().map(|(_, index)| index).collect();
-                self.split(std::iter::once(rest).chain(alone.into_iter().map(|(_, index)| vec![index])));
-                return Verdict::RollBack;
+                let with_place = call.members().iter().copied().enumerate();
+                let (alone, rest): (Vec<_>, Vec<_>) = with_place.partition(|(place, _)| apart.contains(place));
+                let rest = Call::Many(rest.into_iter().map(|(_, index)| index).collect());
+                let alone = alone.into_iter().map(|(_, index)| Call::Many(vec![index]));
+                return self.split(std::iter::once(rest).chain(alone));
             }
         };
         let with_next = |(command, attempted): (&&Command<S>, Attempted)| {
             let next = self.shared.after(command, &attempted);
             (attempted, next)
         };
-        let ended = commands.iter().zip(ended).map(with_next);
-        let ended = call.into_iter().zip(ended).collect();
+        let ended: Vec<_> = commands.iter().zip(ended).map(with_next).collect();
         drop(lent);
-        self.ended(ended, verdict);
+        let held = &mut *self.batch.lock();
+        if verdict == Verdict::RollBack && held.savepoints.has_none() {
+            return held.run_again();
+        }
+        for made in call.members().iter().copied().zip(ended) {
+            held.settle(&self.shared, made, verdict);
+        }
         verdict
     }
 
-    fn split(&self, parts: impl DoubleEndedIterator<Item = Call>) {
+    fn split(&self, parts: impl DoubleEndedIterator<Item = Call>) -> Verdict {
+        let mut held = self.batch.lock();
+        if held.savepoints.has_none() {
+            return held.run_again();
+        }
         self.shared.statistics.count_split();
-        self.batch.lock().plan.split(parts);
+        held.plan.put_first(parts);
+        Verdict::RollBack
     }
 
-    /// Attempts came to their end: their sagas run on, or wait for the commit.
-    fn ended(&self, ended: Vec<(usize, (Attempted, Next))>, verdict: Verdict) {
-        let Held { members, plan } = &mut *self.batch.lock();
-        let company = members.len();
-        for (index, attempted) in ended {
-            let Some(member) = members.get_mut(index) else { continue };
-            member.attempted = Some(attempted);
-            if member.run_on(&self.shared, verdict, company) {
-                plan.ran_on(members, index);
+    /// An attempt came to its end: its saga runs on, or waits for the commit.
+    fn ended(&self, made: Made, verdict: Verdict) -> Verdict {
+        let held = &mut *self.batch.lock();
+        match verdict {
+            Verdict::Keep => {
+                if let Some(made) = held.savepoints.keep(made) {
+                    held.settle(&self.shared, made, verdict);
+                } else if !held.is_joined(&self.shared) {
+                    for made in held.savepoints.close() {
+                        held.settle(&self.shared, made, verdict);
+                    }
+                }
             }
+            Verdict::RollBack => {
+                held.doubt(&self.shared, made.0);
+                if held.savepoints.has_none() {
+                    return held.run_again();
+                }
+                held.settle(&self.shared, made, verdict);
+                let again = held.savepoints.roll_back();
+                held.plan.put_first(again.into_iter().map(|(index, _)| Call::One(index)));
+            }
+            _ => held.settle(&self.shared, made, verdict),
         }
+        verdict
     }
 
     fn prepare_all(&self) -> Vec<Changes> {
@@ -205,7 +248,7 @@ impl<S: Store> Body<S> {
 impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
         let mut held = self.batch.lock();
-        held.plan = Plan::of_granted(granted);
+        (held.plan, held.savepoints, held.runs_again) = (Plan::of_granted(granted), Savepoints::default(), false);
         for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
@@ -216,6 +259,13 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let held = self.batch.lock();
         let index = held.plan.is_next(&held.members, index);
         held.members.get(index).and_then(|member| member.command.as_ref()).map(Command::time_limit).unwrap_or_default()
+    }
+
+    fn needs_savepoint(&mut self, index: usize) -> bool {
+        let held = &mut *self.batch.lock();
+        let next = held.plan.is_next(&held.members, index);
+        let protection = held.protection_of(&self.shared, next);
+        held.savepoints.before(protection)
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, Verdict> {
@@ -274,6 +324,54 @@ impl<S: Store> Body<S> {
             finished: vec![(command.work, Condition::Held)],
             ..Changes::default()
         })
+    }
+}
+
+impl<S: Store> Held<S> {
+    fn protection_of(&self, shared: &Shared<S>, index: usize) -> Protection {
+        let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
+            return Protection::Own;
+        };
+        if command.attempts > 0 || command.suspect {
+            return Protection::Own;
+        }
+        match shared.limits.protection_of(command.step().name, command.is_undo(), self.is_careful) {
+            // All of a call share one anyway.
+            Protection::Shared(_) if command.is_batch() => Protection::Own,
+            protection => protection,
+        }
+    }
+
+    /// Whether the call that comes next lies behind the same savepoint as the one that was made.
+    fn is_joined(&self, shared: &Shared<S>) -> bool {
+        let command_of = |index: usize| self.members.get(index)?.command.as_ref();
+        let made = self.savepoints.open().and_then(|made| command_of(made.first()?.0));
+        let Some((made, next)) = made.zip(self.plan.follows(&self.members)) else { return false };
+        command_of(next).is_some_and(|command| command.is_same_step(made))
+            && matches!(self.protection_of(shared, next), Protection::Shared(_))
+    }
+
+    /// A first attempt failed.
+    fn doubt(&self, shared: &Shared<S>, index: usize) {
+        let command = self.members.get(index).and_then(|member| member.command.as_ref());
+        if let Some(command) = command.filter(|command| command.attempts == 0) {
+            shared.limits.failed(command.step().name, command.is_undo());
+        }
+    }
+
+    /// The handler that failed had no savepoint.
+    fn run_again(&mut self) -> Verdict {
+        self.runs_again = true;
+        Verdict::GiveWay
+    }
+
+    fn settle(&mut self, shared: &Shared<S>, (index, attempted): Made, verdict: Verdict) {
+        let company = self.members.len();
+        let Some(member) = self.members.get_mut(index) else { return };
+        member.attempted = Some(attempted);
+        if member.run_on(shared, verdict, company) {
+            self.plan.ran_on(index);
+        }
     }
 }
 

@@ -7,26 +7,54 @@ use super::command::Command;
 use crate::store::Store;
 
 /// The members of a transaction whose handler is called at once: one, or those of a batch step.
-pub(super) type Call = Vec<usize>;
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Call {
+    One(usize),
+    Many(Vec<usize>),
+}
 
 /// The calls that a transaction still has to make.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Whose handler was called by now, by itself or with another's; those that were not granted count as such.
     begun: Vec<bool>,
-    /// The calls that come next: what a call was split into, and steps that run on by themselves.
+    /// How many of these were not.
+    fresh: usize,
+    /// The calls that come next: what is made again, together or in parts.
     next: VecDeque<Call>,
-    /// The calls of batch steps that sagas ran on to. They wait until every command had its first call, so that all that
-    /// come as far share one.
-    later: Vec<Call>,
+    /// Whose sagas ran on. They wait until every command had its first call: all that come as far share the call of a batch
+    /// step, and one savepoint of an ordinary one.
+    later: Vec<usize>,
     /// Of the latest call.
     latest: Call,
+}
+
+impl Call {
+    pub(super) fn members(&self) -> &[usize] {
+        match self {
+            Self::One(index) => std::slice::from_ref(index),
+            Self::Many(indexes) => indexes,
+        }
+    }
+
+    /// Its parts, where it is made again in halves.
+    pub(super) fn halves(&self) -> [Self; 2] {
+        let (first, second) = self.members().split_at(self.members().len() / 2);
+        [first, second].map(|half| Self::Many(half.to_vec()))
+    }
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
 }
 
 impl Plan {
     /// The plan for commands that were granted, or were not.
     pub(super) fn of_granted(granted: &[bool]) -> Self {
-        Self { begun: granted.iter().map(|granted| !granted).collect(), ..Self::default() }
+        let fresh = granted.iter().filter(|granted| **granted).count();
+        Self { begun: granted.iter().map(|granted| !granted).collect(), fresh, ..Self::default() }
     }
 
     /// Whether the handler of that command was called by now.
@@ -36,90 +64,99 @@ impl Plan {
 
     /// Whether another call follows before the next command has its turn.
     pub(super) fn has_more(&self) -> bool {
-        !self.next.is_empty() || (!self.later.is_empty() && self.begun.iter().all(|begun| *begun))
+        !self.next.is_empty() || (!self.later.is_empty() && self.fresh == 0)
     }
 
     /// One of the members of the call that comes next, when that command has its turn.
     pub(super) fn is_next<S: Store>(&self, members: &[Member<S>], index: usize) -> usize {
-        let next = self.next.front().or_else(|| if self.has_begun(index) { self.first_later(members) } else { None });
-        next.and_then(|call| call.first().copied()).unwrap_or(index)
+        let next = match self.next.front() {
+            Some(call) => call.members().first().copied(),
+            None if self.has_begun(index) => self.first_later(members),
+            None => None,
+        };
+        next.unwrap_or(index)
+    }
+
+    /// One of the members of the call that comes next, whoever has his turn then.
+    pub(super) fn follows<S: Store>(&self, members: &[Member<S>]) -> Option<usize> {
+        let turn = if self.fresh > 0 { self.begun.iter().position(|begun| !begun) } else { None };
+        match (self.next.front(), turn) {
+            (Some(call), _) => call.members().first().copied(),
+            (None, Some(turn)) => Some(turn),
+            (None, None) => self.first_later(members),
+        }
     }
 
     /// Takes the call that comes next, when that command has its turn.
     pub(super) fn take_next<S: Store>(&mut self, members: &[Member<S>], index: usize) -> Call {
-        let call = if let Some(call) = self.next.pop_front() {
-            call
-        } else if self.has_begun(index) {
-            let first = self.first_later(members).and_then(|first| self.later.iter().position(|call| call == first));
-            first.map(|first| self.later.swap_remove(first)).unwrap_or_default()
-        } else {
-            self.begin(members, index)
+        let call = match self.next.pop_front() {
+            Some(call) => call,
+            None if self.has_begun(index) => self.take_later(members),
+            None => self.begin(members, index),
         };
         self.latest.clone_from(&call);
         call
     }
 
-    /// A call is made again in parts.
-    pub(super) fn split(&mut self, parts: impl DoubleEndedIterator<Item = Call>) {
-        for part in parts.rev().filter(|part| !part.is_empty()) {
-            self.next.push_front(part);
+    /// Calls are made again, or a call in parts, in front of all others.
+    pub(super) fn put_first(&mut self, calls: impl DoubleEndedIterator<Item = Call>) {
+        for call in calls.rev().filter(|call| !call.members().is_empty()) {
+            self.next.push_front(call);
         }
     }
 
     /// The saga of that member ran on to its next step.
-    pub(super) fn ran_on<S: Store>(&mut self, members: &[Member<S>], index: usize) {
-        let Some(command) = members.get(index).and_then(|member| member.command.as_ref()) else { return };
-        if !command.is_batch() {
-            self.next.push_back(vec![index]);
-            return;
-        }
-        let joins = |call: &&mut Call| call.first().is_some_and(|first| is_same_step(members, *first, command));
-        match self.later.iter_mut().find(joins) {
-            Some(call) => call.push(index),
-            None => self.later.push(vec![index]),
-        }
+    pub(super) fn ran_on(&mut self, index: usize) {
+        self.later.push(index);
     }
 
     /// The members of the latest call, who are to blame for what went wrong since.
     pub(super) fn latest(&self) -> &[usize] {
-        &self.latest
+        self.latest.members()
     }
 
     /// The first call of that command, together with those that a batch step takes along.
     fn begin<S: Store>(&mut self, members: &[Member<S>], index: usize) -> Call {
-        let command = members.get(index).and_then(|member| member.command.as_ref());
-        let call = match command.filter(|command| command.is_batch()) {
-            None => vec![index],
+        let call = match command_of(members, index).filter(|command| command.is_batch()) {
+            None => Call::One(index),
             Some(command) => {
                 let joins = |other: &usize| !self.has_begun(*other) && is_same_step(members, *other, command);
-                (index..members.len()).filter(joins).collect()
+                Call::Many((index..members.len()).filter(joins).collect())
             }
         };
-        for member in &call {
+        for member in call.members() {
             if let Some(begun) = self.begun.get_mut(*member) {
                 *begun = true;
+                self.fresh -= 1;
             }
         }
         call
     }
 
-    /// Of the calls for later that of the earliest step, so that its sagas meet those that are further.
-    fn first_later<S: Store>(&self, members: &[Member<S>]) -> Option<&Call> {
-        let step = |call: &&Call| {
-            let first = call.first().and_then(|first| members.get(*first)?.command.as_ref());
-            first.map(Command::step_index)
-        };
-        self.later.iter().min_by_key(step)
+    /// The call of the earliest step, so that its sagas meet those that are further.
+    fn take_later<S: Store>(&mut self, members: &[Member<S>]) -> Call {
+        let Some(first) = self.first_later(members) else { return Call::default() };
+        match command_of(members, first).filter(|command| command.is_batch()) {
+            None => {
+                self.later.retain(|member| *member != first);
+                Call::One(first)
+            }
+            Some(command) => {
+                let joins = |member: &mut usize| is_same_step(members, *member, command);
+                Call::Many(self.later.extract_if(.., joins).collect())
+            }
+        }
+    }
+
+    fn first_later<S: Store>(&self, members: &[Member<S>]) -> Option<usize> {
+        self.later.iter().copied().min_by_key(|member| command_of(members, *member).map(Command::step_index))
     }
 }
 
-/// Two halves of a call.
-pub(super) fn halves(mut call: Call) -> [Call; 2] {
-    let second = call.split_off(call.len() / 2);
-    [call, second]
+fn command_of<S: Store>(members: &[Member<S>], index: usize) -> Option<&Command<S>> {
+    members.get(index).and_then(|member| member.command.as_ref())
 }
 
 fn is_same_step<S: Store>(members: &[Member<S>], index: usize, command: &Command<S>) -> bool {
-    let other = members.get(index).and_then(|member| member.command.as_ref());
-    other.is_some_and(|other| other.is_batch() && other.is_same_step(command))
+    command_of(members, index).is_some_and(|other| other.is_batch() && other.is_same_step(command))
 }

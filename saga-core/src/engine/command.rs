@@ -79,6 +79,21 @@ impl<S: Store> InFlight<S> {
         Ok(())
     }
 
+    /// The saga out of a command that neither runs nor is decided on again.
+    pub(super) fn take(&mut self) -> Self {
+        Self {
+            id: self.id,
+            tenant: self.tenant.clone(),
+            key: self.key.clone(),
+            definition: Arc::clone(&self.definition),
+            version: self.version,
+            state: std::mem::replace(&mut self.state, SagaState::new(0)),
+            input: Arc::clone(&self.input),
+            outputs: std::mem::take(&mut self.outputs),
+            inputs: std::mem::take(&mut self.inputs),
+        }
+    }
+
     pub(super) fn step(&self, index: usize) -> &StepDefinition<S> {
         &self.definition.steps[index]
     }

@@ -26,13 +26,24 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
     ) -> Prepared<S> {
+        self.prepare_on(command, command.saga.clone(), next, findings, hand_on)
+    }
+
+    /// The same, from the saga as the command carried it.
+    pub(super) fn prepare_on(
+        &self,
+        command: &Command<S>,
+        mut saga: InFlight<S>,
+        next: &Next,
+        findings: &Findings,
+        hand_on: HandOn,
+    ) -> Prepared<S> {
         match next {
             Next::Again { delay, maybe, message } => postpone(command, *delay, *maybe, message, findings.attempts),
             Next::Settled(event) => {
-                let mut saga = command.saga.clone();
                 if !matches!(event, Event::Done { .. } | Event::Undone { .. }) {
                     // The step may be given out again, on another row.
-                    saga.state.steps[command.step_index()].fence = command.fence();
+                    saga.state.steps[command.step_index()].fence += command.work.epoch;
                 }
                 // Only an operator's action is refused, and no attempt ends with one.
                 let mut prepared = match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
@@ -248,6 +259,7 @@ pub(super) fn work_row<S: Store>(
         payload,
         due_in,
         lease,
+        tried: None,
     }
 }
 

@@ -112,6 +112,11 @@ impl<S: Store> Shared<S> {
 
     /// Says that there is work in the store that nobody has, due after so long.
     pub(super) fn announce_work(&self, due_in: Duration) {
-        self.work_due.announce(self.env.now() + due_in);
+        let now = self.env.now();
+        if due_in.is_zero() {
+            self.work_due.announce(now);
+        } else {
+            self.work_due.announce_later(now + due_in);
+        }
     }
 }

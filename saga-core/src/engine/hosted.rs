@@ -71,6 +71,7 @@ impl<S: Store> Shared<S> {
             payload: None,
             due_in: Duration::ZERO,
             lease,
+            tried: None,
         });
         let changes = arrived.handled(Changes { start: Some(Box::new(saga.clone())), ..Changes::default() });
         match self.recorder.record(changes).await {

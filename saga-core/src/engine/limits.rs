@@ -1,7 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::doubts::{Doubt, Protection};
 use crate::store::WorkId;
 
 /// So many commands of a step run after it met a lock before its transactions run beside each other again.
@@ -19,9 +20,36 @@ pub(super) struct BatchLimits {
     /// The same for batch steps, and which these are.
     batch_steps_max: usize,
     batch_steps: BTreeSet<&'static str>,
-    steps: Mutex<BTreeMap<&'static str, StepLimit>>,
+    steps: Mutex<Steps>,
     /// The command in whose transaction steps that met locks run now.
     contended: Mutex<Option<WorkId>>,
+}
+
+/// What is known of the steps, by name. They are few, and a name is nearly always the same string.
+#[derive(Debug, Default)]
+struct Steps(Vec<(&'static str, StepLimit)>);
+
+impl Steps {
+    fn position(&self, step: &'static str) -> Option<usize> {
+        let is_same = |(name, _): &(&'static str, StepLimit)| std::ptr::eq(*name, step);
+        self.0.iter().position(is_same).or_else(|| self.0.iter().position(|(name, _)| *name == step))
+    }
+
+    fn get(&self, step: &'static str) -> Option<&StepLimit> {
+        self.position(step).map(|place| &self.0[place].1)
+    }
+
+    fn get_mut(&mut self, step: &'static str) -> Option<&mut StepLimit> {
+        self.position(step).map(|place| &mut self.0[place].1)
+    }
+
+    fn of(&mut self, step: &'static str, limit: usize) -> &mut StepLimit {
+        let place = self.position(step).unwrap_or_else(|| {
+            self.0.push((step, StepLimit::new(limit)));
+            self.0.len() - 1
+        });
+        &mut self.0[place].1
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +58,24 @@ struct StepLimit {
     is_slow: bool,
     /// After how many commands it counts as one that meets no locks.
     calm_in: u32,
+    /// How often it fails, and its compensation.
+    doing: Doubt,
+    undoing: Doubt,
 }
 
 impl StepLimit {
     fn new(limit: usize) -> Self {
-        Self { limit, is_slow: false, calm_in: 0 }
+        Self { limit, is_slow: false, calm_in: 0, doing: Doubt::unknown(), undoing: Doubt::unknown() }
+    }
+
+    fn succeeded(&mut self, batch_max: usize, took: Duration) {
+        self.limit = (self.limit + 1).min(batch_max);
+        self.is_slow = took > SLOW;
+        self.calm_in = self.calm_in.saturating_sub(1);
+    }
+
+    fn doubt(&mut self, is_undo: bool) -> &mut Doubt {
+        if is_undo { &mut self.undoing } else { &mut self.doing }
     }
 }
 
@@ -77,7 +118,7 @@ impl BatchLimits {
     pub(super) fn met_lock(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
-        let step = steps.entry(step).or_insert(StepLimit::new(batch_max));
+        let step = steps.of(step, batch_max);
         if step.calm_in > 0 {
             step.limit = (step.limit / 2).max(1);
         }
@@ -108,24 +149,47 @@ impl BatchLimits {
     pub(super) fn halve(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
-        let step = steps.entry(step).or_insert(StepLimit::new(batch_max));
+        let step = steps.of(step, batch_max);
         step.limit = (step.limit / 2).max(1);
     }
 
-    pub(super) fn succeeded(&self, step: &'static str, took: Duration) {
+    /// What the handler of the step, or its compensation, needs, so that its writes can be taken back.
+    pub(super) fn protection_of(&self, step: &'static str, is_undo: bool, is_careful: bool) -> Protection {
+        let doubt = self.lock().get_mut(step).map_or(Doubt::unknown(), |step| *step.doubt(is_undo));
+        doubt.protection(is_careful)
+    }
+
+    /// A first attempt at the step, or its compensation, failed.
+    pub(super) fn failed(&self, step: &'static str, is_undo: bool) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
-        let step = steps.entry(step).or_insert(StepLimit::new(batch_max));
-        step.limit = (step.limit + 1).min(batch_max);
-        step.is_slow = took > SLOW;
-        step.calm_in = step.calm_in.saturating_sub(1);
+        steps.of(step, batch_max).doubt(is_undo).failed();
+    }
+
+    /// The step, or its compensation, was done.
+    pub(super) fn was_done(&self, step: &'static str, is_undo: bool, took: Duration) {
+        let batch_max = self.max_of(step);
+        let mut steps = self.lock();
+        let step = steps.of(step, batch_max);
+        step.succeeded(batch_max, took);
+        step.doubt(is_undo).succeeded();
+    }
+
+    /// The transaction of the step committed, whatever became of the step.
+    pub(super) fn succeeded(&self, step: &'static str, took: Duration) {
+        let batch_max = self.max_of(step);
+        self.lock().of(step, batch_max).succeeded(batch_max, took);
     }
 
     fn max_of(&self, step: &'static str) -> usize {
-        if self.batch_steps.contains(step) { self.batch_steps_max } else { self.batch_max }
+        if !self.batch_steps.is_empty() && self.batch_steps.contains(step) {
+            self.batch_steps_max
+        } else {
+            self.batch_max
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, StepLimit>> {
+    fn lock(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

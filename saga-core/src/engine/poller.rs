@@ -31,7 +31,8 @@ impl<S: Store> Shared<S> {
             if self.is_stopping() {
                 return;
             }
-            self.work_due.begin(self.env.now() + self.settings.poll_interval);
+            let now = self.env.now();
+            self.work_due.begin(now, now + self.settings.poll_interval);
             let limit = places.len();
             match self.claim(owner, places).await {
                 Ok((claimed, next_due_in)) => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::command::Command;
+use super::command::{Command, InFlight};
 use super::outcome::Outcome;
 use crate::machine::SagaState;
 use crate::step::Emitted;
@@ -58,10 +58,10 @@ impl<S: Store> Prepared<S> {
         }
     }
 
-    /// Steps that were done, and the one that follows them.
-    pub(super) fn run_on(changes: Changes, successor: Command<S>, has_messages: bool) -> Self {
-        let outcome = Some((successor.saga.id, None));
-        Self { changes, outcome, successor: Some(successor), has_messages, ..Self::nothing() }
+    /// Steps that were done, and one that is left for later.
+    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration, has_messages: bool) -> Self {
+        let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
+        Self { changes, state: Some(saga.state), left_free, outcome, has_messages, ..Self::nothing() }
     }
 
     /// What is to be written.

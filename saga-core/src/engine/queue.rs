@@ -30,7 +30,20 @@ struct Lanes<T> {
     rounds: u64,
     /// How many were taken as a share, and are not done.
     under_way: usize,
+    /// Workers that wait for a share, and how large one is with so many.
+    gathering: usize,
+    workers: usize,
     closed: bool,
+}
+
+impl<T> Lanes<T> {
+    fn waiting(&self) -> usize {
+        self.handed_on.len() + self.claimed.len()
+    }
+
+    fn share(&self, workers: usize) -> usize {
+        share_of(self.waiting() + self.under_way, workers)
+    }
 }
 
 /// How the commands are shared out.
@@ -41,11 +54,20 @@ struct Sharing {
     is_patient: bool,
 }
 
-impl Sharing {
-    /// How many of all commands one worker takes. A half is for another one, so that neither the program nor the store
-    /// waits for the other.
-    fn share_of(self, all: usize) -> usize {
-        all.div_ceil(self.workers).max(SHARE_MIN.min(all.div_ceil(2)))
+/// How many of all commands one worker takes. A half is for another one, so that neither the program nor the store waits
+/// for the other.
+fn share_of(all: usize, workers: usize) -> usize {
+    all.div_ceil(workers).max(SHARE_MIN.min(all.div_ceil(2)))
+}
+
+/// A worker that waits for its share.
+struct Gathering<'a, T> {
+    queue: &'a Queue<T>,
+}
+
+impl<T> Drop for Gathering<'_, T> {
+    fn drop(&mut self) {
+        self.queue.lock().gathering -= 1;
     }
 }
 
@@ -60,8 +82,15 @@ enum Found<T> {
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
-        let lanes =
-            Lanes { handed_on: VecDeque::new(), claimed: VecDeque::new(), rounds: 0, under_way: 0, closed: false };
+        let lanes = Lanes {
+            handed_on: VecDeque::new(),
+            claimed: VecDeque::new(),
+            rounds: 0,
+            under_way: 0,
+            gathering: 0,
+            workers: 1,
+            closed: false,
+        };
         Self { lanes: Mutex::new(lanes), filled: Notify::new() }
     }
 
@@ -109,7 +138,11 @@ impl<T> Queue<T> {
             match self.find(Some(Sharing { workers, is_patient }), &mut take) {
                 Found::Taken(commands) => return Some(commands),
                 Found::Closed => return None,
-                Found::TooFew => is_patient = timeout(env, GATHERING_MAX, filled).await.is_ok(),
+                Found::TooFew => {
+                    let gathering = Gathering { queue: self };
+                    is_patient = timeout(env, GATHERING_MAX, filled).await.is_ok();
+                    drop(gathering);
+                }
                 Found::Nothing => {
                     is_patient = true;
                     filled.await;
@@ -122,22 +155,27 @@ impl<T> Queue<T> {
     pub(super) fn done(&self, commands: usize) {
         let mut lanes = self.lock();
         lanes.under_way -= commands;
+        let is_empty = lanes.waiting() == 0;
         drop(lanes);
         // The share of whoever waits for his has become smaller.
-        self.filled.notify_one();
+        if !is_empty {
+            self.filled.notify_one();
+        }
     }
 
     fn find(&self, sharing: Option<Sharing>, mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>, usize)) -> Found<T> {
         let mut lanes = self.lock();
-        let waiting = lanes.handed_on.len() + lanes.claimed.len();
+        let waiting = lanes.waiting();
         if lanes.closed {
             return Found::Closed;
         }
         if waiting == 0 {
             return Found::Nothing;
         }
-        let share = sharing.map_or(waiting, |sharing| sharing.share_of(waiting + lanes.under_way));
-        if waiting < share && sharing.is_some_and(|sharing| sharing.is_patient) {
+        let share = sharing.map_or(waiting, |sharing| lanes.share(sharing.workers));
+        if let Some(sharing) = sharing.filter(|sharing| sharing.is_patient && waiting < share) {
+            lanes.gathering += 1;
+            lanes.workers = sharing.workers;
             return Found::TooFew;
         }
         lanes.rounds += 1;
@@ -175,8 +213,12 @@ impl<T> Queue<T> {
             return Some(command);
         }
         lane(&mut lanes).push_back(command);
+        // Whoever waits for his share is woken when it is there, and takes what is there when he has waited long enough.
+        let is_share = lanes.gathering == 0 || lanes.waiting() >= lanes.share(lanes.workers);
         drop(lanes);
-        self.filled.notify_one();
+        if is_share {
+            self.filled.notify_one();
+        }
         None
     }
 
@@ -229,7 +271,7 @@ mod tests {
 
     #[test]
     fn few_workers_have_large_shares() {
-        let share = |all| Sharing { workers: 8, is_patient: true }.share_of(all);
+        let share = |all| share_of(all, 8);
         assert_eq!([1, 2, 16, 31, 64, 128, 256].map(share), [1, 1, 8, 16, 16, 16, 32]);
     }
 

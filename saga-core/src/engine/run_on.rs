@@ -1,8 +1,8 @@
 //! Consecutive steps of one saga in one transaction.
 //!
 //! A step that was done in a transaction is most often followed by another that runs in one. That one need not wait for
-//! the commit, nor for a work row that would be inserted, claimed and deleted: it runs on the same connection, behind a
-//! savepoint of its own, and what all of them record is one advance of the saga. Nothing is weaker for it: what did not
+//! the commit, nor for a work row that would be inserted, claimed and deleted: it runs on the same connection, and what
+//! all of them record is one advance of the saga. Nothing is weaker for it: what did not
 //! commit did not happen, and its steps run again. When anything about such a run is in the way of its commit, it runs
 //! again step by step.
 
@@ -14,7 +14,7 @@ use super::limits::SLOW;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
 use crate::machine::{Effect, Ending, Next};
-use crate::store::{Advance, Changes, NewWork, Store, Verdict, WorkRef};
+use crate::store::{Advance, Changes, HistoryEntry, HistoryKind, NewWork, Store, Tried, Verdict, WorkRef};
 
 /// What ran in this transaction before the present step of the same saga.
 pub(super) struct RanBefore<S: Store> {
@@ -44,9 +44,11 @@ impl<S: Store> Member<S> {
     /// What is to be recorded for all that ran.
     pub(super) fn prepare(&mut self, shared: &Shared<S>) -> Option<Changes> {
         let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
-        if (self.before.is_some() || self.starting.is_some()) && matches!(next, Next::Again { .. }) {
-            // An attempt that is made again is not counted on a command that was never written: it is left for later.
-            return self.leave_present_step();
+        if let (Next::Again { delay, message, .. }, true) = (next, self.before.is_some() || self.starting.is_some()) {
+            // Its command is not written yet: it will be, with this attempt behind it.
+            let tried = Tried { attempts: attempted.findings.attempts, error: message.clone() };
+            shared.statistics.count(command, &attempted.ending);
+            return self.leave_present_step(*delay, tried);
         }
         let mut prepared = self.prepared.take().unwrap_or_else(|| {
             let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
@@ -100,6 +102,12 @@ impl<S: Store> Member<S> {
         }
     }
 
+    /// The command that was claimed, to be run again as if nothing had happened.
+    pub(super) fn into_started_over(mut self) -> Option<Command<S>> {
+        self.start_over();
+        self.into_claimed()
+    }
+
     /// The command that was claimed, to be run again. If its saga ran on, it goes step by step now.
     pub(super) fn into_claimed(mut self) -> Option<Command<S>> {
         let ran_on = self.ran_on();
@@ -122,9 +130,15 @@ impl<S: Store> Member<S> {
 
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
     fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
-        let (Some(command), Some((attempted, next))) = (&self.command, &self.attempted) else { return false };
+        let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
         let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
-        let mut prepared = self.decide(shared, command, next, &attempted.findings, hand_on);
+        // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
+        let saga = if self.before.is_some() { command.saga.take() } else { command.saga.clone() };
+        let mut prepared = shared.prepare_on(command, saga, next, &attempted.findings, hand_on);
+        if self.starting.is_some() && self.before.is_none() {
+            // Its row was never written.
+            prepared.changes.finished.clear();
+        }
         // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
         let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
         let fits =
@@ -170,21 +184,28 @@ impl<S: Store> Member<S> {
         prepared
     }
 
-    /// Records what was done, and hands the present step on as if it had not been tried.
-    fn leave_present_step(&mut self) -> Option<Changes> {
-        let mut present = self.command.take()?;
+    /// Records what was done, and leaves the present step, which was tried, for later.
+    fn leave_present_step(&mut self, due_in: Duration, tried: Tried) -> Option<Changes> {
+        let present = self.command.take()?;
         self.attempted = None;
-        let mut prepared = if let Some(before) = self.before.take() {
-            let mut changes = before.changes;
-            changes.commands.push(before.row);
-            present.saga.version = before.claimed.saga.version + 1;
-            self.command = Some(before.claimed);
-            Prepared::run_on(changes, present, before.has_messages)
-        } else {
-            // The saga is started, and no more.
-            let row = self.starting.as_ref()?.row()?;
-            Prepared::run_on(Changes { commands: vec![row], ..Changes::default() }, present, false)
+        let failed = HistoryEntry {
+            saga: present.saga.id,
+            step: Some(present.step_id()),
+            kind: HistoryKind::AttemptFailed,
+            attempt: tried.attempts,
+            detail: tried.error.clone(),
         };
+        let (mut changes, row, has_messages) = match self.before.take() {
+            Some(before) => {
+                self.command = Some(before.claimed);
+                (before.changes, before.row, before.has_messages)
+            }
+            // The saga is started, and no more.
+            None => (Changes::default(), self.starting.as_ref()?.row()?, false),
+        };
+        changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
+        changes.history.push(failed);
+        let mut prepared = Prepared::left(changes, present.saga, due_in, has_messages);
         let changes = prepared.take_changes();
         self.prepared = Some(prepared);
         Some(changes)

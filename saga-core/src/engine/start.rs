@@ -18,7 +18,7 @@ use super::starting::Left;
 use super::tasks::UnderWay;
 use super::waiters::Slot;
 use crate::key::{Key, Tenant};
-use crate::machine::{self, SagaState};
+use crate::machine;
 use crate::saga::Definition;
 use crate::step::Outputs;
 use crate::store::{
@@ -89,13 +89,14 @@ impl<S: Store> Shared<S> {
         let mut saga = self.new_saga(definition, tenant, key, input)?;
         let mut ids = self.ids.take(&*self.store, 2).await?;
         let mut place = self.number(definition, &mut saga, &mut ids, owner);
-        let wanted = self.wanted(&saga);
+        // The saga may end before its start returns, so whoever waits for it is there first.
+        let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
         let lease_until = self.env.now() + self.settings.lease_ttl;
         if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
             if self.starts_with_step(&first) {
                 let new = Arc::new(saga);
                 match self.start_with_step(first, &new, self.tasks.enter()).await {
-                    Ok(Ok(())) => return self.judge(definition, wanted, Started::New),
+                    Ok(Ok(())) => return Ok(StartedSaga { id, key, slot, known: None }),
                     Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
                     Err(Left) => {}
                 }
@@ -108,6 +109,7 @@ impl<S: Store> Shared<S> {
         for command in &mut saga.commands {
             command.lease = command.lease.filter(|_| place.is_some());
         }
+        let wanted = self.wanted(&saga);
         let call = StartCall { saga, place, lease_until, under_way };
         match self.start_together(vec![call]).await.ok_or(StartError::ShuttingDown)? {
             Ok(started) => {
@@ -209,6 +211,7 @@ impl<S: Store> Shared<S> {
                 payload,
                 due_in: Duration::ZERO,
                 lease: None,
+                tried: None,
             });
         }
         Ok(NewSaga {
@@ -304,8 +307,8 @@ impl<S: Store> Shared<S> {
             key: new.key.clone(),
             definition: Arc::clone(definition),
             version: 1,
-            state: SagaState::decode(&new.state, definition.steps.len()).ok()?,
-            input: new.input.clone().into(),
+            state: definition.read_fresh(&new.state)?,
+            input: Arc::from(&*new.input),
             outputs: Outputs::new(),
             inputs: Vec::new(),
         };

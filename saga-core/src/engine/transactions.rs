@@ -18,6 +18,21 @@ const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(50);
 /// The longest such wait.
 const UNAVAILABLE_PAUSE_MAX: Duration = Duration::from_secs(2);
 
+/// Commands that are to share a transaction.
+struct Part<S: Store> {
+    commands: Vec<Command<S>>,
+    /// How often in a row that failed for what is nobody's fault.
+    failures: u32,
+    /// Whether a handler among them failed that had no savepoint.
+    is_careful: bool,
+}
+
+impl<S: Store> Part<S> {
+    fn of(commands: Vec<Command<S>>) -> Self {
+        Self { commands, failures: 0, is_careful: false }
+    }
+}
+
 impl<S: Store> Shared<S> {
     /// Runs transactions until the queue is closed.
     pub(super) async fn serve_transactions(self: Arc<Self>) {
@@ -74,14 +89,14 @@ impl<S: Store> Shared<S> {
 
     /// Runs commands to their end, in as many transactions as that takes.
     pub(super) async fn run_transactions(self: &Arc<Self>, commands: Vec<Command<S>>) {
-        let mut waiting = vec![(commands, 0)];
-        while let Some((commands, failures)) = waiting.pop() {
+        let mut waiting = vec![Part::of(commands)];
+        while let Some(Part { commands, failures, is_careful }) = waiting.pop() {
             let commands = self.hold(commands).await;
             if commands.is_empty() {
                 continue;
             }
             let Some(ids) = self.take_ids(commands.len()).await else { return };
-            let batch = Batch::new(commands, ids);
+            let batch = Batch::new(commands, ids, is_careful);
             match self.store.transact(batch.claims(), batch.body(self)).await {
                 Ok(()) => self.committed(batch.take()).await,
                 Err(error) => self.not_committed(&batch, &error, failures, &mut waiting).await,
@@ -101,11 +116,15 @@ impl<S: Store> Shared<S> {
                 continue;
             };
             for step in &member.ran {
-                self.limits.succeeded(step.name, step.took);
+                self.limits.was_done(step.name, step.is_undo, step.took);
                 self.statistics.count_done(step.is_undo);
             }
             if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
-                self.limits.succeeded(command.step().name, attempted.findings.share);
+                let (step, took) = (command.step().name, attempted.findings.share);
+                match attempted.ending {
+                    Ending::Done => self.limits.was_done(step, command.is_undo(), took),
+                    _ => self.limits.succeeded(step, took),
+                }
                 self.statistics.count(command, &attempted.ending);
             }
             if let Some(starting) = member.starting {
@@ -125,7 +144,7 @@ impl<S: Store> Shared<S> {
         batch: &Batch<S>,
         error: &TransactError,
         failures: u32,
-        waiting: &mut Vec<(Vec<Command<S>>, u32)>,
+        waiting: &mut Vec<Part<S>>,
     ) {
         let blamed = batch.blamed(error.culprit);
         let mut members = batch.take();
@@ -135,6 +154,10 @@ impl<S: Store> Shared<S> {
                 starting.answer(Err(&error.error));
             }
             return self.learn_the_truth(members).await;
+        }
+        if batch.runs_again() && error.error.kind() == StoreErrorKind::Conflict {
+            let commands = members.into_iter().filter_map(Member::into_started_over).collect();
+            return waiting.push(Part { is_careful: true, ..Part::of(commands) });
         }
         if blamed.len() > 1 {
             return self.split_blamed(members, &blamed, waiting);
@@ -163,7 +186,7 @@ impl<S: Store> Shared<S> {
             }
             if member.ran_on() {
                 // Its saga's earlier steps are to be recorded first.
-                waiting.extend(member.into_claimed().map(|command| (vec![command], 0)));
+                waiting.extend(member.into_claimed().map(|command| Part::of(vec![command])));
             } else {
                 self.settle_culprit(member, error).await;
             }
@@ -181,33 +204,33 @@ impl<S: Store> Shared<S> {
             return;
         }
         if culprit.is_some() || (ran_on && commands.len() == 1 && is_of_one(error)) {
-            waiting.push((commands, 0));
+            waiting.push(Part::of(commands));
         } else if commands.len() > 1 && is_of_one(error) {
             if error.error.kind() != StoreErrorKind::Conflict {
                 for command in &commands {
                     self.limits.halve(command.step().name);
                 }
             }
-            waiting.extend(in_halves(commands).map(|half| (half, 0)));
+            waiting.extend(in_halves(commands).map(Part::of));
         } else {
             self.env.sleep(pause_after(failures)).await;
             if self.is_stopping() {
                 self.give_back(&refs(&commands)).await;
             } else {
-                waiting.push((commands, failures + 1));
+                waiting.push(Part { failures: failures + 1, ..Part::of(commands) });
             }
         }
     }
 
     /// The call of a batch step is to blame. Its commands run again in halves, until the one is alone whose fault it is.
-    fn split_blamed(&self, members: Vec<Member<S>>, blamed: &[usize], waiting: &mut Vec<(Vec<Command<S>>, u32)>) {
+    fn split_blamed(&self, members: Vec<Member<S>>, blamed: &[usize], waiting: &mut Vec<Part<S>>) {
         self.statistics.count_split();
         let (mut of_call, mut others) = (Vec::new(), Vec::new());
         for (index, member) in members.into_iter().enumerate() {
             let commands = if blamed.contains(&index) { &mut of_call } else { &mut others };
             commands.extend(member.into_claimed());
         }
-        waiting.extend(in_halves(of_call).chain([others]).filter(|part| !part.is_empty()).map(|part| (part, 0)));
+        waiting.extend(in_halves(of_call).chain([others]).filter(|part| !part.is_empty()).map(Part::of));
     }
 
     /// The handler is to blame: its attempt is recorded on its own.

@@ -182,12 +182,13 @@ fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {
         recorded_at: now,
         took: new.took,
     };
-    data.records.entry((new.tenant, new.key)).or_default().insert(record.step.clone(), record);
+    data.records.entry((new.tenant, new.key)).or_default().push(record);
 }
 
 fn revise(data: &mut Data, revised: RevisedRecord) {
     let records = data.records.get_mut(&(revised.tenant, revised.key));
-    if let Some(record) = records.and_then(|records| records.get_mut(&revised.step)) {
+    let is_it = |record: &&mut StepRecord| record.step == revised.step;
+    if let Some(record) = records.and_then(|records| records.iter_mut().find(is_it)) {
         record.outcome = revised.outcome;
         record.output = revised.output;
     }

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clock::Moment;
 use super::conn::MemoryTable;
+use super::hashing::QuickMap;
 use super::inbox::Received;
 use super::letters::Letters;
 use super::locks::Locks;
@@ -12,13 +13,14 @@ use crate::store::{
     Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
-/// Everything that is committed, and who holds which row. Its maps are ordered, so that two runs do the same.
+/// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.
 #[derive(Debug, Default)]
 pub(super) struct Data {
     pub(super) ids: i64,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
-    pub(super) keys: BTreeMap<(Tenant, Key), SagaId>,
-    pub(super) records: BTreeMap<(Tenant, Key), BTreeMap<StepId, StepRecord>>,
+    pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
+    /// Those of a saga in the order in which they were inserted.
+    pub(super) records: QuickMap<(Tenant, Key), Vec<StepRecord>>,
     pub(super) work: BTreeMap<WorkId, WorkRow>,
     /// The work rows by when they are due.
     pub(super) due: BTreeSet<(Timestamp, WorkId)>,
@@ -98,13 +100,12 @@ impl Data {
     }
 
     pub(super) fn record(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Option<&StepRecord> {
-        self.records.get(&(tenant.clone(), key.clone()))?.get(step)
+        self.records.get(&(tenant.clone(), key.clone()))?.iter().find(|record| record.step == *step)
     }
 
     /// The records of a saga, by position.
     pub(super) fn records_of(&self, tenant: &Tenant, key: &Key) -> Vec<StepRecord> {
-        let mut records: Vec<StepRecord> =
-            self.records.get(&(tenant.clone(), key.clone())).into_iter().flat_map(BTreeMap::values).cloned().collect();
+        let mut records = self.records.get(&(tenant.clone(), key.clone())).cloned().unwrap_or_default();
         records.sort_by_key(|record| record.position);
         records
     }
@@ -144,11 +145,11 @@ impl Data {
             due_at,
             epoch: 1,
             lease: new.lease.map(|lease| Held::new(lease, now)),
-            attempts: 0,
+            attempts: new.tried.as_ref().map_or(0, |tried| tried.attempts),
             maybe: false,
             suspect: false,
-            retrying_since: None,
-            error: None,
+            retrying_since: new.tried.is_some().then_some(now),
+            error: new.tried.map(|tried| tried.error),
             late: None,
             message: None,
         };

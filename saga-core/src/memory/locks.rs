@@ -1,15 +1,16 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::hashing::QuickMap;
 use super::outbox::OrderingKey;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{SagaId, WorkId};
 
 /// A transaction that is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TxId(pub(super) u64);
 
 /// What a transaction can hold.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Lock {
     Work(WorkId),
     Record(Tenant, Key, StepId),
@@ -25,7 +26,9 @@ pub(super) enum Lock {
 /// Who holds what, and who waits.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
-    held: BTreeMap<Lock, TxId>,
+    held: QuickMap<Lock, TxId>,
+    /// What each transaction took, also what it released since.
+    taken: QuickMap<TxId, Vec<Lock>>,
     waiting: BTreeSet<TxId>,
     opened: u64,
 }
@@ -42,7 +45,9 @@ impl Locks {
     }
 
     pub(super) fn take(&mut self, lock: Lock, me: TxId) {
-        self.held.insert(lock, me);
+        if self.held.insert(lock.clone(), me) != Some(me) {
+            self.taken.entry(me).or_default().push(lock);
+        }
     }
 
     pub(super) fn release(&mut self, lock: &Lock) {
@@ -50,7 +55,11 @@ impl Locks {
     }
 
     pub(super) fn release_all(&mut self, me: TxId) {
-        self.held.retain(|_, holder| *holder != me);
+        for lock in self.taken.remove(&me).unwrap_or_default() {
+            if self.held.get(&lock) == Some(&me) {
+                self.held.remove(&lock);
+            }
+        }
         self.waiting.remove(&me);
     }
 

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 
 use super::MemoryStore;
 use super::apply::{blocked, locks_of, miss, refuse_misuse};
-use super::conn::{MemoryConn, TxState};
+use super::conn::{MemoryConn, Savepoint, TxState};
 use super::data::Data;
 use super::hook::{CommitFate, CommitPoint, PendingCommit};
 use super::locks::{Lock, TxId};
@@ -43,10 +43,15 @@ impl Store for MemoryStore {
             return Ok(());
         }
         self.pass(CommitPoint::Claimed).await?;
+        let mut savepoint = conn.savepoint();
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             let mut goes_on = !body.has_run(index);
             while goes_on {
-                goes_on = matches!(run(&mut conn, &mut body, index).await?, Verdict::GoOn | Verdict::GoBack);
+                if body.needs_savepoint(index) {
+                    savepoint = conn.savepoint();
+                }
+                let verdict = run(&mut conn, &mut body, index, savepoint).await?;
+                goes_on = matches!(verdict, Verdict::GoOn | Verdict::GoBack);
                 self.pass(CommitPoint::Handled(index)).await?;
             }
         }
@@ -89,8 +94,12 @@ impl MemoryStore {
 }
 
 /// Runs one handler behind a savepoint.
-async fn run(conn: &mut MemoryConn, body: &mut Body, index: usize) -> Result<Verdict, TransactError> {
-    let savepoint = conn.savepoint();
+async fn run(
+    conn: &mut MemoryConn,
+    body: &mut Body,
+    index: usize,
+    savepoint: Savepoint,
+) -> Result<Verdict, TransactError> {
     let verdict = body.run(index, conn).await;
     let blame = |kind, detail: &str| TransactError {
         error: StoreError::new(kind, "transact", detail),
@@ -150,9 +159,24 @@ fn take_key(data: &mut Data, saga: &NewSaga, starts: &mut Vec<NewSaga>, me: TxId
     let is_free = data.locks.holder(&lock, None).is_none() && data.saga_of(&saga.tenant, &saga.key).is_none();
     if is_free {
         data.locks.take(lock, me);
-        starts.push(NewSaga { commands: Vec::new(), ..saga.clone() });
+        starts.push(without_commands(saga));
     }
     is_free
+}
+
+fn without_commands(saga: &NewSaga) -> NewSaga {
+    NewSaga {
+        commands: Vec::new(),
+        id: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        definition: saga.definition.clone(),
+        digest: saga.digest,
+        input: saga.input.clone(),
+        input_hash: saga.input_hash.clone(),
+        status: saga.status,
+        state: saga.state.clone(),
+    }
 }
 
 /// Holds all that the changes write, or answers which sagas have moved: those are held, so that they move no further.

@@ -1,12 +1,12 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{Mapping, StepRun, StepUndo};
 use crate::key::StepId;
-use crate::machine::{Shape, StepShape, UndoShape};
+use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Handler, Needs, Step, StepOptions};
 use crate::store::{DefinitionId, Store};
 
@@ -16,6 +16,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) digest: [u8; 32],
     pub(crate) shape: Shape,
     pub(crate) steps: Vec<StepDefinition<S>>,
+    /// The state that a saga begins with, encoded and not.
+    pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
 
 /// A step in a saga.
@@ -84,7 +86,16 @@ impl<S: Store> StepDefinition<S> {
 impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>) -> Self {
         let digest = digest(&shape);
-        Self { id: DefinitionId { name: Arc::from(name), version }, digest, shape, steps }
+        Self { id: DefinitionId { name: Arc::from(name), version }, digest, shape, steps, fresh: OnceLock::new() }
+    }
+
+    /// The state of a saga that was just started. Nearly all of them begin with the same one.
+    pub(crate) fn read_fresh(&self, encoded: &[u8]) -> Option<SagaState> {
+        let (bytes, state) = self.fresh.get_or_init(|| {
+            let (state, _) = machine::start(&self.shape);
+            (state.encode(), state)
+        });
+        if bytes == encoded { Some(state.clone()) } else { SagaState::decode(encoded, self.steps.len()).ok() }
     }
 
     /// The saga of one step that a service hosts for others. The slash keeps its name apart from every saga's.
@@ -95,7 +106,13 @@ impl<S: Store> Definition<S> {
         let digest = Sha256::digest(format!("hosted-step-1 {name}")).into();
         let pivot = (shape.undo == UndoShape::Missing).then_some(0);
         let shape = Shape { steps: vec![shape], pivot };
-        Self { id: DefinitionId { name: name.into(), version: 1 }, digest, shape, steps: vec![step] }
+        Self {
+            id: DefinitionId { name: name.into(), version: 1 },
+            digest,
+            shape,
+            steps: vec![step],
+            fresh: OnceLock::new(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The same saga with somebody looking on: what crash exploration and fault injection are made of.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
@@ -38,8 +38,8 @@ impl<S: Store, I> Saga<S, I> {
     pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
         let original = self.definition();
         let steps = (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect();
-        let definition =
-            Definition { id: original.id.clone(), digest: original.digest, shape: original.shape.clone(), steps };
+        let (id, shape) = (original.id.clone(), original.shape.clone());
+        let definition = Definition { id, digest: original.digest, shape, steps, fresh: OnceLock::new() };
         Saga { definition: Arc::new(definition), input: PhantomData }
     }
 }

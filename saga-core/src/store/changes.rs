@@ -140,6 +140,17 @@ pub struct NewWork {
     pub due_in: Duration,
     /// Set where the command goes straight to a worker of the process that inserts it.
     pub lease: Option<Lease>,
+    /// Set where an attempt was made, and failed, before the row is inserted. Such a row has no lease.
+    pub tried: Option<Tried>,
+}
+
+/// An attempt that was made before its command was written down.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// Attempts so far.
+    pub attempts: u32,
+    /// What the last one said.
+    pub error: String,
 }
 
 /// A message that leaves this service.

@@ -30,7 +30,7 @@ mod work;
 
 pub use self::changes::{
     Advance, Applied, Changes, Condition, HistoryEntry, HistoryKind, Miss, NewMessage, NewRecord, NewWork, Postponed,
-    RevisedRecord,
+    RevisedRecord, Tried,
 };
 pub use self::dead_letters::{DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, NewLetter};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};

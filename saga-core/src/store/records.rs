@@ -82,6 +82,7 @@ pub struct StepRecord {
 /// - `S-REC-9` When the call fails with class `Unknown`, each of the changes was applied whole or not at all; a repeated call finds out which.
 /// - `S-REC-10` A saga that changes start is inserted with them as [`start`](super::Sagas::start) inserts one; where its key is taken, nothing of the changes is written, and [`Miss::Saga`](super::Miss::Saga) carries the saga that has it. The records and the commands of the same changes may belong to it.
 /// - `S-REC-11` A withdrawn work row is deleted whatever its epoch and its lease; one that is gone is no miss. A row that a transaction holds is waited for.
+/// - `S-REC-13` A command that was [`tried`](super::NewWork::tried) is inserted as a row that was postponed after that attempt: with its attempts, its error, and `retrying since` this statement.
 /// - `S-REC-12` Letters are buried as [`bury`](super::DeadLetters::bury) does, in the same commit (G8).
 #[async_trait]
 pub trait Records: Send + Sync {

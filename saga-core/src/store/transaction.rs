@@ -60,6 +60,15 @@ pub trait TransactionBody<C>: Send {
     /// How long the next handler of that claim may take.
     fn time_limit(&self, index: usize) -> Duration;
 
+    /// Whether the next handler of that claim needs a savepoint in front of it. A store that asks, asks in front of every
+    /// handler, and sets a savepoint exactly where it is needed: [`RollBack`](Verdict::RollBack) and
+    /// [`GoBack`](Verdict::GoBack) then take back all that was written since the last one. A store that does not ask sets
+    /// one for each.
+    fn needs_savepoint(&mut self, index: usize) -> bool {
+        let _ = index;
+        true
+    }
+
     /// Runs the next handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict>;
 

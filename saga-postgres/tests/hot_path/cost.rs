@@ -15,17 +15,17 @@ pub(crate) struct Cost {
     pub(crate) wal_records: u64,
 }
 
-/// What a batch may cost: so much for itself, and so much for each of its steps.
+/// What a batch may cost: so much for itself, and so much for each of its steps or sagas.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound {
     pub(crate) batch: Cost,
-    pub(crate) step: Cost,
+    pub(crate) each: Cost,
 }
 
 impl Bound {
-    /// What so many steps in one batch may cost.
-    pub(crate) fn of(&self, steps: u64) -> Cost {
-        self.batch + self.step * steps
+    /// What so many in one batch may cost.
+    pub(crate) fn of(&self, items: u64) -> Cost {
+        self.batch + self.each * items
     }
 }
 

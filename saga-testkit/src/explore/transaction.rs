@@ -35,6 +35,10 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
         self.body.has_run(index)
     }
 
+    fn needs_savepoint(&mut self, index: usize) -> bool {
+        self.body.needs_savepoint(index)
+    }
+
     fn changes(&mut self) -> Vec<Changes> {
         slowed_down(self.body.changes())
     }

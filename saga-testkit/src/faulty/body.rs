@@ -49,6 +49,10 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         !self.store.has(StoreFlaw::PassesNoneOver) && self.body.has_run(index)
     }
 
+    fn needs_savepoint(&mut self, index: usize) -> bool {
+        self.body.needs_savepoint(index) || self.store.has(StoreFlaw::SetsNeedlessSavepoints)
+    }
+
     fn changes(&mut self) -> Vec<Changes> {
         let changes = self.body.changes();
         if self.store.has(StoreFlaw::CommitsTwice) {

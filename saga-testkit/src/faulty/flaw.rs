@@ -88,6 +88,8 @@ flaws! {
         KeepsWithdrawn breaks "S-REC-11",
         /// The letters of changes are not written.
         LosesLetters breaks "S-REC-12",
+        /// A command that was tried is inserted as a new one.
+        ForgetsAttempts breaks "S-REC-13",
         /// A step runs under any epoch.
         GrantsAnyEpoch breaks "S-TX-1",
         /// Rows are given to others while their steps run.
@@ -110,6 +112,8 @@ flaws! {
         GoesOnNoFurther breaks "S-TX-9",
         /// It runs the handler of a claim that ran with another one once more.
         PassesNoneOver breaks "S-TX-12",
+        /// It asks which handlers need a savepoint, and sets one for each.
+        SetsNeedlessSavepoints breaks "S-TX-14",
         /// It keeps what a handler wrote that goes back.
         KeepsWhatWentBack breaks "S-TX-13",
         /// A saga is started though its transaction fails.

@@ -64,6 +64,9 @@ impl FaultyStore {
                 if self.has(StoreFlaw::ClaimsEarly) {
                     command.due_in = std::time::Duration::ZERO;
                 }
+                if self.has(StoreFlaw::ForgetsAttempts) {
+                    command.tried = None;
+                }
                 self.note_command(command);
             }
             if self.has(StoreFlaw::KeepsWithdrawn) {

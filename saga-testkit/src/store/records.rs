@@ -1,9 +1,11 @@
 //! Writing what was decided: whole or not at all, and each change on its own.
 
+use std::time::Duration;
+
 use saga_core::key::StepId;
 use saga_core::store::{
-    Changes, Condition, HistoryEntry, HistoryKind, Miss, RecordedOutcome, Records, RevisedRecord, Sagas, Status,
-    StoreErrorKind, Work, WorkId,
+    Changes, Condition, HistoryEntry, HistoryKind, Miss, NewWork, RecordedOutcome, Records, RevisedRecord, Sagas,
+    Status, StoreErrorKind, Tried, Work, WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -342,5 +344,26 @@ pub(crate) async fn a_withdrawn_row_is_gone_whatever_its_epoch<H: StoreHarness>(
     bench.apply(withdrawn).await?;
     let missed = bench.store.record(vec![begun.with_work(claimed.work).done(1)]).await?;
     ensure!(matches!(missed[..], [Err(Miss::Work(_))]), "its owner's decision was answered {missed:?}");
+    Ok(())
+}
+
+pub(crate) async fn a_command_that_was_tried_remembers_it<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let tried = Some(Tried { attempts: 1, error: "no answer".into() });
+    let mut commands = Vec::new();
+    for due_in in [Duration::from_hours(1), Duration::ZERO] {
+        let id = WorkId(bench.id().await?);
+        commands.push(NewWork { due_in, tried: tried.clone(), ..begun.command(id, OTHER) });
+    }
+    let due = commands[1].id;
+    bench.apply(Changes { commands, ..begun.done(1) }).await?;
+    for row in bench.whole(&begun).await?.work {
+        ensure_eq!((row.attempts, row.error.as_deref()), (1, Some("no answer")), "what a row remembers");
+        ensure!(row.retrying_since.is_some(), "a row whose attempt failed is not shown as retrying");
+    }
+    let claimed = bench.claim_one(bench.lease().await?).await?;
+    ensure_eq!(claimed.work.id, due, "the row that was due");
+    ensure_eq!((claimed.attempts, claimed.maybe, claimed.suspect), (1, false, false), "what the next owner gets");
+    ensure!(claimed.retrying_for.is_some(), "it is not known to be retried");
     Ok(())
 }

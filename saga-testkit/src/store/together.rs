@@ -44,3 +44,20 @@ pub(crate) async fn a_claim_that_goes_back_runs_again_without_its_writes<H: Stor
     ensure_eq!((bench.business("h").await, bench.business("i").await), (None, Some(2)), "what the handlers wrote");
     Ok(())
 }
+
+pub(crate) async fn a_rollback_goes_back_to_the_last_savepoint<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = three(&bench).await?;
+    let plays = vec![Play::keep("a", 1), Play::keep("b", 2), Play::then("c", 3, Verdict::RollBack)];
+    let script = bench.script(plays, done(&begun)).spares(&[0, 2]);
+    let seen = script.seen();
+    bench.store.transact(claims(&begun), Box::new(script)).await?;
+    let asks = !seen().asked.is_empty();
+    if asks {
+        ensure_eq!((seen().asked, seen().ran), (vec![0, 1, 2], vec![0, 1, 2]), "what was asked, and ran");
+    }
+    // Who does not ask sets one for each.
+    for (row, expected) in [("a", Some(1)), ("b", (!asks).then_some(2)), ("c", None)] {
+        ensure_eq!(bench.business(row).await, expected, "what the handlers wrote to {row}");
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Connections between two calls. A pool hands out the one that lay idle longest, and asks each that comes back whether it
+//! is still there. Here the one that was used last is used next, while its session is warm, and nothing is asked of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Error, Postgres};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+/// After so many calls a connection goes through the pool, which closes those that are old.
+const CALLS_MAX: u32 = 4096;
+
+/// The connections that nobody uses right now.
+pub(crate) struct Kept {
+    /// As many as the pool has connections, so that nobody waits in the pool for one that is kept here.
+    places: Arc<Semaphore>,
+    idle: Mutex<Vec<Idle>>,
+    /// One that lay here for as long is no longer taken for granted.
+    trusted: Duration,
+}
+
+struct Idle {
+    conn: PoolConnection<Postgres>,
+    calls: u32,
+    since: Instant,
+}
+
+/// Who may use a connection, and gives it back.
+pub(crate) struct Place {
+    kept: Arc<Kept>,
+    calls: u32,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Kept {
+    pub(crate) fn new(connections: u32, trusted: Duration) -> Self {
+        let places = Arc::new(Semaphore::new(connections as usize));
+        Self { places, idle: Mutex::default(), trusted }
+    }
+
+    /// Waits for a place, and for no longer than this; with it comes the connection that was used last, if one is kept.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        limit: Duration,
+    ) -> Result<(Place, Option<PoolConnection<Postgres>>), Error> {
+        let permit = match timeout(limit, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(permit) => permit.map_err(|_| Error::PoolClosed)?,
+            Err(_) => return Err(Error::PoolTimedOut),
+        };
+        let mut idle = self.lock();
+        let last = idle.pop_if(|last| last.since.elapsed() < self.trusted);
+        // Where the last is not trusted, none is: the pool asks them.
+        let distrusted = if last.is_none() { std::mem::take(&mut *idle) } else { Vec::new() };
+        drop(idle);
+        drop(distrusted);
+        let (calls, conn) = last.map_or((0, None), |last| (last.calls, Some(last.conn)));
+        Ok((Place { kept: Arc::clone(self), calls, _permit: permit }, conn))
+    }
+
+    /// Gives what is kept back to the pool.
+    pub(crate) fn clear(&self) {
+        let idle = std::mem::take(&mut *self.lock());
+        drop(idle);
+    }
+
+    /// From now on nobody gets a connection, and nothing is kept.
+    pub(crate) fn close(&self) {
+        self.places.close();
+        self.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Nobody closed the store. The way back to the pool is a task, for which there may be no runtime any more.
+        for idle in self.lock().drain(..) {
+            drop(idle.conn.detach());
+        }
+    }
+}
+
+impl Place {
+    /// Keeps the connection for the next call.
+    pub(crate) fn give_back(self, conn: PoolConnection<Postgres>) {
+        let calls = self.calls + 1;
+        if calls < CALLS_MAX && !self.kept.places.is_closed() {
+            self.kept.lock().push(Idle { conn, calls, since: Instant::now() });
+        }
+    }
+}
