@@ -163,7 +163,7 @@ pub(crate) async fn the_lease_does_not_matter_to_a_decision<H: StoreHarness>(ben
 pub(crate) async fn postponing_needs_the_epoch<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let work = bench.claim_one(bench.lease().await?).await?.work;
-    let stale = begun.postponed(std::time::Duration::ZERO);
+    let stale = begun.postponed(Duration::ZERO);
     let applied = bench.store.record(vec![Changes { postponed: vec![stale], ..Changes::default() }]).await?;
     ensure!(matches!(applied[..], [Err(Miss::Work(_))]), "a row was postponed under an old epoch: {applied:?}");
     ensure_eq!(bench.store.renew(&[work], bench.lease().await?).await?, [true], "whether the owner still holds it");
