@@ -59,7 +59,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         load.print(options.json);
     }
     let targets: Vec<Target> = loads.iter().map(Load::target).collect();
-    targets.iter().for_each(|target| target.print(BENCH, options.json));
+    for target in &targets {
+        target.print(BENCH, options.json);
+    }
     Ok(!options.require || targets.iter().all(Target::is_reached))
 }
 

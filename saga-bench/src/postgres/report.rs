@@ -149,7 +149,7 @@ impl Report {
             .number("wal_bytes_per_step", median(|sample| sample.wal_bytes_per_step), 0)
             .number_if_any("p50_ms", cell.median_if_any(|sample| sample.done.p50_ms), 3)
             .number_if_any("p99_ms", cell.median_if_any(|sample| sample.done.p99_ms), 3)
-            .number_if_any("longest_pause_s", cell.median_if_any(|sample| pause_s(sample)), 3)
+            .number_if_any("longest_pause_s", cell.median_if_any(pause_s), 3)
             .number_if_any("peak_mb", cell.median_if_any(|sample| sample.peak_mb), 1)
             .with("rounds", cell.samples.len().into())
     }

@@ -79,7 +79,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     } else {
         print_table(&[&one_by_one, &grouped, &sagas]);
     }
-    targets.iter().for_each(|target| target.print(BENCH, options.json));
+    for target in &targets {
+        target.print(BENCH, options.json);
+    }
     Ok(!options.require || targets.iter().all(Target::is_reached))
 }
 

@@ -126,7 +126,7 @@ impl Scenario {
         let (least, most, kinds) = match (has_services, has_crowd(seed)) {
             (true, _) => (SAGAS_MIN, SAGAS_MIN, near..near + far),
             // Of batch steps, or of one definition with others, whose handlers share savepoints.
-            (false, true) if seed % 2 == 0 => (CROWD.start, CROWD.end, near - batch..near),
+            (false, true) if seed.is_multiple_of(2) => (CROWD.start, CROWD.end, near - batch..near),
             (false, true) => {
                 let one = (seed / 2) as usize % (near - batch);
                 (CROWD.start, CROWD.end, one..one + 1)
