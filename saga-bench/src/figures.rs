@@ -1,5 +1,7 @@
 //! What was measured, and how it is told.
 
+use crate::line::Line;
+
 /// What is done a second.
 const STEPS: &str = "steps/s";
 const MESSAGES: &str = "messages/s";
@@ -52,14 +54,6 @@ impl Figures {
         format!("{:<44} {:>12.digits$}   [{least:.digits$} to {most:.digits$}]", self.name, self.median())
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
-        let (least, most) = self.range();
-        serde_json::json!({
-            "figure": self.name, "unit": self.unit, "rounds": self.values.len(),
-            "median": self.rounded(self.median()), "min": self.rounded(least), "max": self.rounded(most),
-        })
-    }
-
     /// How many digits of a value mean something.
     fn digits(&self) -> usize {
         match self.unit {
@@ -69,11 +63,6 @@ impl Figures {
         }
     }
 
-    fn rounded(&self, value: f64) -> f64 {
-        let scale = 10_f64.powi(i32::try_from(self.digits()).unwrap_or_default());
-        (value * scale).round() / scale
-    }
-
     fn range(&self) -> (f64, f64) {
         let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.values.iter().copied().fold(0.0, f64::max);
@@ -81,43 +70,46 @@ impl Figures {
     }
 }
 
-/// Prints figures of one unit: as a table, or one JSON object a line.
-pub(crate) fn print_table(figures: &[&Figures], is_json: bool) {
-    if !is_json {
-        println!("{:<44} {:>12}", "", figures.first().map_or("", |figures| figures.unit));
-    }
+/// Prints figures of one unit as a table.
+pub(crate) fn print_table(figures: &[&Figures]) {
+    println!("{:<44} {:>12}", "", figures.first().map_or("", |figures| figures.unit));
     for figures in figures {
-        if is_json {
-            println!("{}", figures.json());
-        } else {
-            println!("{}", figures.row());
-        }
+        println!("{}", figures.row());
     }
 }
 
-/// A ratio that must be reached.
+/// A value or a ratio that must be reached.
 #[derive(Debug)]
 pub(crate) struct Target {
-    pub(crate) name: &'static str,
-    pub(crate) wanted: f64,
-    pub(crate) measured: f64,
+    name: String,
+    wanted: f64,
+    measured: f64,
+    is_less_better: bool,
 }
 
 impl Target {
+    pub(crate) fn at_least(name: impl Into<String>, wanted: f64, measured: f64) -> Self {
+        Self { name: name.into(), wanted, measured, is_less_better: false }
+    }
+
+    pub(crate) fn at_most(name: impl Into<String>, wanted: f64, measured: f64) -> Self {
+        Self { is_less_better: true, ..Self::at_least(name, wanted, measured) }
+    }
+
     pub(crate) fn is_reached(&self) -> bool {
-        self.measured >= self.wanted
+        if self.is_less_better { self.measured <= self.wanted } else { self.measured >= self.wanted }
     }
 
-    pub(crate) fn row(&self) -> String {
-        let verdict = if self.is_reached() { "reached" } else { "NOT REACHED" };
-        format!("{:<44} {:>12.2}   target {:.2}: {verdict}", self.name, self.measured, self.wanted)
-    }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "figure": self.name, "unit": "ratio", "median": (self.measured * 100.0).round() / 100.0,
-            "target": (self.wanted * 100.0).round() / 100.0, "reached": self.is_reached(),
-        })
+    /// Prints it below the table, or as a line of JSON.
+    pub(crate) fn print(&self, bench: &str, is_json: bool) {
+        let Self { name, measured, .. } = self;
+        let bound = format!("{} {}", if self.is_less_better { "<=" } else { ">=" }, self.wanted);
+        if is_json {
+            println!("{}", Line::of_target(bench, name, *measured, &bound, self.is_reached()));
+        } else {
+            let verdict = if self.is_reached() { "reached" } else { "NOT REACHED" };
+            println!("{name:<44} {measured:>12.2}   target {bound}: {verdict}");
+        }
     }
 }
 
@@ -164,7 +156,10 @@ mod tests {
 
     #[test]
     fn a_target_is_reached_or_not() {
-        assert!(Target { name: "a", wanted: 6.0, measured: 6.0 }.is_reached());
-        assert!(!Target { name: "a", wanted: 6.0, measured: 5.99 }.is_reached());
+        assert!(Target::at_least("a", 6.0, 6.0).is_reached() && Target::at_most("a", 6.0, 6.0).is_reached());
+        assert!(!Target::at_least("a", 6.0, 5.99).is_reached() && !Target::at_most("a", 6.0, 6.01).is_reached());
+        assert!(
+            !Target::at_least("a", 6.0, f64::NAN).is_reached() && !Target::at_most("a", 6.0, f64::NAN).is_reached()
+        );
     }
 }

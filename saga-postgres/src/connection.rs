@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use saga_core::env::BoxFuture;
 use saga_core::store::StoreError;
@@ -9,7 +10,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
 
 use crate::error::{commit_error, ended, is_answer_of_server, store_error};
-use crate::kept::Place;
+use crate::kept::{Kept, Place};
 use crate::planted::Planted;
 use crate::store::PostgresStore;
 
@@ -66,17 +67,25 @@ impl Drop for Lent {
 impl PostgresStore {
     /// A connection of the pool. Nobody asks for one who holds one.
     pub(crate) async fn lend(&self, operation: &'static str) -> Result<Lent, StoreError> {
-        let (shared, failed) = (self.shared(), |error| store_error(operation, error));
-        let (place, kept) = match &shared.kept {
-            Some(kept) => kept.take(shared.options.acquire_timeout).await.map(|(place, conn)| (Some(place), conn)),
-            None => Ok((None, None)),
-        }
-        .map_err(failed)?;
-        let conn = match kept {
-            Some(conn) => conn,
-            None => shared.pool.acquire().await.map_err(failed)?,
+        let shared = self.shared();
+        let lent = match &shared.kept {
+            Some(kept) => {
+                let lent = tokio::time::timeout(shared.options.acquire_timeout, self.lend_kept(kept)).await;
+                lent.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+            }
+            // How long is said by the application's pool.
+            None => shared.pool.acquire().await.map(|conn| Lent { conn: Some(conn), place: None, is_sound: false }),
         };
-        Ok(Lent { conn: Some(conn), place, is_sound: false })
+        lent.map_err(|error| store_error(operation, error))
+    }
+
+    async fn lend_kept(&self, kept: &Arc<Kept>) -> Result<Lent, sqlx::Error> {
+        let (place, conn) = kept.take().await?;
+        let conn = match conn {
+            Some(conn) => conn,
+            None => self.shared().pool.acquire().await?,
+        };
+        Ok(Lent { conn: Some(conn), place: Some(place), is_sound: false })
     }
 
     /// Runs a call in a task of its own, which ends whatever becomes of the caller.
@@ -149,7 +158,7 @@ impl PostgresStore {
 
 /// A statement whose only foreign part is the schema's name, which was validated.
 #[derive(Clone)]
-pub(crate) struct Sql(std::sync::Arc<str>);
+pub(crate) struct Sql(Arc<str>);
 
 impl sqlx::SqlSafeStr for Sql {
     fn into_sql_str(self) -> sqlx::SqlStr {

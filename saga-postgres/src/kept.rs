@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::pool::PoolConnection;
 use sqlx::{Error, Postgres};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 /// After so many calls a connection goes through the pool, which closes those that are old.
 const CALLS_MAX: u32 = 4096;
@@ -40,15 +40,9 @@ impl Kept {
         Self { places, idle: Mutex::default(), trusted }
     }
 
-    /// Waits for a place, and for no longer than this; with it comes the connection that was used last, if one is kept.
-    pub(crate) async fn take(
-        self: &Arc<Self>,
-        limit: Duration,
-    ) -> Result<(Place, Option<PoolConnection<Postgres>>), Error> {
-        let permit = match timeout(limit, Arc::clone(&self.places).acquire_owned()).await {
-            Ok(permit) => permit.map_err(|_| Error::PoolClosed)?,
-            Err(_) => return Err(Error::PoolTimedOut),
-        };
+    /// Waits for a place; with it comes the connection that was used last, if one is kept.
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<(Place, Option<PoolConnection<Postgres>>), Error> {
+        let permit = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::PoolClosed)?;
         let mut idle = self.lock();
         let last = idle.pop_if(|last| last.since.elapsed() < self.trusted);
         // Where the last is not trusted, none is: the pool asks them.
@@ -93,8 +87,10 @@ impl Place {
     /// Keeps the connection for the next call.
     pub(crate) fn give_back(self, conn: PoolConnection<Postgres>) {
         let calls = self.calls + 1;
+        let mut idle = self.kept.lock();
+        // Under the lock: whoever closes clears behind it, and the pool would wait for what comes later.
         if calls < CALLS_MAX && !self.kept.places.is_closed() {
-            self.kept.lock().push(Idle { conn, calls, since: Instant::now() });
+            idle.push(Idle { conn, calls, since: Instant::now() });
         }
     }
 }

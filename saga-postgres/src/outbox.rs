@@ -57,15 +57,20 @@ impl Outbox for PostgresStore {
         self.execute("release_lanes", sqlx::query(self.sql(sql)).bind(numbers).bind(epochs)).await.map(drop)
     }
 
+    async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
+        self.read_lanes(&[lane], limit).await
+    }
+
     /// Each ordering key keeps the places that its rows have in the order in which they came, so that no key is starved,
     /// and fills them by position.
-    async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
+    async fn read_lanes(&self, lanes: &[LeasedLane], limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let sql = format!(
             "WITH waiting AS MATERIALIZED (SELECT o.seq, o.tenant, o.aggregatetype, o.aggregateid, \
                  row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.seq) AS by_seq, \
                  row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.position, o.seq) AS by_position \
-                 FROM {{schema}}.outbox o WHERE o.lane = $1 AND {NOT_PARKED} \
-                 AND EXISTS (SELECT 1 FROM {{schema}}.lanes l WHERE l.lane = $1 AND l.epoch = $2)), \
+                 FROM {{schema}}.outbox o WHERE o.lane = ANY (ARRAY(SELECT l.lane FROM {{schema}}.lanes l \
+                 JOIN unnest($1::smallint[], $2::bigint[]) u (lane, epoch) ON l.lane = u.lane AND l.epoch = u.epoch)) \
+                 AND {NOT_PARKED}), \
              places AS (SELECT p.seq AS place, n.seq FROM waiting p JOIN waiting n ON n.by_position = p.by_seq \
                  AND n.tenant = p.tenant AND n.aggregatetype = p.aggregatetype AND n.aggregateid = p.aggregateid \
                  ORDER BY p.seq LIMIT $3) \
@@ -73,8 +78,8 @@ impl Outbox for PostgresStore {
              o.kind, o.headers, coalesce(k.attempts, 0) FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq \
              LEFT JOIN {{schema}}.parked k ON k.message = o.id ORDER BY p.place"
         );
-        let query =
-            sqlx::query(self.sql(&sql)).bind(i16::from(lane.lane)).bind(signed(lane.epoch)).bind(rows::limit(limit));
+        let (numbers, epochs) = columns(lanes);
+        let query = sqlx::query(self.sql(&sql)).bind(numbers).bind(epochs).bind(rows::limit(limit));
         let rows = self.read_rows("read_lane", query).await?;
         rows.iter().map(outbox_row).collect::<Result<_, _>>().map_err(|error| store_error("read_lane", error))
     }

@@ -93,6 +93,22 @@ async fn a_begin_that_the_application_dropped_is_rolled_back_before_anybody_else
     place.remove().await;
 }
 
+/// Its connections have no runtime any more in which they could go back to the pool.
+#[test]
+fn a_store_may_be_dropped_behind_its_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (place, store) = runtime.block_on(async {
+        let place = Place::new().await;
+        let store = PostgresStore::connect_with(place.options()).await.unwrap();
+        member(&store, Duration::from_mins(1)).await;
+        (place, store)
+    });
+    assert!(store.statistics().idle > 0, "no connection is kept");
+    drop(runtime);
+    drop(store);
+    tokio::runtime::Runtime::new().unwrap().block_on(place.remove());
+}
+
 /// What makes the statistics say that a table is empty, or leaves it at that there are none.
 const SAY_EMPTY: &str = "ANALYZE";
 const SAY_NOTHING: &str = "TABLE";

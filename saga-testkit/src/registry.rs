@@ -130,6 +130,7 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-2"] => outbox::a_message_is_read_as_it_was_written::<H>,
         ["S-OUT-2"] => outbox::a_key_is_read_by_position::<H>,
         ["S-OUT-2"] => outbox::a_limited_read_takes_the_first_of_a_key::<H>,
+        ["S-OUT-2"] => outbox::many_lanes_are_read_like_each::<H>,
         ["S-OUT-3"] => outbox::what_was_sent_is_deleted::<H>,
         ["S-OUT-3"] => outbox::a_message_waits_until_it_is_sent::<H>,
         ["S-OUT-3"] => outbox::the_depth_tells_the_age_of_the_oldest::<H>,

@@ -8,7 +8,7 @@ use saga_testkit::sim::{Fault, Hits, SAGAS_MIN, has_crowd, has_services, run};
 const SCHEDULES: u64 = 150;
 
 /// How many of those with a crowd.
-const CROWDS: usize = 80;
+const CROWDS: usize = 160;
 
 /// Seeds that found something once, and what it was. What a seed means changes with what a schedule can be, so each of them
 /// is also a test where the fault was; here they only must not break anything again.
@@ -64,7 +64,7 @@ fn schedules_with_faults_break_no_guarantee() {
     }
 }
 
-/// Schedules in which many sagas with batch steps are started at once.
+/// Schedules in which many sagas are started at once: with batch steps, or of one definition whose handlers share savepoints.
 #[test]
 fn batches_are_formed_split_and_interrupted() {
     let mut total = vec![0; Hits::new().counts().len()];
@@ -73,7 +73,9 @@ fn batches_are_formed_split_and_interrupted() {
             *total += hits;
         }
     }
-    for fault in [Fault::BatchFormed, Fault::BatchSplit, Fault::BatchInterrupted, Fault::AnsweredAlone] {
+    let faults =
+        [Fault::BatchFormed, Fault::BatchSplit, Fault::BatchInterrupted, Fault::AnsweredAlone, Fault::CalledAgain];
+    for fault in faults {
         assert!(total[fault as usize] > 0, "{} was never hit in {CROWDS} schedules", fault.name());
     }
 }

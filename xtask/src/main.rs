@@ -52,7 +52,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Benchmarks with their floors in the same run: `bench postgres [--peers] [--json] [--require]`, `bench sqlite`.
+    /// Benchmarks with their floors in the same run: all, or one by its name: `bench postgres [--peers] [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -9,7 +9,9 @@ use super::work::STEPS_PER_SAGA;
 use super::{direct, saga};
 use crate::cpu;
 use crate::figures::{Figures, Target, print_table};
+use crate::line::Line;
 
+const BENCH: &str = "memory";
 /// What the sagas are to reach at any load.
 const STEPS_PER_SECOND: f64 = 200_000.0;
 /// On so many cores.
@@ -57,10 +59,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         load.print(options.json);
     }
     let targets: Vec<Target> = loads.iter().map(Load::target).collect();
-    if !options.json {
-        for target in &targets {
-            println!("{}", target.row());
-        }
+    for target in &targets {
+        target.print(BENCH, options.json);
     }
     Ok(!options.require || targets.iter().all(Target::is_reached))
 }
@@ -101,23 +101,18 @@ impl Load {
     fn print(&self, is_json: bool) {
         if is_json {
             for rate in [&self.direct, &self.sagas] {
-                println!("{}", rate.json(self.in_flight, &self.direct));
+                println!("{}", rate.line(self.in_flight, &self.direct));
             }
             return;
         }
-        print_table(&[&self.direct.steps, &self.sagas.steps, &self.sagas.undisturbed], false);
-        print_table(&[&self.direct.cpu, &self.sagas.cpu], false);
+        print_table(&[&self.direct.steps, &self.sagas.steps, &self.sagas.undisturbed]);
+        print_table(&[&self.direct.cpu, &self.sagas.cpu]);
         println!();
     }
 
     fn target(&self) -> Target {
-        let name = match self.in_flight {
-            16 => "steps/s, 16 in flight",
-            64 => "steps/s, 64 in flight",
-            256 => "steps/s, 256 in flight",
-            _ => "steps/s",
-        };
-        Target { name, wanted: STEPS_PER_SECOND, measured: self.sagas.steps.median() }
+        let name = format!("steps/s, {} in flight", self.in_flight);
+        Target::at_least(name, STEPS_PER_SECOND, self.sagas.steps.median())
     }
 }
 
@@ -133,12 +128,10 @@ impl Rate {
         Ok(())
     }
 
-    fn json(&self, in_flight: u32, direct: &Self) -> serde_json::Value {
-        serde_json::json!({
-            "bench": "memory", "work": "W-tiny", "in_flight": in_flight, "subject": self.subject,
-            "steps_per_s": self.steps.median().round(),
-            "ratios": { "direct": (self.steps.ratio_to(&direct.steps) * 1e4).round() / 1e4 },
-            "cpu_ms_per_step": (self.cpu.median() * 1e5).round() / 1e5,
-        })
+    fn line(&self, in_flight: u32, direct: &Self) -> Line {
+        let line = Line::of(BENCH, "W-tiny", in_flight, self.subject).number("steps_per_s", self.steps.median(), 0);
+        let is_compared = self.subject != direct.subject;
+        let ratio = is_compared.then(|| (direct.subject.to_owned(), self.steps.ratio_to(&direct.steps)));
+        line.ratios(ratio).number("cpu_ms_per_step", self.cpu.median(), 5)
     }
 }

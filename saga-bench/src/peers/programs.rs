@@ -48,7 +48,10 @@ impl Programs {
         command.arg("--manifest-path").arg(&manifest);
         command.env_remove("CARGO_TARGET_DIR").stdin(Stdio::null()).stderr(Stdio::inherit());
         let output = command.output().context("cannot run cargo")?;
-        ensure!(output.status.success(), "the peers do not build");
+        ensure!(
+            output.status.success(),
+            "the peers in bench/peers do not build: see what cargo says above, and bench/peers/README.md for what they need"
+        );
         let messages = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut subjects = Vec::new();
         for program in messages.lines().filter_map(executable) {
@@ -85,7 +88,10 @@ impl Programs {
             output.status,
             said.lines().last().unwrap_or_default()
         );
-        let told: Told = serde_json::from_slice(&output.stdout).context("it told no result")?;
+        // What it builds on may write there as well.
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let told = printed.lines().rev().find_map(|line| serde_json::from_str::<Told>(line).ok());
+        let told = told.context("it told no result")?;
         ensure!(told.subject == subject, "it ran {} instead", told.subject);
         Ok(told)
     }

@@ -7,6 +7,7 @@ use saga_servers::{PostgresServer, psql};
 use super::programs::{Job, Programs};
 use crate::cpu::Cpu;
 use crate::figures::{Figures, print_table};
+use crate::line::Line;
 use crate::postgres::server;
 
 /// How the benchmark is run.
@@ -51,9 +52,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// What one peer reached with one work.
 #[derive(Debug)]
 struct Reached {
+    name: String,
     steps: Figures,
     client_cpu: Figures,
     server_cpu: Figures,
+    is_durable: bool,
     failures: u32,
 }
 
@@ -81,7 +84,7 @@ async fn run_all(options: &Options, programs: &Programs, names: &[&str]) -> Resu
                 }
             }
             failures += reached.iter().map(|reached| reached.failures).sum::<u32>();
-            print(&reached, options.json);
+            print(&reached, work, *in_flight, options.json);
         }
     }
     ensure!(failures == 0, "{failures} runs failed");
@@ -101,6 +104,7 @@ async fn run_once(server: &PostgresServer, programs: &Programs, job: Job<'_>, re
     reached.steps.values.push(steps / told.seconds);
     reached.client_cpu.values.push(told.client_cpu_seconds * 1_000.0 / steps);
     reached.server_cpu.values.push(spent.server.as_secs_f64() * 1_000.0 / steps);
+    reached.is_durable = told.durable;
     if !told.durable && !reached.steps.name.ends_with(NOT_DURABLE) {
         reached.steps.name.push_str(NOT_DURABLE);
     }
@@ -112,23 +116,36 @@ const NOT_DURABLE: &str = " (not durable)";
 impl Reached {
     fn nothing(name: &str, work: &str, in_flight: u32) -> Self {
         Self {
+            name: name.to_owned(),
             steps: Figures::of_steps(format!("{name}, {work}/{in_flight}")),
             client_cpu: Figures::of_cpu(format!("{name}, {work}/{in_flight}, its own")),
             // From the program's start to its end: making the tables is in it.
             server_cpu: Figures::of_cpu(format!("{name}, {work}/{in_flight}, the database's")),
+            is_durable: true,
             failures: 0,
         }
     }
+
+    fn line(&self, work: &str, in_flight: u32) -> Line {
+        let (client, server) = (self.client_cpu.median(), self.server_cpu.median());
+        Line::of("peers", work, in_flight, &self.name)
+            .number("steps_per_s", self.steps.median(), 1)
+            .ratios([])
+            .number("cpu_ms_per_step", client + server, 4)
+            .number("client_cpu_ms_per_step", client, 4)
+            .with("durable", self.is_durable.into())
+    }
 }
 
-fn print(reached: &[Reached], is_json: bool) {
+fn print(reached: &[Reached], work: &str, in_flight: u32, is_json: bool) {
     let ran: Vec<&Reached> = reached.iter().filter(|reached| !reached.steps.values.is_empty()).collect();
+    if is_json {
+        return ran.iter().for_each(|reached| println!("{}", reached.line(work, in_flight)));
+    }
     let columns: [fn(&Reached) -> &Figures; 3] =
         [|reached| &reached.steps, |reached| &reached.client_cpu, |reached| &reached.server_cpu];
     for column in columns {
-        if !is_json {
-            println!();
-        }
-        print_table(&ran.iter().map(|reached| column(reached)).collect::<Vec<_>>(), is_json);
+        println!();
+        print_table(&ran.iter().map(|reached| column(reached)).collect::<Vec<_>>());
     }
 }

@@ -31,6 +31,8 @@ impl Done {
 /// What one run of one contender was and cost.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
+    /// The round that it was taken in, from 0 on.
+    pub(crate) round: u32,
     pub(crate) done: Done,
     pub(crate) steps_per_s: f64,
     pub(crate) commits_per_step: f64,
@@ -64,6 +66,7 @@ impl Reading {
         #[expect(clippy::cast_precision_loss, reason = "a run counts far below 2^52")]
         let per_step = |after: i64, before: i64| (after - before) as f64 / steps;
         Sample {
+            round: 0,
             steps_per_s: steps / done.took.as_secs_f64(),
             commits_per_step: per_step(self.commits, before.commits),
             cpu_ms_per_step: (cpu.client + cpu.server).as_secs_f64() * 1e3 / steps,

@@ -49,6 +49,9 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
                 add(work, 16, Subject::Saga);
             }
             Work::Batch => {
+                for peer in peers {
+                    add(Work::Orders, 64, Subject::Peer(peer.clone()));
+                }
                 add(work, 256, Subject::F5);
                 add(work, 256, Subject::Saga);
             }

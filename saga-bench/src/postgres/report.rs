@@ -1,12 +1,12 @@
 //! What came out, as a table or as JSON.
 
-use serde_json::{Map, Value, json};
-
 use super::measure::Sample;
 use super::targets::{Measure, Reference, Target, targets};
 use super::work::{Spec, Subject, Work};
 use crate::figures::median;
+use crate::line::Line;
 
+const BENCH: &str = "postgres";
 const RESTATE: &str = "restate";
 
 /// What was measured of one contender, one sample a round.
@@ -23,13 +23,7 @@ impl Cell {
     }
 
     fn values(&self, measure: Measure) -> Vec<f64> {
-        let value = |sample: &Sample| match measure {
-            Measure::StepsPerSecond => sample.steps_per_s,
-            Measure::P50 => sample.done.p50_ms.unwrap_or(f64::NAN),
-            Measure::Pause => sample.done.longest_pause.map_or(f64::NAN, |pause| pause.as_secs_f64()),
-            Measure::PeakMb => sample.peak_mb.unwrap_or(f64::NAN),
-        };
-        self.samples.iter().map(value).collect()
+        self.samples.iter().map(|sample| value(sample, measure)).collect()
     }
 
     fn median_of(&self, value: impl Fn(&Sample) -> f64) -> f64 {
@@ -43,8 +37,10 @@ impl Cell {
 
     /// The median over the rounds of the ratio within a round, so that a slow moment of the machine hits both sides.
     fn ratio_to(&self, other: &Self, measure: Measure) -> f64 {
-        let (own, other) = (self.values(measure), other.values(measure));
-        median(&own.iter().zip(&other).map(|(own, other)| own / other).collect::<Vec<_>>())
+        // A peer may have failed in a round.
+        let in_round = |sample: &Sample| other.samples.iter().find(|other| other.round == sample.round);
+        let ratio = |sample| Some(value(sample, measure) / value(in_round(sample)?, measure));
+        median(&self.samples.iter().filter_map(ratio).collect::<Vec<_>>())
     }
 }
 
@@ -57,17 +53,21 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn print(&self, is_json: bool) {
         if is_json {
-            self.cells.iter().for_each(|cell| println!("{}", self.json(cell)));
-            self.reached().for_each(|(target, measured)| println!("{}", json_of(&target, measured)));
+            self.measured().for_each(|cell| println!("{}", self.line(cell)));
+            for (target, measured) in self.reached() {
+                let is_reached = target.is_reached(measured);
+                println!("{}", Line::of_target(BENCH, &target.name(), measured, &target.bound(), is_reached));
+            }
             return;
         }
         println!(
-            "{:<11} {:>5}  {:<24} {:>9} {:<19} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7}",
+            "{:<11} {:>5}  {:<24} {:>9} {:<19} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7}",
             "work",
             "at",
             "subject",
             "steps/s",
             "[least to most]",
+            "saga /",
             "commits",
             "trips",
             "cpu ms",
@@ -76,7 +76,10 @@ impl Report {
             "p50 ms",
             "p99 ms"
         );
-        self.cells.iter().for_each(|cell| println!("{}", row(cell)));
+        self.measured().for_each(|cell| println!("{}", self.row(cell)));
+        for cell in self.cells.iter().filter(|cell| cell.samples.is_empty()) {
+            println!("{}: none of its runs succeeded", cell.spec);
+        }
         println!("\n{:<64} {:>9}  {:<8}", "compared", "measured", "target");
         for (target, measured) in self.reached() {
             let verdict = if target.is_reached(measured) { "reached" } else { "NOT REACHED" };
@@ -93,19 +96,27 @@ impl Report {
     fn reached(&self) -> impl Iterator<Item = (Target, f64)> {
         targets().into_iter().filter_map(|target| {
             let of = self.cell(&target.of)?;
-            let measured = match &target.to {
-                Reference::Spec(spec) => of.ratio_to(self.cell(spec)?, target.measure),
-                Reference::FastestLibrary(work, at) => {
-                    of.ratio_to(self.fastest(*work, *at, |name| !name.starts_with(RESTATE))?, target.measure)
-                }
-                Reference::FastestPeer(work, at) => of.ratio_to(self.fastest(*work, *at, |_| true)?, target.measure),
-                Reference::Restate(work, at) => {
-                    of.ratio_to(self.fastest(*work, *at, |name| name.starts_with(RESTATE))?, target.measure)
-                }
+            let measured = match target.to {
                 Reference::Nothing => of.values(target.measure).into_iter().fold(0.0, f64::max),
+                _ => of.ratio_to(self.reference(&target)?, target.measure),
             };
             Some((target, measured))
         })
+    }
+
+    /// What a target compares with, if it was measured.
+    fn reference(&self, target: &Target) -> Option<&Cell> {
+        match &target.to {
+            Reference::Spec(spec) => self.cell(spec),
+            Reference::FastestLibrary(work, at) => self.fastest(*work, *at, |name| !name.starts_with(RESTATE)),
+            Reference::FastestPeer(work, at) => self.fastest(*work, *at, |_| true),
+            Reference::Restate(work, at) => self.fastest(*work, *at, |name| name.starts_with(RESTATE)),
+            Reference::Nothing => None,
+        }
+    }
+
+    fn measured(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(|cell| !cell.samples.is_empty())
     }
 
     fn cell(&self, spec: &Spec) -> Option<&Cell> {
@@ -125,85 +136,82 @@ impl Report {
         peers.max_by(|one, other| rate(one).total_cmp(&rate(other)))
     }
 
-    fn json(&self, cell: &Cell) -> Value {
+    fn line(&self, cell: &Cell) -> Line {
         let Spec { work, in_flight, subject } = &cell.spec;
-        let beside = self.cells.iter().filter(|other| {
-            other.spec != cell.spec
-                && !other.samples.is_empty()
-                && (other.spec.work, other.spec.in_flight) == (*work, *in_flight)
+        let median = |value: fn(&Sample) -> f64| cell.median_of(value);
+        Line::of(BENCH, &work.to_string(), *in_flight, &subject.to_string())
+            .number("steps_per_s", median(|sample| sample.steps_per_s), 1)
+            .ratios(self.ratios(cell))
+            .number("commits_per_step", median(|sample| sample.commits_per_step), 4)
+            .number_if_any("round_trips_per_step", cell.round_trips_per_step, 3)
+            .number("cpu_ms_per_step", median(|sample| sample.cpu_ms_per_step), 4)
+            .number("client_cpu_ms_per_step", median(|sample| sample.client_cpu_ms_per_step), 4)
+            .number("wal_bytes_per_step", median(|sample| sample.wal_bytes_per_step), 0)
+            .number_if_any("p50_ms", cell.median_if_any(|sample| sample.done.p50_ms), 3)
+            .number_if_any("p99_ms", cell.median_if_any(|sample| sample.done.p99_ms), 3)
+            .number_if_any("longest_pause_s", cell.median_if_any(pause_s), 3)
+            .number_if_any("peak_mb", cell.median_if_any(|sample| sample.peak_mb), 1)
+            .with("rounds", cell.samples.len().into())
+    }
+
+    /// How many times as fast as the others at the same work, and as whom a target names.
+    fn ratios(&self, cell: &Cell) -> Vec<(String, f64)> {
+        let Spec { work, in_flight, subject } = &cell.spec;
+        let others = self.cells.iter().filter(|other| !other.samples.is_empty());
+        let beside = others.filter_map(|other| {
+            let spec = &other.spec;
+            let is_beside = (spec.work, spec.in_flight) == (*work, *in_flight);
+            (is_beside && spec.subject != *subject).then(|| (spec.subject.to_string(), other))
         });
-        let mut ratios: Map<String, Value> = beside
-            .map(|other| (other.spec.subject.to_string(), rounded(cell.ratio_to(other, Measure::StepsPerSecond), 3)))
-            .collect();
-        for target in targets().into_iter().filter(|target| target.of == cell.spec) {
-            if let (Reference::Spec(spec), Measure::StepsPerSecond) = (&target.to, target.measure)
-                && let Some(other) = self.cell(spec)
-                && (spec.work, spec.in_flight) != (*work, *in_flight)
-            {
-                let name = format!("{} {} at {}", spec.work, spec.subject, spec.in_flight);
-                ratios.insert(name, rounded(cell.ratio_to(other, target.measure), 3));
-            }
-        }
-        let mut line = json!({
-            "bench": "postgres", "work": work.to_string(), "in_flight": in_flight, "subject": subject.to_string(),
-            "rounds": cell.samples.len(),
-            "steps_per_s": rounded(cell.median_of(|sample| sample.steps_per_s), 1),
-            "ratios": ratios,
-            "commits_per_step": rounded(cell.median_of(|sample| sample.commits_per_step), 4),
-            "cpu_ms_per_step": rounded(cell.median_of(|sample| sample.cpu_ms_per_step), 4),
-            "client_cpu_ms_per_step": rounded(cell.median_of(|sample| sample.client_cpu_ms_per_step), 4),
-            "wal_bytes_per_step": rounded(cell.median_of(|sample| sample.wal_bytes_per_step), 0),
+        let targets = targets().into_iter().filter(|target| target.of == cell.spec);
+        let named = targets.filter_map(|target| {
+            let other = self.reference(&target)?;
+            let spec = &other.spec;
+            let is_beside = (spec.work, spec.in_flight) == (*work, *in_flight);
+            let name = || format!("{} {} at {}", spec.work, spec.subject, spec.in_flight);
+            (!is_beside && target.measure == Measure::StepsPerSecond).then(|| (name(), other))
         });
-        let optional = [
-            ("round_trips_per_step", cell.round_trips_per_step, 3),
-            ("p50_ms", cell.median_if_any(|sample| sample.done.p50_ms), 3),
-            ("p99_ms", cell.median_if_any(|sample| sample.done.p99_ms), 3),
-            (
-                "longest_pause_s",
-                cell.median_if_any(|sample| sample.done.longest_pause.map(|pause| pause.as_secs_f64())),
-                3,
-            ),
-            ("peak_mb", cell.median_if_any(|sample| sample.peak_mb), 1),
-        ];
-        for (name, value, digits) in optional {
-            if let Some(value) = value {
-                line[name] = rounded(value, digits);
-            }
-        }
-        line
+        beside.chain(named).map(|(name, other)| (name, cell.ratio_to(other, Measure::StepsPerSecond))).collect()
+    }
+
+    fn row(&self, cell: &Cell) -> String {
+        let rates = cell.values(Measure::StepsPerSecond);
+        let (least, most) =
+            (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
+        // Beside what the runtime itself does with this work.
+        let Spec { work, in_flight, subject } = &cell.spec;
+        let saga = self.cell(&Spec::new(*work, *in_flight, Subject::Saga)).filter(|_| *subject != Subject::Saga);
+        let ratio = saga.map(|saga| saga.ratio_to(cell, Measure::StepsPerSecond));
+        let or_dash =
+            |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
+        format!(
+            "{:<11} {:>5}  {:<24} {:>9.0} {:<19} {:>8} {:>8.3} {:>8} {:>8.3} {:>7.3} {:>7.0} {:>7} {:>7}",
+            work.to_string(),
+            in_flight,
+            subject.to_string(),
+            cell.median_of(|sample| sample.steps_per_s),
+            format!("[{least:.0} to {most:.0}]"),
+            or_dash(ratio, 2),
+            cell.median_of(|sample| sample.commits_per_step),
+            or_dash(cell.round_trips_per_step, 2),
+            cell.median_of(|sample| sample.cpu_ms_per_step),
+            cell.median_of(|sample| sample.client_cpu_ms_per_step),
+            cell.median_of(|sample| sample.wal_bytes_per_step),
+            or_dash(cell.median_if_any(|sample| sample.done.p50_ms), 1),
+            or_dash(cell.median_if_any(|sample| sample.done.p99_ms), 1),
+        )
     }
 }
 
-fn row(cell: &Cell) -> String {
-    let rates = cell.values(Measure::StepsPerSecond);
-    let (least, most) =
-        (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
-    let or_dash = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
-    format!(
-        "{:<11} {:>5}  {:<24} {:>9.0} {:<19} {:>8.3} {:>8} {:>8.3} {:>7.3} {:>7.0} {:>7} {:>7}",
-        cell.spec.work.to_string(),
-        cell.spec.in_flight,
-        cell.spec.subject.to_string(),
-        cell.median_of(|sample| sample.steps_per_s),
-        format!("[{least:.0} to {most:.0}]"),
-        cell.median_of(|sample| sample.commits_per_step),
-        or_dash(cell.round_trips_per_step, 2),
-        cell.median_of(|sample| sample.cpu_ms_per_step),
-        cell.median_of(|sample| sample.client_cpu_ms_per_step),
-        cell.median_of(|sample| sample.wal_bytes_per_step),
-        or_dash(cell.median_if_any(|sample| sample.done.p50_ms), 1),
-        or_dash(cell.median_if_any(|sample| sample.done.p99_ms), 1),
-    )
+fn value(sample: &Sample, measure: Measure) -> f64 {
+    match measure {
+        Measure::StepsPerSecond => sample.steps_per_s,
+        Measure::P50 => sample.done.p50_ms.unwrap_or(f64::NAN),
+        Measure::Pause => pause_s(sample).unwrap_or(f64::NAN),
+        Measure::PeakMb => sample.peak_mb.unwrap_or(f64::NAN),
+    }
 }
 
-fn json_of(target: &Target, measured: f64) -> Value {
-    json!({
-        "bench": "postgres", "target": target.name(), "measured": rounded(measured, 3), "wanted": target.wanted,
-        "bound": target.bound(), "reached": target.is_reached(measured),
-    })
-}
-
-fn rounded(value: f64, digits: i32) -> Value {
-    let scale = 10_f64.powi(digits);
-    json!((value * scale).round() / scale)
+fn pause_s(sample: &Sample) -> Option<f64> {
+    sample.done.longest_pause.map(|pause| pause.as_secs_f64())
 }

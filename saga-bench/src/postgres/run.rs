@@ -79,7 +79,7 @@ impl Bench {
         match sample.with_context(|| spec.to_string()) {
             Ok(sample) => {
                 eprintln!("round {}: {spec}: {:.0} steps/s", round + 1, sample.steps_per_s);
-                cell.samples.push(sample);
+                cell.samples.push(Sample { round, ..sample });
             }
             // What others do with their works is shown, and does not end the run.
             Err(error) if matches!(spec.subject, Subject::Peer(_)) => eprintln!("round {}: {error:#}", round + 1),

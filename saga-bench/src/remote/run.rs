@@ -10,8 +10,10 @@ use super::saga::{run_local, run_remote};
 use super::work::STEPS_PER_SAGA;
 use crate::cpu::Cpu;
 use crate::figures::{Figures, Target, print_table};
+use crate::line::Line;
 use crate::postgres::server;
 
+const BENCH: &str = "remote";
 /// Of the same sagas in one service.
 const REMOTE_TO_LOCAL: f64 = 0.3;
 
@@ -64,17 +66,16 @@ async fn run_all(options: &Options) -> Result<bool> {
         let took = run_remote(&orders, &payments, &vhost, sagas, in_flight).await?;
         remote.add(sagas, took, Cpu::read(postgres.data_folder())?.since(before));
     }
-    let measured = remote.steps.ratio_to(&local.steps);
-    let target = Target { name: "W-remote to W", wanted: REMOTE_TO_LOCAL, measured };
+    let target = Target::at_least("W-remote / W", REMOTE_TO_LOCAL, remote.steps.ratio_to(&local.steps));
     if json {
         for rate in [&local, &remote] {
-            println!("{}", rate.json(in_flight, &local));
+            println!("{}", rate.line(in_flight, &local));
         }
     } else {
-        print_table(&[&local.steps, &remote.steps], false);
-        print_table(&[&local.cpu, &remote.cpu], false);
-        println!("{}", target.row());
+        print_table(&[&local.steps, &remote.steps]);
+        print_table(&[&local.cpu, &remote.cpu]);
     }
+    target.print(BENCH, json);
     Ok(!require || target.is_reached())
 }
 
@@ -96,12 +97,10 @@ impl Rate {
         self.cpu.values.push((spent.client + spent.server).as_secs_f64() * 1e3 / steps);
     }
 
-    fn json(&self, in_flight: u32, local: &Self) -> serde_json::Value {
-        serde_json::json!({
-            "bench": "remote", "work": self.work, "in_flight": in_flight, "subject": "saga",
-            "steps_per_s": self.steps.median().round(),
-            "ratios": { "W": (self.steps.ratio_to(&local.steps) * 1e3).round() / 1e3 },
-            "cpu_ms_per_step": (self.cpu.median() * 1e4).round() / 1e4,
-        })
+    fn line(&self, in_flight: u32, local: &Self) -> Line {
+        let line = Line::of(BENCH, self.work, in_flight, "saga").number("steps_per_s", self.steps.median(), 0);
+        let is_compared = self.work != local.work;
+        let ratio = is_compared.then(|| (local.work.to_owned(), self.steps.ratio_to(&local.steps)));
+        line.ratios(ratio).number("cpu_ms_per_step", self.cpu.median(), 4)
     }
 }

@@ -9,11 +9,11 @@ use super::inbox::panicked;
 use super::shared::Shared;
 use super::transactions::pause_after;
 use crate::key::Tenant;
-use crate::store::{Hint, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
+use crate::store::{Hint, LANES, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
 
-/// How many lanes are leased at a time.
-const LANES_AT_A_TIME: usize = 16;
+/// How many lanes are leased at a time where much waits: some are left for other processes.
+const CROWDED_LANES: usize = 16;
 /// How long a key waits whose message was tried once in vain. Each further attempt doubles it.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
@@ -29,6 +29,16 @@ enum Pass {
     Idle { retries: bool },
     /// The transport takes nothing from anybody at present.
     Outage,
+}
+
+/// What one pass leaves to the next.
+#[derive(Debug, Default)]
+struct Turn {
+    /// What is leased.
+    lanes: Vec<LeasedLane>,
+    /// Whether more waited than is sent at a time. Then lane after lane is read, while the one before is sent; otherwise all
+    /// of them are read at once, since what waits in each is little.
+    is_crowded: bool,
 }
 
 /// What becomes of rows that are sent together.
@@ -47,11 +57,11 @@ impl<S: Store> Shared<S> {
         if !self.store.capabilities().relayed {
             return;
         }
-        let mut lanes = Vec::new();
+        let mut turn = Turn::default();
         let mut failures = 0;
         let mut is_filled = true;
         loop {
-            let pass = caught(self.relay_once(is_filled, &mut lanes)).await.unwrap_or_else(|panic| {
+            let pass = caught(self.relay_once(is_filled, &mut turn)).await.unwrap_or_else(|panic| {
                 tracing::error!(panic, "relaying panicked; trying again");
                 Ok(Pass::Outage)
             });
@@ -93,33 +103,35 @@ impl<S: Store> Shared<S> {
 
     /// Sends what can be sent now. Where nobody said that there is something it looks first, since leasing is dearer.
     /// What an error left leased comes first, or nobody sent it before the leases end.
-    async fn relay_once(&self, is_filled: bool, lanes: &mut Vec<LeasedLane>) -> Result<Pass, StoreError> {
+    async fn relay_once(&self, is_filled: bool, turn: &mut Turn) -> Result<Pass, StoreError> {
         let Some(owner) = self.member() else { return Ok(Pass::Idle { retries: false }) };
-        self.free_lanes(lanes).await?;
+        self.free_lanes(&mut turn.lanes).await?;
         if !is_filled && self.store.depth().await?.rows == 0 {
             self.store_works("relay");
             return Ok(Pass::Idle { retries: false });
         }
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
-        *lanes = self.store.lease_lanes(lease, LANES_AT_A_TIME).await?;
+        let limit = if turn.is_crowded { CROWDED_LANES } else { usize::from(LANES) };
+        turn.lanes = self.store.lease_lanes(lease, limit).await?;
         self.store_works("relay");
-        let sent = self.send_lanes(lanes).await;
+        let sent = self.send_lanes(turn).await;
         if sent.is_ok() {
-            self.free_lanes(lanes).await?;
+            self.free_lanes(&mut turn.lanes).await?;
         }
         sent
     }
 
-    /// Sends what lies in these lanes. While some rows are under way, those of the lanes before are written off and those
-    /// of the lanes behind are read: no two of them have an ordering key in common.
-    async fn send_lanes(&self, lanes: &[LeasedLane]) -> Result<Pass, StoreError> {
+    /// Sends what lies in the leased lanes. While some rows are under way, those of the lanes before are written off and
+    /// those of the lanes behind are read: no two of them have an ordering key in common.
+    async fn send_lanes(&self, turn: &mut Turn) -> Result<Pass, StoreError> {
         let mut pass = Pass::Idle { retries: true };
-        let mut lanes = lanes.iter().copied();
-        let mut rows = self.read_lanes(&mut lanes).await?;
+        let (mut lanes, was_crowded, mut count) = (turn.lanes.iter().copied(), turn.is_crowded, 0);
+        let mut rows = self.read_next(&mut lanes, was_crowded).await?;
         let mut before = Sending::default();
         while !rows.is_empty() {
+            count += rows.len();
             let (sending, noted, following) =
-                tokio::join!(self.send(rows), self.note(&before), self.read_lanes(&mut lanes));
+                tokio::join!(self.send(rows), self.note(&before), self.read_next(&mut lanes, was_crowded));
             // What was sent meanwhile is written off in any case.
             if noted.is_err() || following.is_err() || sending.is_outage {
                 self.note(&sending).await?;
@@ -132,17 +144,25 @@ impl<S: Store> Shared<S> {
             }
             (before, rows) = (sending, following?);
         }
+        turn.is_crowded = count >= self.settings.relay_batch;
         self.note(&before).await?;
         Ok(pass)
     }
 
-    /// The rows of the next lanes: many lanes with few messages each go together.
-    async fn read_lanes(&self, lanes: &mut impl Iterator<Item = LeasedLane>) -> Result<Vec<OutboxRow>, StoreError> {
+    /// The rows of the next lanes.
+    async fn read_next(
+        &self,
+        lanes: &mut impl Iterator<Item = LeasedLane>,
+        is_crowded: bool,
+    ) -> Result<Vec<OutboxRow>, StoreError> {
+        let limit = self.settings.relay_batch;
         let mut rows = Vec::new();
-        while rows.len() < self.settings.relay_batch
-            && let Some(lane) = lanes.next()
-        {
-            rows.extend(self.store.read_lane(lane, self.settings.relay_batch).await?);
+        while rows.len() < limit {
+            let next: Vec<LeasedLane> = lanes.by_ref().take(if is_crowded { 1 } else { usize::from(LANES) }).collect();
+            if next.is_empty() {
+                break;
+            }
+            rows.extend(self.store.read_lanes(&next, limit).await?);
         }
         Ok(rows)
     }

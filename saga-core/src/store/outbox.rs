@@ -128,6 +128,18 @@ pub trait Outbox: Send + Sync {
     /// What waits in a lane: at most `limit` rows.
     async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError>;
 
+    /// What waits in these lanes: at most `limit` rows in all. The rows of an ordering key, which all lie in one lane, come
+    /// as [`read_lane`](Self::read_lane) answers them. A store to which each call is a round trip reads all lanes in one.
+    async fn read_lanes(&self, lanes: &[LeasedLane], limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
+        let mut rows = Vec::new();
+        for lane in lanes {
+            if rows.len() < limit {
+                rows.extend(self.read_lane(*lane, limit - rows.len()).await?);
+            }
+        }
+        Ok(rows)
+    }
+
     /// Deletes what was confirmed.
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError>;
 

@@ -49,6 +49,8 @@ pub(super) struct Running<'a> {
 pub(crate) async fn transactional(conn: &mut MemoryConn, call: Call<'_>) -> Result<SimOutput, StepError> {
     let transaction = transaction_of(conn, call.seat.as_ref());
     let running = call.begin(Some(transaction))?;
+    let is_first = running.world().is_first_call((transaction, running.input.saga, running.step, running.op));
+    running.world().hit_if(!is_first, Fault::CalledAgain);
     let result = running.transact(conn).await;
     running.end(result)
 }

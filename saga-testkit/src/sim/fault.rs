@@ -67,6 +67,8 @@ faults! {
     BatchInterrupted = "batch interrupted",
     /// A batch step answered one of several with a rejection or an error.
     AnsweredAlone = "answered alone",
+    /// A handler was called again in its transaction, since another one failed behind the same savepoint.
+    CalledAgain = "called again",
     /// Two transactions write one row.
     RowConflict = "row conflict",
     /// A call took effect outside, and its answer was lost.

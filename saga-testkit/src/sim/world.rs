@@ -12,7 +12,7 @@ use super::executor::{Control, ProcessId, SimEnvironment};
 use super::outside::Outside;
 use super::recorder::Recorder;
 use super::{Fault, Hits, Random, Rates, Scenario};
-use crate::checker::{Sent, What};
+use crate::checker::{Op, Sent, What};
 
 /// What surrounds the engine: the service outside, the faults, and the ledger.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct World {
     store_down_until: [AtomicU64; SERVICES.len() + 1],
     /// The sagas of others of which they were told that nothing stands.
     foreign_ended: Mutex<BTreeSet<u32>>,
+    /// Which handler was called in which transaction: its number, the saga, the step, whether it was undone.
+    called: Mutex<BTreeSet<(u64, u32, u8, Op)>>,
     /// The events that the broker has accepted.
     delivered: Mutex<BTreeSet<(u64, u8)>>,
 }
@@ -53,6 +55,7 @@ impl World {
             is_calm: AtomicBool::new(false),
             store_down_until: Default::default(),
             foreign_ended: Mutex::default(),
+            called: Mutex::default(),
             delivered: Mutex::default(),
         }
     }
@@ -123,6 +126,11 @@ impl World {
     /// Notes that the broker accepted an event; answers whether it was the first time.
     pub(crate) fn note_delivery(&self, event: (u64, u8)) -> bool {
         self.delivered.lock().unwrap_or_else(PoisonError::into_inner).insert(event)
+    }
+
+    /// Notes that this transaction calls the handler of that saga's step; answers whether it is the first time.
+    pub(crate) fn is_first_call(&self, call: (u64, u32, u8, Op)) -> bool {
+        self.called.lock().unwrap_or_else(PoisonError::into_inner).insert(call)
     }
 
     /// Waits for a drawn time of at most `max`.

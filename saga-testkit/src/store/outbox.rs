@@ -59,6 +59,33 @@ pub(crate) async fn a_limited_read_takes_the_first_of_a_key<H: StoreHarness>(ben
     Ok(())
 }
 
+pub(crate) async fn many_lanes_are_read_like_each<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    const KEYS: usize = 12;
+    let begun = bench.start("k-1").await?;
+    let keys: Vec<String> = (0..KEYS).map(|number| format!("o-{number}")).collect();
+    for key in &keys {
+        bench.send(&begun, key, &[2, 1]).await?;
+    }
+    let lanes = bench.store.lease_lanes(bench.lease().await?, usize::from(u8::MAX)).await?;
+    ensure!(lanes.len() > 1, "all keys lie in one lane");
+    let rows = bench.store.read_lanes(&lanes, 1000).await?;
+    ensure_eq!(rows.len(), 2 * KEYS, "what waits in all lanes");
+    for key in &keys {
+        ensure_eq!(positions(&rows, key), [1, 2], "the order of a key");
+    }
+    let few = bench.store.read_lanes(&lanes, KEYS).await?;
+    ensure_eq!(few.len(), KEYS, "a limited read");
+    ensure!(keys.iter().all(|key| [1, 2].starts_with(&positions(&few, key))), "a limited read leaves out a first row");
+    let (lost, held) = (lanes[0], &lanes[1..]);
+    bench.store.release_lanes(&[lost]).await?;
+    let again = bench.store.lease_lanes(bench.lease().await?, 1).await?;
+    ensure_eq!(again.len(), 1, "the lane that is free");
+    let in_held = bench.store.read_lanes(held, 1000).await?.len();
+    ensure_eq!(bench.store.read_lanes(&lanes, 1000).await?.len(), in_held, "what is read beside a lane that was lost");
+    ensure!(in_held < 2 * KEYS, "the lane that was lost holds nothing");
+    Ok(())
+}
+
 pub(crate) async fn what_was_sent_is_deleted<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let ids = bench.send(&begun, "o-1", &[1, 2, 3]).await?;
