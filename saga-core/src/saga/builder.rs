@@ -6,7 +6,7 @@ use super::parts::Parts;
 use super::{Definition, Earlier, Group, Mapping, SagaError, SagaProblem};
 use crate::key::check_step_name;
 use crate::machine::Shape;
-use crate::step::{Handler, Payload};
+use crate::step::{Handler, InputOf, Payload};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
@@ -73,7 +73,7 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
 
     /// Adds a step whose input is the saga's.
     #[must_use]
-    pub fn step<T: Handler<S, Input = I>>(mut self) -> Self {
+    pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
         self.parts.add::<T>(None, &[]);
         self
     }

@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 
 use super::parts::Parts;
 use super::{Earlier, Mapping, SagaProblem};
-use crate::step::{Handler, Payload};
+use crate::step::{Handler, InputOf, Payload, Step};
 use crate::store::Store;
 
 /// A parallel group that gets its branches, of a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
@@ -66,10 +66,47 @@ impl<S: Store, I: Payload> Group<S, I> {
     }
 }
 
+/// What a step can be added to.
+#[diagnostic::on_unimplemented(
+    message = "a step of a parallel group stands in one of its branches",
+    label = "this is the group, and no branch of it",
+    note = "write `.branch(|branch| branch.step::<name>())`: the steps of a branch run one after the other, and branches beside each other"
+)]
+#[doc(hidden)]
+pub trait TakesSteps {}
+
+/// Here only so that the mistake has a message.
+#[doc(hidden)]
+impl<S: Store, I: Payload> Group<S, I> {
+    #[must_use]
+    pub fn step<T: Step>(self) -> Self
+    where
+        Self: TakesSteps,
+    {
+        self
+    }
+
+    #[must_use]
+    pub fn step_with<T: Step>(self, _input: impl Fn(&I) -> T::Input) -> Self
+    where
+        Self: TakesSteps,
+    {
+        self
+    }
+
+    #[must_use]
+    pub fn step_after<T: Step, E: Earlier>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
+    where
+        Self: TakesSteps,
+    {
+        self
+    }
+}
+
 impl<S: Store, I: Payload> Branch<S, I> {
     /// Adds a step whose input is the saga's.
     #[must_use]
-    pub fn step<T: Handler<S, Input = I>>(mut self) -> Self {
+    pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
         self.parts.add::<T>(None, &[]);
         self
     }
