@@ -171,7 +171,8 @@ pub(crate) fn check_topic(text: &str) -> Result<(), InvalidName> {
     check("topic", text, TOPIC_BYTES_MAX, "ASCII letters, digits and `_`, `.`, `-`", is_name_byte)
 }
 
-/// The part of a step key behind the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo.
+/// The part of a step key behind the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo. Of the third
+/// item of a list that a step is done for it is `step#3`, `step#3:undo`, and so on; the list itself is kept under `step#0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(Arc<str>);
 
@@ -186,6 +187,16 @@ impl StepId {
         if round <= 1 { Self(format!("{step}:undo").into()) } else { Self(format!("{step}:undo#{round}").into()) }
     }
 
+    /// The id of doing a step for the item of that number, counted from 1. The list itself has the number 0.
+    pub fn of_item(step: &str, item: u32) -> Self {
+        Self(format!("{step}#{item}").into())
+    }
+
+    /// The id of undoing what this is the doing of, for the `round`th time, counted from 1.
+    pub fn undone(&self, round: u32) -> Self {
+        Self::undoing(self.as_str(), round)
+    }
+
     /// The id that a store wrote down.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
@@ -198,6 +209,16 @@ impl StepId {
 
     /// The step's name.
     pub fn step(&self) -> &str {
+        split_item(self.split().0).0
+    }
+
+    /// Which item of a list it is done for, counted from 1; 0 for the list itself, and nothing where there is no list.
+    pub fn item(&self) -> Option<u32> {
+        split_item(self.split().0).1
+    }
+
+    /// The step's name, and the item where it is done for one.
+    pub fn step_and_item(&self) -> &str {
         self.split().0
     }
 
@@ -215,6 +236,14 @@ impl StepId {
             Some(round) => (step, round.strip_prefix('#').and_then(|digits| digits.parse().ok())),
             None => (&self.0, None),
         }
+    }
+}
+
+/// A step's name, and the number of an item behind it.
+fn split_item(text: &str) -> (&str, Option<u32>) {
+    match text.rsplit_once('#') {
+        Some((step, digits)) => (step, digits.parse().ok()),
+        None => (text, None),
     }
 }
 
@@ -237,7 +266,12 @@ impl StepKey {
         let (head, tail) = text.rsplit_once(':').ok_or_else(missing)?;
         let is_undo = tail == "undo" || tail.starts_with("undo#");
         let (key, step) = if is_undo { head.rsplit_once(':').ok_or_else(missing)? } else { (head, tail) };
-        check_step_name(step)?;
+        check_step_name(split_item(step).0)?;
+        if step.contains('#')
+            && split_item(step).1.is_none_or(|item| *step != *StepId::of_item(split_item(step).0, item).0)
+        {
+            return Err(InvalidName::new("step key", text, "has an item that is not numbered `#n`"));
+        }
         let written = StepId::from_stored(&text[key.len() + 1..]);
         // One key has one text: `#02` and `#1` are nobody's.
         if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {

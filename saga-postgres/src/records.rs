@@ -57,14 +57,31 @@ impl Records for PostgresStore {
     }
 
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
-        let sql = self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
-        let query = sqlx::query(sql).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
-        let rows = self.read_rows("records_of", query).await?;
-        rows.iter().map(rows::record).collect::<Result<_, _>>().map_err(|error| store_error("records_of", error))
+        self.records_where("records_of", "", tenant, key).await
+    }
+
+    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        self.records_where("records_of_steps", OF_STEPS, tenant, key).await
     }
 }
 
+/// Leaves out the records of items, and of further undos.
+pub(crate) const OF_STEPS: &str = "AND (r.step NOT LIKE '%#%' OR r.step LIKE '%#0')";
+
 impl PostgresStore {
+    async fn records_where(
+        &self,
+        operation: &'static str,
+        which: &str,
+        tenant: &Tenant,
+        key: &Key,
+    ) -> Result<Vec<StepRecord>, StoreError> {
+        let sql = format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 {which} ORDER BY r.position, r.step");
+        let query = sqlx::query(self.sql(&sql)).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
+        let rows = self.read_rows(operation, query).await?;
+        rows.iter().map(rows::record).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+    }
+
     async fn record_on(
         &self,
         conn: &mut PgConnection,

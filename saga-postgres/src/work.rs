@@ -13,6 +13,7 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::clock::{duration, micros};
 use crate::error::{commit_error, store_error};
+use crate::records::OF_STEPS;
 use crate::rows::{self, SELECT_RECORDS, signed};
 use crate::store::PostgresStore;
 
@@ -138,7 +139,7 @@ impl PostgresStore {
         let failed = |error| store_error(operation, error);
         let sql = format!(
             "{} JOIN unnest($1::text[], $2::text[], $3::bigint[]) u (tenant, key, saga) \
-             ON u.tenant = r.tenant AND u.key = r.key ORDER BY r.position, r.step",
+             ON u.tenant = r.tenant AND u.key = r.key {OF_STEPS} ORDER BY r.position, r.step",
             SELECT_RECORDS.replace(" FROM", ", u.saga FROM")
         );
         let rows = sqlx::query(self.sql(&sql))

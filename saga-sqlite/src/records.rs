@@ -32,6 +32,11 @@ impl Records for SqliteStore {
         let (tenant, key) = (tenant.clone(), key.clone());
         self.look("records_of", move |conn| rows::records_of(conn, tenant.as_str(), key.as_str())).await
     }
+
+    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        let (tenant, key) = (tenant.clone(), key.clone());
+        self.look("records_of_steps", move |conn| rows::records_of_steps(conn, tenant.as_str(), key.as_str())).await
+    }
 }
 
 fn apply(session: &mut Session, change: &Changes) -> Result<Applied, Failure> {

@@ -75,6 +75,15 @@ pub(crate) fn records_of(conn: &Connection, tenant: &str, key: &str) -> rusqlite
         .collect()
 }
 
+/// Without those of items, and of further undos.
+pub(crate) fn records_of_steps(conn: &Connection, tenant: &str, key: &str) -> rusqlite::Result<Vec<StepRecord>> {
+    conn.prepare_cached(select_records!(
+        "WHERE tenant = ?1 AND key = ?2 AND (step NOT LIKE '%#%' OR step LIKE '%#0') ORDER BY position, step"
+    ))?
+    .query_map((tenant, key), record)?
+    .collect()
+}
+
 pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
     Ok(WorkStatus {
         id: WorkId(row.get(0)?),

@@ -315,7 +315,7 @@ fn compare(
         };
         if stands.version != advance.expected {
             let saga = saga_by_id(conn, advance.id)?;
-            let records = rows::records_of(conn, saga.tenant.as_str(), saga.key.as_str());
+            let records = rows::records_of_steps(conn, saga.tenant.as_str(), saga.key.as_str());
             moved.push(MovedSaga { saga, records: records.map_err(|error| store_error(OPERATION, error))? });
         }
         standings.push(Some(stands));

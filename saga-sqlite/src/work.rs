@@ -296,7 +296,7 @@ fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> 
     for work in &claimed.work {
         if loaded.insert(work.saga) {
             let saga = saga_by_id(conn, work.saga)?;
-            let records = rows::records_of(conn, saga.tenant.as_str(), saga.key.as_str())?;
+            let records = rows::records_of_steps(conn, saga.tenant.as_str(), saga.key.as_str())?;
             claimed.sagas.push((saga, records));
         }
     }

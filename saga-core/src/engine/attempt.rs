@@ -40,7 +40,7 @@ impl<S: Store> Shared<S> {
         let handler = async {
             match (&step.run, &step.undo) {
                 (_, Some((StepUndo::Transaction(undo), _))) if command.is_undo() => {
-                    let output = command.saga.outputs.get(step.name).map(|output| &**output);
+                    let output = command.saga.own_output_of(index).map(|output| &**output);
                     undo(conn, args, input, output).await.map(|()| None).map_err(Unfinished::Failed)
                 }
                 (StepRun::Transaction(run), _) if !command.is_undo() => run(conn, args, input).await.map(Some),
@@ -59,7 +59,7 @@ impl<S: Store> Shared<S> {
         let handler = async {
             match (&step.run, &step.undo) {
                 (_, Some((StepUndo::External(undo), _))) if command.is_undo() => {
-                    let output = command.saga.outputs.get(step.name).map(|output| &**output);
+                    let output = command.saga.own_output_of(command.step_index()).map(|output| &**output);
                     undo(args, input, output).await.map(|()| None).map_err(Unfinished::Failed)
                 }
                 (StepRun::External(run), _) if !command.is_undo() => run(args, input).await.map(Some),
@@ -164,7 +164,7 @@ impl<S: Store> Shared<S> {
         let until = self.env.now() + command.options().timeout;
         StepContext::new(ContextParts {
             key: outside(command.step_id()),
-            do_key: command.is_undo().then(|| outside(command.step().doing.clone())),
+            do_key: command.is_undo().then(|| outside(saga.doing(command.step_index()))),
             saga_key: key.shared(),
             attempt: command.attempt_number(),
             fence: command.fence(),
@@ -178,7 +178,7 @@ impl<S: Store> Shared<S> {
 /// Why the saga compensates, for a compensation.
 fn failure_of<S: Store>(command: &Command<S>) -> Option<FailedStep> {
     let failure = command.saga.state.failure.as_ref().filter(|_| command.is_undo())?;
-    let step = command.saga.step(failure.step).name.to_owned();
+    let step = command.saga.doing(failure.step).to_string();
     Some(FailedStep { step, message: failure.reason.message().to_owned() })
 }
 

@@ -42,6 +42,10 @@ impl<S: Store> Shared<S> {
         let attempted = match &command.late {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
+            None if command.is_own() => {
+                let Some((attempted, next)) = self.unfold_or_join(&command).await else { return };
+                return self.settle(command, attempted, next, next_ids.start).await;
+            }
             None => self.attempt_outside(&command).await,
         };
         let next = self.after(&command, &attempted);
@@ -103,13 +107,13 @@ impl<S: Store> Shared<S> {
             return Some(Vec::new());
         }
         for failures in 0.. {
-            match self.store.records_of(&saga.tenant, &saga.key).await {
+            match self.store.records_of_steps(&saga.tenant, &saga.key).await {
                 Ok(records) => {
-                    self.store_works("records_of");
+                    self.store_works("records_of_steps");
                     return Some(records);
                 }
                 Err(error) => {
-                    self.store_failed("records_of", &error);
+                    self.store_failed("records_of_steps", &error);
                     if self.has_stopped() {
                         return None;
                     }

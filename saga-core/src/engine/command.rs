@@ -7,7 +7,7 @@ use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
 use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
-use crate::step::{Outputs, StepOptions};
+use crate::step::{Outputs, StepOptions, items_of};
 use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
 
 /// A saga as this process holds it while one of its commands is under way.
@@ -22,6 +22,8 @@ pub(super) struct InFlight<S: Store> {
     pub(super) outputs: Outputs,
     /// The inputs that mappings gave, by the step's index.
     pub(super) inputs: Vec<(usize, Arc<[u8]>)>,
+    /// What the item that is under way gave, or the one that was done last.
+    pub(super) of_item: Option<(usize, Arc<[u8]>)>,
 }
 
 /// A command that this process has leased.
@@ -65,6 +67,7 @@ impl<S: Store> InFlight<S> {
             input: row.input.clone().into(),
             outputs: Outputs::new(),
             inputs: Vec::new(),
+            of_item: None,
         };
         for record in records {
             saga.remember(record);
@@ -89,9 +92,14 @@ impl<S: Store> InFlight<S> {
         }
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let of = self.step(step);
-        let has_input = of.input.is_none() || self.mapped_input_of(step).is_some();
+        // What items gave is read by whoever joins it.
+        let is_listed = self.state.items_of(step).is_some();
+        let has_input = of.input.is_none()
+            || is_listed
+            || self.mapped_input_of(self.state.base(step)).is_some()
+            || self.mapped_input_of(step).is_some();
         let has_own = match order {
-            machine::Command::Undo { known: true, .. } => self.outputs.get(of.name).is_some(),
+            machine::Command::Undo { known: true, .. } => self.own_output_of(step).is_some(),
             _ => true,
         };
         has_input && has_own && of.needs.outputs.iter().all(|needed| self.outputs.get(needed.step).is_some())
@@ -109,11 +117,75 @@ impl<S: Store> InFlight<S> {
             input: Arc::clone(&self.input),
             outputs: std::mem::take(&mut self.outputs),
             inputs: std::mem::take(&mut self.inputs),
+            of_item: self.of_item.take(),
         }
     }
 
+    /// The step, or the one that it is an item of.
     pub(super) fn step(&self, index: usize) -> &StepDefinition<S> {
-        &self.definition.steps[index]
+        &self.definition.steps[self.state.base(index)]
+    }
+
+    /// The id of doing the step.
+    pub(super) fn doing(&self, step: usize) -> StepId {
+        match self.state.item_number(step) {
+            None => self.step(step).doing.clone(),
+            Some(item) => StepId::of_item(self.step(step).name, item),
+        }
+    }
+
+    pub(super) fn step_id(&self, order: machine::Command) -> StepId {
+        match order {
+            machine::Command::Do { step } => self.doing(step),
+            machine::Command::Undo { step, round, .. } => self.doing(step).undone(round),
+        }
+    }
+
+    /// Where the effect of what is called lies.
+    pub(super) fn effect_of(&self, order: machine::Command) -> Effect {
+        match order {
+            machine::Command::Do { step } => self.definition.shape.effect(&self.state, step),
+            machine::Command::Undo { step, .. } => match self.step(step).undo {
+                Some((StepUndo::Transaction(_), _)) => Effect::Transactional,
+                Some((StepUndo::Remote, _)) => self.definition.shape.effect(&self.state, step),
+                Some((StepUndo::External(_), _)) | None => Effect::External,
+            },
+        }
+    }
+
+    /// What the step or the item itself returned, where that is here.
+    pub(super) fn own_output_of(&self, step: usize) -> Option<&Arc<[u8]>> {
+        match self.state.item_number(step) {
+            None => self.outputs.get(self.step(step).name),
+            Some(_) => self.of_item.as_ref().filter(|(item, _)| *item == step).map(|(_, output)| output),
+        }
+    }
+
+    pub(super) fn keep_own_output(&mut self, step: usize, output: Arc<[u8]>) {
+        let base = self.state.base(step);
+        if base == step {
+            self.outputs.insert(self.definition.steps[base].name, output);
+        } else {
+            self.of_item = Some((step, output));
+        }
+    }
+
+    /// Picks the input of an item out of its list.
+    pub(super) fn pick_item(&mut self, step: usize) -> Result<(), String> {
+        let Some(number) = self.state.item_number(step) else { return Ok(()) };
+        if self.mapped_input_of(step).is_some() {
+            return Ok(());
+        }
+        let base = self.state.base(step);
+        let list = self.mapped_input_of(base).ok_or("the list of its items is not there")?;
+        let items = items_of(list)?;
+        let item = items.get(number as usize - 1).ok_or("its list has fewer items than were counted")?;
+        let item = Arc::from(item.get().as_bytes());
+        // Of the items before it nobody needs the input any more.
+        let state = &self.state;
+        self.inputs.retain(|(index, _)| state.item_number(*index).is_none());
+        self.set_input(step, item);
+        Ok(())
     }
 
     /// The step's encoded input: what its mapping gave, or the saga's.
@@ -133,11 +205,15 @@ impl<S: Store> InFlight<S> {
     fn remember(&mut self, record: StepRecord) {
         let undone = record.step.undo_round().is_some();
         let Some(step) = self.definition.shape.position(record.step.step()).filter(|_| !undone) else { return };
+        // Of items only the list is kept here; each reads its own record where it is undone.
+        if record.step.item().is_some_and(|item| item > 0) {
+            return;
+        }
         if let Some(input) = record.input {
             self.set_input(step, input.into());
         }
         let has_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
-        if let Some(output) = record.output.filter(|_| has_output) {
+        if let Some(output) = record.output.filter(|_| has_output && record.step.item().is_none()) {
             self.outputs.insert(self.definition.steps[step].name, output.into());
         }
     }
@@ -155,6 +231,7 @@ impl<S: Store> Clone for InFlight<S> {
             input: Arc::clone(&self.input),
             outputs: self.outputs.clone(),
             inputs: self.inputs.clone(),
+            of_item: self.of_item.clone(),
         }
     }
 }
@@ -168,8 +245,10 @@ impl<S: Store> Command<S> {
         place: Option<OwnedSemaphorePermit>,
     ) -> Result<Self, String> {
         let name = claimed.step.step();
-        let step =
+        let base =
             saga.definition.shape.position(name).ok_or_else(|| format!("its definition has no step `{name}`"))?;
+        let step = saga.state.index_of(base, claimed.step.item());
+        let step = step.ok_or_else(|| format!("`{}` is no item of its list", claimed.step))?;
         let order = match claimed.kind {
             WorkKind::Do => machine::Command::Do { step },
             WorkKind::Undo => machine::Command::Undo {
@@ -181,9 +260,10 @@ impl<S: Store> Command<S> {
         if let Some(payload) = claimed.payload {
             saga.set_input(step, payload.into());
         }
+        saga.pick_item(step)?;
         let row = machine::ClaimedRow {
             command: order,
-            effect: effect_of(&saga.definition, order),
+            effect: saga.effect_of(order),
             maybe: claimed.maybe,
             suspect: claimed.suspect,
             is_late: claimed.late.is_some(),
@@ -232,7 +312,15 @@ impl<S: Store> Command<S> {
 
     /// Whether two commands are of one step of one definition.
     pub(super) fn is_same_step(&self, other: &Self) -> bool {
-        self.order == other.order && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
+        let base = |command: &Self| command.saga.state.base(command.step_index());
+        self.is_undo() == other.is_undo()
+            && base(self) == base(other)
+            && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
+    }
+
+    /// Whether the engine itself is to unfold a list, or to join what its items gave.
+    pub(super) fn is_own(&self) -> bool {
+        self.effect() == Effect::Own
     }
 
     pub(super) fn is_undo(&self) -> bool {
@@ -240,7 +328,7 @@ impl<S: Store> Command<S> {
     }
 
     pub(super) fn step_id(&self) -> StepId {
-        step_id(&self.saga.definition, self.order)
+        self.saga.step_id(self.order)
     }
 
     /// The options of what is called: the step's, or its compensation's.
@@ -254,7 +342,7 @@ impl<S: Store> Command<S> {
 
     /// Where the effect of what is called lies.
     pub(super) fn effect(&self) -> Effect {
-        effect_of(&self.saga.definition, self.order)
+        self.saga.effect_of(self.order)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.
@@ -272,23 +360,5 @@ impl<S: Store> Command<S> {
             kind: if self.is_undo() { WorkKind::Undo } else { WorkKind::Do },
             start: None,
         }
-    }
-}
-
-pub(super) fn step_id<S: Store>(definition: &Definition<S>, order: machine::Command) -> StepId {
-    match order {
-        machine::Command::Do { step } => definition.steps[step].doing.clone(),
-        machine::Command::Undo { step, round, .. } => StepId::undoing(definition.steps[step].name, round),
-    }
-}
-
-pub(super) fn effect_of<S: Store>(definition: &Definition<S>, order: machine::Command) -> Effect {
-    match order {
-        machine::Command::Do { step } => definition.shape.steps[step].effect,
-        machine::Command::Undo { step, .. } => match definition.steps[step].undo {
-            Some((StepUndo::Transaction(_), _)) => Effect::Transactional,
-            Some((StepUndo::Remote, _)) => definition.shape.steps[step].effect,
-            Some((StepUndo::External(_), _)) | None => Effect::External,
-        },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::command::{Command, InFlight, effect_of, step_id};
+use super::command::{Command, InFlight};
 use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
@@ -132,7 +132,12 @@ impl<S: Store> Shared<S> {
                 // It is tried again, with what was computed the first time.
                 return true;
             }
-            let Some(mapping) = &definition.steps[step].input else { return true };
+            if saga.state.items_of(step).is_some() {
+                // Its list was made; what its items gave is to be joined.
+                return true;
+            }
+            // An item finds its input in the list.
+            let Some(mapping) = definition.steps.get(step).and_then(|step| step.input.as_ref()) else { return true };
             let input = mapping.apply(&saga.input, &saga.outputs).and_then(|input| self.check_length(input));
             match input {
                 Ok(input) => {
@@ -173,7 +178,7 @@ impl<S: Store> Shared<S> {
         handed_on: &mut HandedOn,
     ) {
         let due_in = settle_time_left(saga, order, findings);
-        if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
+        if matches!(saga.effect_of(order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
         }
         let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order))
@@ -189,7 +194,10 @@ impl<S: Store> Shared<S> {
     }
 
     /// The command of the row that was just written, leased to this process.
-    fn successor(&self, saga: InFlight<S>, order: machine::Command, id: i64) -> Command<S> {
+    fn successor(&self, mut saga: InFlight<S>, order: machine::Command, id: i64) -> Command<S> {
+        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
+        _ = saga.pick_item(step);
         Command {
             saga,
             work: WorkRef { id: WorkId(id), epoch: 1 },
@@ -238,6 +246,8 @@ pub(super) fn work_row<S: Store>(
     lease: Option<Lease>,
 ) -> NewWork {
     let payload = match order {
+        // Items have theirs from their list, and a list that is recorded is there.
+        machine::Command::Do { step } if is_of_list(saga, step) => None,
         machine::Command::Do { step } => saga.mapped_input_of(step).map(|input| input.to_vec()),
         machine::Command::Undo { .. } => None,
     };
@@ -251,13 +261,17 @@ pub(super) fn work_row<S: Store>(
         tenant: saga.tenant.clone(),
         key: saga.key.clone(),
         kind,
-        step: step_id(&saga.definition, order),
+        step: saga.step_id(order),
         definition: saga.definition.id.clone(),
         payload,
         due_in,
         lease,
         tried: None,
     }
+}
+
+fn is_of_list<S: Store>(saga: &InFlight<S>, step: usize) -> bool {
+    saga.state.item_number(step).is_some() || saga.state.items_of(step).is_some()
 }
 
 fn postpone<S: Store>(
@@ -293,7 +307,7 @@ fn postpone<S: Store>(
 fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
-            if effect_of(&saga.definition, machine::Command::Do { step }) == Effect::External =>
+            if saga.effect_of(machine::Command::Do { step }) == Effect::External =>
         {
             (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
         }

@@ -297,6 +297,7 @@ fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result
         input: new.input.clone().into(),
         outputs: Outputs::new(),
         inputs: Vec::new(),
+        of_item: None,
     })
 }
 

@@ -1,10 +1,13 @@
 //! What a decision leaves behind for later readers: step records, revisions of them, the history.
 
-use super::command::{InFlight, step_id};
+use std::time::Duration;
+
+use super::command::InFlight;
 use super::prepared::Findings;
+use crate::key::StepId;
 use crate::machine::{self, Decision, Event, Record};
 use crate::step::Rejection;
-use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RevisedRecord, Store};
+use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
 
 pub(super) fn note_record<S: Store>(
     saga: &mut InFlight<S>,
@@ -15,6 +18,9 @@ pub(super) fn note_record<S: Store>(
 ) {
     for record in &decision.further {
         insert(saga, record, &Findings::default(), None, changes);
+    }
+    if let Some((step, position)) = decision.listed {
+        insert_list(saga, step, position, changes);
     }
     if let Some(record) = &decision.record {
         insert(saga, record, findings, error, changes);
@@ -34,24 +40,43 @@ fn insert<S: Store>(
     };
     let output = findings.output.clone().filter(|_| record.undo_round.is_none());
     if let Some(output) = &output {
-        saga.outputs.insert(saga.definition.steps[record.step].name, output.clone().into());
+        saga.keep_own_output(record.step, output.clone().into());
     }
     changes.records.push(NewRecord {
         saga: saga.id,
         tenant: saga.tenant.clone(),
         key: saga.key.clone(),
-        step: step_id(&saga.definition, order),
+        step: saga.step_id(order),
         outcome: record.outcome,
         output,
         // A message and JSON text always encode.
         error: error.and_then(|reason| serde_json::to_vec(&reason).ok()),
         input: match record.undo_round {
+            // A list has a record of its own.
+            None if saga.state.items_of(record.step).is_some() => None,
             None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
             Some(_) => None,
         },
         position: record.position,
         attempts: findings.attempts,
         took: findings.took,
+    });
+}
+
+/// The list that a step is done for: from then on each item finds its input there.
+fn insert_list<S: Store>(saga: &InFlight<S>, step: usize, position: u32, changes: &mut Changes) {
+    changes.records.push(NewRecord {
+        saga: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step: StepId::of_item(saga.step(step).name, 0),
+        outcome: RecordedOutcome::Done,
+        output: None,
+        error: None,
+        input: saga.mapped_input_of(step).map(|list| list.to_vec()),
+        position,
+        attempts: 0,
+        took: Duration::ZERO,
     });
 }
 
@@ -62,10 +87,9 @@ pub(super) fn note_revision<S: Store>(
     changes: &mut Changes,
 ) {
     let Some(revision) = decision.revision else { return };
-    let name = saga.definition.steps[revision.step].name;
-    let step = step_id(&saga.definition, machine::Command::Do { step: revision.step });
+    let step = saga.doing(revision.step);
     if let Some(output) = &findings.output {
-        saga.outputs.insert(name, output.clone().into());
+        saga.keep_own_output(revision.step, output.clone().into());
     }
     changes.history.push(HistoryEntry {
         saga: saga.id,
@@ -111,10 +135,11 @@ pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> 
     } else {
         machine::Command::Do { step: stuck.step }
     };
-    tracing::warn!(saga = %saga.key, step = saga.step(stuck.step).name, reason = stuck.reason, "the saga is stuck");
+    let step = saga.step_id(order);
+    tracing::warn!(saga = %saga.key, %step, reason = stuck.reason, "the saga is stuck");
     Some(HistoryEntry {
         saga: saga.id,
-        step: Some(step_id(&saga.definition, order)),
+        step: Some(step),
         kind: HistoryKind::Stuck,
         attempt: 0,
         detail: stuck.reason.clone(),

@@ -153,10 +153,9 @@ impl<S: Store> Operator<S> {
             _ => Vec::new(),
         };
         let under_way = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
-        let names = saga.definition.steps.iter().map(|step| step.name);
-        let stuck = names.zip(&saga.state.steps).enumerate().filter(|(_, (_, step))| under_way(step.phase));
-        let stuck = stuck.filter(|(_, (name, _))| !waits.iter().any(|work| work.step.step() == *name));
-        let stuck = stuck.map(|(index, (_, step))| Stuck {
+        let stuck = saga.state.steps.iter().enumerate().filter(|(_, step)| under_way(step.phase));
+        let waits = |index| waits.iter().any(|work| work.step.step_and_item() == saga.doing(index).as_str());
+        let stuck = stuck.filter(|(index, _)| !waits(*index)).map(|(index, step)| Stuck {
             step: index,
             undo: step.phase == StepPhase::Undoing,
             reason: "it could not be read".to_owned(),
@@ -170,12 +169,15 @@ impl<S: Store> Operator<S> {
     /// A step that is skipped gives an output if a later step takes one.
     fn check_output(&self, saga: &InFlight<S>, action: &Action, output: Option<&[u8]>) -> Result<(), RuntimeError> {
         let (Action::Skip, Some(stuck)) = (action, &saga.state.stuck) else { return Ok(()) };
-        let name = saga.step(stuck.step).name;
-        let later = &saga.definition.steps[stuck.step + 1..];
-        let taker = later.iter().find(|step| step.takes_output_of(name));
+        let (step, base) = (saga.step(stuck.step), saga.state.base(stuck.step));
+        let name = saga.doing(stuck.step);
+        let later = &saga.definition.steps[base + 1..];
+        let taker = later.iter().find(|later| later.takes_output_of(step.name));
+        let check = step.check_list.filter(|_| base == stuck.step).unwrap_or(step.check_output);
         match (taker, output) {
-            (_, Some(output)) if !stuck.undo => (saga.step(stuck.step).check_output)(output)
-                .map_err(|problem| self.refused(format!("`{name}` cannot have this output: {problem}"))),
+            (_, Some(output)) if !stuck.undo => {
+                check(output).map_err(|problem| self.refused(format!("`{name}` cannot have this output: {problem}")))
+            }
             (Some(taker), None) if !stuck.undo => Err(self.refused(format!(
                 "the step `{}` takes the output of `{name}`; skip it with `skip_with` and that output",
                 taker.name

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::key::StepId;
 use crate::machine::{Phase, SagaState, Shape};
 use crate::step::Rejection;
 
@@ -46,7 +47,10 @@ impl fmt::Display for Outcome {
 
 /// The outcome of a saga in this state, if it has one.
 pub(super) fn outcome_of(shape: &Shape, state: &SagaState) -> Option<Outcome> {
-    let name = |step: usize| shape.steps.get(step).map_or_else(String::new, |step| step.name.to_owned());
+    let name = |step: usize| {
+        let of = shape.steps.get(state.base(step)).map_or("", |step| step.name);
+        state.item_number(step).map_or_else(|| of.to_owned(), |item| StepId::of_item(of, item).to_string())
+    };
     if let Some(stuck) = &state.stuck {
         return Some(Outcome::Stuck { step: name(stuck.step), reason: stuck.reason.clone() });
     }

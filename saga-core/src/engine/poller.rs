@@ -98,6 +98,16 @@ impl<S: Store> Shared<S> {
         };
         let command = InFlight::of_row(row, records, definition)
             .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
+        let command = match command {
+            Ok(mut command) => match self.read_own_output(&mut command).await {
+                Ok(()) => Ok(command),
+                Err(error) => {
+                    self.store_failed("record_of", &error);
+                    return self.give_back(&[work]).await;
+                }
+            },
+            Err(problem) => Err(problem),
+        };
         match command {
             Ok(command) => match command.row().unwanted(&command.saga.state) {
                 None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::command::{Command, InFlight, step_id};
+use super::command::{Command, InFlight};
 use super::decide::work_row;
 use super::prepared::{HandOn, Prepared};
 use super::shared::Shared;
@@ -119,7 +119,7 @@ impl<S: Store> Shared<S> {
         };
         Some(NewMessage {
             kind,
-            event_type: step_id(&saga.definition, order).to_string(),
+            event_type: saga.step_id(order).to_string(),
             payload,
             headers,
             ..addressed(MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)

@@ -35,6 +35,9 @@ pub struct Settings {
     pub payload_bytes_max: usize,
     /// How many messages one step may emit: 100.
     pub messages_max: usize,
+    /// How many items a list may have that a step is done for. The state of the saga, which is written with each item,
+    /// grows by two or three bytes an item.
+    pub items_max: usize,
     /// How long a shutdown waits for what is under way: 30 s.
     pub drain_limit: Duration,
     /// How often a message that the transport refuses for what it is is tried before its ordering key waits for a person: 5.
@@ -71,6 +74,7 @@ impl Default for Settings {
             calls: 64,
             payload_bytes_max: 256 * 1_024,
             messages_max: 100,
+            items_max: 1_000,
             drain_limit: Duration::from_secs(30),
             publish_attempts: 5,
             publish_pause_max: Duration::from_secs(30),

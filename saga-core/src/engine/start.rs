@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::canonical::{first_difference, request_hash};
-use super::command::{Command, InFlight, step_id};
+use super::command::{Command, InFlight};
 use super::error::StartError;
 use super::grouped::{Grouped, Request};
 use super::guard::is_inside_step;
@@ -208,7 +208,7 @@ impl<S: Store> Shared<S> {
                 tenant: tenant.clone(),
                 key: key.clone(),
                 kind: WorkKind::Do,
-                step: step_id(definition, order),
+                step: definition.steps[step].doing.clone(),
                 definition: definition.id.clone(),
                 payload,
                 due_in: Duration::ZERO,
@@ -316,6 +316,7 @@ impl<S: Store> Shared<S> {
             input: Arc::from(&*new.input),
             outputs: Outputs::new(),
             inputs: Vec::new(),
+            of_item: None,
         };
         if let Some(payload) = &first.payload {
             saga.set_input(step, payload.clone().into());

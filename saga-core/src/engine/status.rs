@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::outcome::{Outcome, outcome_of};
 use crate::key::{Key, StepId, Tenant};
-use crate::machine::{SagaState, StepPhase};
+use crate::machine::{SagaState, StepPhase, StepState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
@@ -43,7 +43,8 @@ pub struct SagaStatus {
     pub summary: SagaSummary,
     /// How often it was advanced. An operator's action names the one that it saw.
     pub revision: u64,
-    /// The steps in the order of the definition.
+    /// The steps in the order of the definition. Behind one that is done for each item of a list stand those of its items
+    /// of which there is something to see: which are under way, or did not simply take effect.
     pub steps: Vec<StepStatus>,
     /// What else happened, oldest first.
     pub history: Vec<Happening>,
@@ -59,6 +60,8 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// How many items it is done for, where it is done for each of a list that is there.
+    pub items: Option<ItemCounts>,
     /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
     /// each other, an operator's action is for the one that the saga's outcome names; the others have their turn then.
     pub stuck: Option<String>,
@@ -76,6 +79,20 @@ pub struct StepStatus {
     pub due_at: Option<Timestamp>,
     /// Why it was not done, or what its last attempt said.
     pub error: Option<String>,
+}
+
+/// How far a step is that is done for each item of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ItemCounts {
+    /// How many there are.
+    pub all: usize,
+    /// How many took effect, and stand.
+    pub done: usize,
+    /// How many were undone.
+    pub undone: usize,
+    /// How many have not begun.
+    pub waiting: usize,
 }
 
 /// Something that happened to a saga and is no step's outcome.
@@ -118,20 +135,25 @@ impl SagaSummary {
 impl SagaStatus {
     pub(super) fn of<S: Store>(stored: SagaWithSteps, definition: &Definition<S>) -> Result<Self, String> {
         let state = SagaState::decode(&stored.saga.state, definition.steps.len())?;
-        let steps = definition
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(index, step)| StepStatus {
-                after: definition
-                    .shape
-                    .predecessors(index)
-                    .map(|before| definition.steps[before].name.to_owned())
-                    .collect(),
+        let mut steps = Vec::with_capacity(definition.steps.len());
+        for (index, step) in definition.steps.iter().enumerate() {
+            let before = definition.shape.predecessors(index).map(|before| definition.steps[before].name.to_owned());
+            let items = state.items_of(index);
+            steps.push(StepStatus {
+                after: before.collect(),
+                items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
                 ..step_status(step.name, state.steps[index].phase, &stored)
-            })
-            .collect();
+            });
+            let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
+            for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
+                let number = state.item_number(item).unwrap_or_default();
+                steps.push(StepStatus {
+                    stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
+                    ..step_status(StepId::of_item(step.name, number).as_str(), state.steps[item].phase, &stored)
+                });
+            }
+        }
         let happening = |(at, entry): (Timestamp, crate::store::HistoryEntry)| Happening {
             at,
             kind: entry.kind,
@@ -148,16 +170,29 @@ impl SagaStatus {
     }
 }
 
+impl ItemCounts {
+    fn of(items: &[StepState]) -> Self {
+        let count = |phase| items.iter().filter(|item| item.phase == phase).count();
+        Self {
+            all: items.len(),
+            done: count(StepPhase::Done),
+            undone: count(StepPhase::Undone),
+            waiting: count(StepPhase::Ready),
+        }
+    }
+}
+
 fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStatus {
-    let records = || stored.records.iter().filter(|record| record.step.step() == name);
+    let records = || stored.records.iter().filter(|record| record.step.step_and_item() == name);
     let done = records().find(|record| record.step.undo_round().is_none());
     let undone = records().rfind(|record| record.step.undo_round().is_some());
-    let work = stored.work.iter().find(|work| work.step.step() == name);
+    let work = stored.work.iter().find(|work| work.step.step_and_item() == name);
     let attempts = records().map(|record| record.attempts).sum::<u32>() + work.map_or(0, |work| work.attempts);
     StepStatus {
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        items: None,
         stuck: None,
         attempts,
         recorded_at: done.map(|record| record.recorded_at),

@@ -42,7 +42,7 @@ impl<S: Store> Shared<S> {
         }
         match command.effect() {
             Effect::Transactional => self.run_transactions(vec![command]).await,
-            Effect::External | Effect::Remote { .. } => self.run_call(command).await,
+            Effect::External | Effect::Remote { .. } | Effect::Own => self.run_call(command).await,
         }
     }
 

@@ -40,29 +40,77 @@ pub(super) fn go_on_undoing(shape: &Shape, state: &mut SagaState, decision: &mut
 }
 
 fn is_to_be_undone(shape: &Shape, state: &SagaState, step: usize) -> bool {
-    shape.steps[step].undo != UndoShape::NotNeeded
+    shape.undo(state, step) != UndoShape::NotNeeded
         && matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Unknown)
 }
 
 /// The steps whose undo waits for no other: each other that is undone now, or came to stand later and is still to be
-/// undone, stands in another branch.
+/// undone, stands in another branch. Items of one list are branches beside each other, the latest of which are undone
+/// first, and not more at once than are done at once.
 fn unblocked(shape: &Shape, state: &SagaState) -> Vec<usize> {
-    let open: Vec<usize> = (0..state.steps.len()).filter(|&step| is_to_be_undone(shape, state, step)).collect();
-    let undoing = (0..state.steps.len()).filter(|&step| state.steps[step].phase == StepPhase::Undoing);
-    let others: Vec<(usize, Vec<bool>)> =
-        open.iter().copied().chain(undoing).map(|step| (step, shape.ancestors(step))).collect();
-    let position = |step: usize| match state.steps[step].phase {
-        StepPhase::Undoing => u32::MAX,
-        _ => state.steps[step].position,
-    };
-    let is_free = |(step, ancestors): &&(usize, Vec<bool>)| {
-        let is_apart = |other: usize, of_other: &[bool]| !ancestors[other] && !of_other[*step];
-        let waits = |(other, of_other): &(usize, Vec<bool>)| {
-            other != step && position(*other) > position(*step) && !is_apart(*other, of_other)
-        };
-        !others.iter().any(waits)
-    };
-    others.iter().take(open.len()).filter(is_free).map(|(step, _)| *step).collect()
+    let mut lines = Lines::of(shape, state);
+    let mut free = Vec::new();
+    for place in 0..lines.lines.len() {
+        let first_wait = lines.later_than(place);
+        let line = &mut lines.lines[place];
+        line.open.retain(|(position, _)| *position > first_wait);
+        line.open.sort_unstable_by_key(|(position, _)| std::cmp::Reverse(*position));
+        let room = shape.each(line.base).unwrap_or(1).saturating_sub(line.undoing);
+        free.extend(line.open.iter().take(room).map(|(_, step)| *step));
+    }
+    free.sort_unstable();
+    free
+}
+
+/// What is open of the undoing, by the steps of the definition.
+struct Lines {
+    lines: Vec<Line>,
+}
+
+/// A step, or the items of one.
+struct Line {
+    base: usize,
+    ancestors: Vec<bool>,
+    /// What is to be undone, with its position.
+    open: Vec<(u32, usize)>,
+    /// How many are undone now.
+    undoing: usize,
+    /// The highest position of all these. What is undone now stands behind everything.
+    latest: u32,
+}
+
+impl Lines {
+    fn of(shape: &Shape, state: &SagaState) -> Self {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut at = vec![None; shape.steps.len()];
+        for step in 0..state.steps.len() {
+            let is_undoing = state.steps[step].phase == StepPhase::Undoing;
+            if !is_undoing && !is_to_be_undone(shape, state, step) {
+                continue;
+            }
+            let base = state.base(step);
+            let place = *at[base].get_or_insert_with(|| {
+                lines.push(Line { base, ancestors: shape.ancestors(base), open: Vec::new(), undoing: 0, latest: 0 });
+                lines.len() - 1
+            });
+            let (line, position) = (&mut lines[place], state.steps[step].position);
+            if is_undoing {
+                line.undoing += 1;
+                line.latest = u32::MAX;
+            } else {
+                line.open.push((position, step));
+                line.latest = line.latest.max(position);
+            }
+        }
+        Self { lines }
+    }
+
+    /// The latest of what stands on one way with that line: what came before it has to wait.
+    fn later_than(&self, place: usize) -> u32 {
+        let line = &self.lines[place];
+        let is_on_one_way = |other: &&Line| other.ancestors[line.base] || line.ancestors[other.base];
+        self.lines.iter().filter(is_on_one_way).map(|other| other.latest).max().unwrap_or_default()
+    }
 }
 
 fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
@@ -70,7 +118,7 @@ fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut 
     undone.phase = StepPhase::Undoing;
     undone.undo_round += 1;
     let (round, known) = (undone.undo_round, !undone.maybe);
-    if shape.steps[step].undo == UndoShape::Missing {
+    if shape.undo(state, step) == UndoShape::Missing {
         block(shape, state, step, true, "it took effect, and there is no compensation for it".to_owned(), decision);
     } else {
         decision.commands.push(Command::Undo { step, round, known });

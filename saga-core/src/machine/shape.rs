@@ -1,5 +1,7 @@
 use serde::Serialize;
 
+use super::state::SagaState;
+
 /// What the machine knows of a saga definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shape {
@@ -21,6 +23,9 @@ pub struct StepShape {
     /// The steps that must be done before it begins, where that is not just the one before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<usize>>,
+    /// Set where it is done for each item of a list: for at most so many at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each: Option<usize>,
 }
 
 /// Where the effect of a step lies.
@@ -36,6 +41,8 @@ pub enum Effect {
         /// The service that hosts the step.
         service: &'static str,
     },
+    /// Nowhere: the engine itself unfolds a list, and joins what its items gave.
+    Own,
 }
 
 impl Effect {
@@ -80,9 +87,37 @@ impl Shape {
         }
     }
 
+    /// What is said of the step, or of the step that it is an item of.
+    pub fn of(&self, state: &SagaState, step: usize) -> &StepShape {
+        &self.steps[state.base(step)]
+    }
+
+    /// Where the effect of the step or the item lies. A step that is done for each of a list has none itself.
+    pub fn effect(&self, state: &SagaState, step: usize) -> Effect {
+        match self.steps.get(step) {
+            Some(StepShape { each: None, effect, .. }) => *effect,
+            Some(_) => Effect::Own,
+            None => self.of(state, step).effect,
+        }
+    }
+
+    /// How the step or the item is undone. A step that is done for each of a list is undone item by item.
+    pub fn undo(&self, state: &SagaState, step: usize) -> UndoShape {
+        match self.steps.get(step) {
+            Some(StepShape { each: None, undo, .. }) => *undo,
+            Some(_) => UndoShape::NotNeeded,
+            None => self.of(state, step).undo,
+        }
+    }
+
+    /// For how many items of its list the step is done at once, if it is done for each of one.
+    pub fn each(&self, step: usize) -> Option<usize> {
+        self.steps.get(step)?.each
+    }
+
     /// Whether each step comes after the one before it, so that never two are under way.
     pub fn is_sequence(&self) -> bool {
-        self.steps.iter().all(|step| step.after.is_none())
+        self.steps.iter().all(|step| step.after.is_none() && step.each.is_none())
     }
 
     /// The steps that must be done before this one begins.

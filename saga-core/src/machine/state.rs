@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::items::Items;
 use super::remote::{Caller, Sent};
 use crate::step::Rejection;
 use crate::store::Status;
@@ -10,9 +11,12 @@ pub struct SagaState {
     /// The direction.
     #[serde(rename = "p")]
     pub phase: Phase,
-    /// The steps in the order of the definition.
+    /// The steps in the order of the definition, and behind them the items of those that are done for each of a list.
     #[serde(rename = "s")]
     pub steps: Vec<StepState>,
+    /// Which of the steps are items, in the order in which the lists were there.
+    #[serde(rename = "i", default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Items>,
     /// The last position that was given.
     #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
     pub position: u32,
@@ -94,6 +98,9 @@ pub enum StepPhase {
     /// Its command was given out.
     #[serde(rename = "s")]
     Started,
+    /// It is done for each item of a list, and they are on their way.
+    #[serde(rename = "i")]
+    Unfolded,
     /// It took effect.
     #[serde(rename = "d")]
     Done,
@@ -129,6 +136,7 @@ impl StepPhase {
         match self {
             Self::Ready => "ready",
             Self::Started => "started",
+            Self::Unfolded => "unfolded",
             Self::Done => "done",
             Self::Rejected => "rejected",
             Self::Failed => "failed",
@@ -185,10 +193,10 @@ pub struct Stuck {
     pub input: Option<String>,
 }
 
-impl SagaState {
-    /// A saga of so many steps that has not begun.
-    pub fn new(steps: usize) -> Self {
-        let step = StepState {
+impl StepState {
+    /// A step whose turn has not come.
+    pub const fn new() -> Self {
+        Self {
             phase: StepPhase::Ready,
             position: 0,
             undo_round: 0,
@@ -197,10 +205,23 @@ impl SagaState {
             fence: 0,
             sent: None,
             undo_sent: None,
-        };
+        }
+    }
+}
+
+impl Default for StepState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SagaState {
+    /// A saga of so many steps that has not begun.
+    pub fn new(steps: usize) -> Self {
         Self {
             phase: Phase::Running,
-            steps: vec![step; steps],
+            steps: vec![StepState::new(); steps],
+            items: Vec::new(),
             position: 0,
             messages: 0,
             failure: None,
@@ -225,7 +246,11 @@ impl SagaState {
     /// The state as bytes.
     pub fn encode(&self) -> Vec<u8> {
         // Field names and strings are valid JSON by construction, and a vector takes every write.
-        serde_json::to_vec(self).unwrap_or_default()
+        if self.items.is_empty() {
+            serde_json::to_vec(self).unwrap_or_default()
+        } else {
+            serde_json::to_vec(&self.packed()).unwrap_or_default()
+        }
     }
 
     /// The state that a store kept.
@@ -233,13 +258,13 @@ impl SagaState {
     /// # Errors
     /// When the bytes are not a state, or one of another number of steps.
     pub fn decode(bytes: &[u8], steps: usize) -> Result<Self, String> {
-        let state: Self =
+        let mut state: Self =
             serde_json::from_slice(bytes).map_err(|error| format!("its state is not readable: {error}"))?;
-        if state.steps.len() == steps {
-            Ok(state)
-        } else {
-            Err(format!("its state has {} steps, but its definition has {steps}", state.steps.len()))
+        if state.steps.len() != steps {
+            return Err(format!("its state has {} steps, but its definition has {steps}", state.steps.len()));
         }
+        state.unpack().map_err(|problem| format!("its state is not readable: {problem}"))?;
+        Ok(state)
     }
 
     /// Whether a person is to decide about that step, or about its undo.

@@ -48,6 +48,13 @@ pub enum Event {
         /// Whether it may have taken effect by now.
         maybe: bool,
     },
+    /// The list that a step is to be done for is there.
+    Listed {
+        /// The step.
+        step: usize,
+        /// How many items the list has.
+        items: usize,
+    },
     /// A step was undone.
     Undone {
         /// The step.
@@ -96,6 +103,8 @@ pub struct Decision {
     pub record: Option<Record>,
     /// Further ones, where one action decides about several steps.
     pub further: Vec<Record>,
+    /// The step whose list is to be recorded, and the position of that record.
+    pub listed: Option<(usize, u32)>,
     /// The step record to revise.
     pub revision: Option<Revision>,
     /// The saga turned out to need a person just now.
@@ -179,7 +188,10 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     let mut decision = Decision::default();
     match event {
         Event::Done { step } => done(shape, state, step, &mut decision),
-        Event::Rejected { step, failure } | Event::Failed { step, failure } if shape.side(step) == Side::After => {
+        Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
+        Event::Rejected { step, failure } | Event::Failed { step, failure }
+            if shape.side(state.base(step)) == Side::After =>
+        {
             let what = if failure.kind == FailureKind::Rejected { "rejected" } else { "failed" };
             block(shape, state, step, false, format!("{what} after the pivot: {}", failure.reason), &mut decision);
         }
@@ -270,8 +282,8 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
     if state.steps[step].phase != StepPhase::Started {
         return;
     }
-    let only_forward = state.phase == Phase::Running && shape.side(step) != Side::Before;
-    let undo = shape.steps[step].undo;
+    let only_forward = state.phase == Phase::Running && shape.side(state.base(step)) != Side::Before;
+    let undo = shape.undo(state, step);
     if only_forward || matches!(undo, UndoShape::NeedsOutput | UndoShape::Missing) {
         let reason = if only_forward || undo == UndoShape::Missing {
             format!("it may or may not have happened, and there is no way back: {}", failure.reason)
@@ -300,20 +312,55 @@ pub(super) fn go_on(shape: &Shape, state: &mut SagaState, decision: &mut Decisio
     if state.stuck.is_some() {
         return;
     }
-    let is_passed =
-        |state: &SagaState, step: usize| matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped);
-    let mut first = 0;
-    while let Some(ready) = state.steps[first..].iter().position(|step| step.phase == StepPhase::Ready) {
-        let step = first + ready;
-        if shape.predecessors(step).all(|before| is_passed(state, before)) {
-            state.steps[step].phase = StepPhase::Started;
-            decision.commands.push(Command::Do { step });
+    for step in 0..shape.steps.len() {
+        match state.steps[step].phase {
+            StepPhase::Ready if shape.predecessors(step).all(|before| is_passed(state, before)) => {
+                begin(state, step, decision);
+            }
+            StepPhase::Unfolded => go_on_with_items(shape, state, step, decision),
+            _ => {}
         }
-        first = step + 1;
     }
-    if (0..state.steps.len()).all(|step| is_passed(state, step)) {
+    if (0..shape.steps.len()).all(|step| is_passed(state, step)) {
         state.phase = Phase::Completed;
     }
+}
+
+fn begin(state: &mut SagaState, step: usize, decision: &mut Decision) {
+    state.steps[step].phase = StepPhase::Started;
+    decision.commands.push(Command::Do { step });
+}
+
+fn is_passed(state: &SagaState, step: usize) -> bool {
+    matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped)
+}
+
+/// The items of a list are branches of a group that begin one after the other, so that not more than so many are under
+/// way. When every item is passed the step itself is given out once more: it joins what they returned.
+fn go_on_with_items(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    let items = state.items_of(step).unwrap_or_default();
+    if items.clone().all(|item| is_passed(state, item)) {
+        return begin(state, step, decision);
+    }
+    let under_way = state.steps[items.clone()].iter().filter(|item| item.phase == StepPhase::Started).count();
+    let room = shape.each(step).unwrap_or(1).saturating_sub(under_way);
+    let waiting: Vec<usize> = items.filter(|&item| state.steps[item].phase == StepPhase::Ready).take(room).collect();
+    for item in waiting {
+        begin(state, item, decision);
+    }
+}
+
+/// The list of a step is there: from now on each of its items is a step.
+fn listed(shape: &Shape, state: &mut SagaState, step: usize, items: usize, decision: &mut Decision) {
+    let is_awaited = shape.each(step).is_some() && state.items_of(step).is_none();
+    if !is_awaited || state.phase != Phase::Running || state.steps[step].phase != StepPhase::Started {
+        return;
+    }
+    state.unfold(step, items);
+    state.steps[step].phase = StepPhase::Unfolded;
+    decision.listed = Some((step, state.next_position()));
+    unblock(state, step, false, decision);
+    go_on(shape, state, decision);
 }
 
 /// What a person is to decide may have happened, and remains so when it is tried again: a rejection does not say then

@@ -110,6 +110,15 @@ impl Data {
         records
     }
 
+    /// Without those of items.
+    pub(super) fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Vec<StepRecord> {
+        let records = self.records.get(&(tenant.clone(), key.clone())).map(Vec::as_slice).unwrap_or_default();
+        let is_of_step = |record: &&StepRecord| record.step.item().is_none_or(|item| item == 0);
+        let mut records: Vec<_> = records.iter().filter(is_of_step).cloned().collect();
+        records.sort_by_key(|record| record.position);
+        records
+    }
+
     pub(super) fn saga_of(&self, tenant: &Tenant, key: &Key) -> Option<&SagaData> {
         self.sagas.get(self.keys.get(&(tenant.clone(), key.clone()))?)
     }

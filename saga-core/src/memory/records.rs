@@ -35,4 +35,8 @@ impl Records for MemoryStore {
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
         self.reading("records_of", |data, _| data.records_of(tenant, key)).await
     }
+
+    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        self.reading("records_of_steps", |data, _| data.records_of_steps(tenant, key)).await
+    }
 }

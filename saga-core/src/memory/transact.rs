@@ -202,7 +202,7 @@ fn hold(
         match miss(data, change) {
             None => {}
             Some(Miss::Saga(saga)) => {
-                let records = data.records_of(&saga.tenant, &saga.key);
+                let records = data.records_of_steps(&saga.tenant, &saga.key);
                 moved.push(MovedSaga { saga: *saga, records });
             }
             Some(other) => return Some(Err(conflict(in_words(&other)))),

@@ -133,7 +133,7 @@ fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
         taken.suspect = row.suspect;
     }
     for saga in sagas.iter().filter_map(|id| data.sagas.get(id)) {
-        claimed.sagas.push((saga.row.clone(), data.records_of(&saga.row.tenant, &saga.row.key)));
+        claimed.sagas.push((saga.row.clone(), data.records_of_steps(&saga.row.tenant, &saga.row.key)));
     }
     claimed
 }

@@ -6,7 +6,7 @@ use super::parts::Parts;
 use super::{Definition, Earlier, Group, Mapping, SagaError, SagaProblem};
 use crate::key::check_step_name;
 use crate::machine::Shape;
-use crate::step::{Handler, InputOf, Payload};
+use crate::step::{Each, Handler, InputOf, Payload};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
@@ -92,7 +92,65 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
         mut self,
         input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
     ) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::names());
+        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
+        self
+    }
+
+    /// Adds a step that is done for each item of a list, which is made of the saga's input. See
+    /// [`for_each_after`](Self::for_each_after).
+    #[must_use]
+    pub fn for_each_with<T: Handler<S>>(
+        mut self,
+        at_once: usize,
+        list: impl Fn(&I) -> Vec<T::Input> + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_each::<T>(at_once, Mapping::of_input::<I, Each<T>>(list), &[]);
+        self
+    }
+
+    /// Adds a step that is done for each item of a list, which is made of the saga's input and of the output of an
+    /// earlier step, or of a tuple of them. The list is stored when it is made, and never made again. Not more than
+    /// `at_once` items are under way at once.
+    ///
+    /// Each item is a step of its own: with its own attempts, its own record, and a key of its own, `key:step#n`, where
+    /// the first item has the number 1. What stands behind begins when every item is done, and takes what they gave, in
+    /// the order of the list, as the output of [`Each<T>`](Each). An empty list gives an empty list.
+    ///
+    /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion,
+    /// not more than `at_once` at once.
+    ///
+    /// ```
+    /// # use saga_core::{Each, Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// #[saga_step(no_compensation)]
+    /// async fn plan_parcels(order: u32) -> Result<Vec<String>, StepError> {
+    ///     Ok((1..=order).map(|number| format!("parcel {number}")).collect())
+    /// }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn pack_parcel(parcel: String) -> Result<u32, StepError> {
+    ///     Ok(u32::try_from(parcel.len()).unwrap_or(u32::MAX))
+    /// }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn book_truck(_order: u32, Output(grams): Output<Each<pack_parcel>>) -> Result<u32, StepError> {
+    ///     Ok(grams.iter().sum())
+    /// }
+    ///
+    /// let saga: Saga<MemoryStore, u32> = Saga::named("ship-order")
+    ///     .input::<u32>()
+    ///     .step::<plan_parcels>()
+    ///     .for_each_after::<pack_parcel, plan_parcels>(8, |_, parcels| parcels)
+    ///     .step::<book_truck>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn for_each_after<T: Handler<S>, E: Earlier>(
+        mut self,
+        at_once: usize,
+        list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_each::<T>(at_once, Mapping::of_outputs::<I, Each<T>, E>(list), &E::needed());
         self
     }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::{Mapping, StepRun, StepUndo};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Handler, Needs, Step, StepOptions};
+use crate::step::{Each, Handler, Needs, Step, StepOptions};
 use crate::store::{DefinitionId, Store};
 
 /// A saga definition with its types taken off.
@@ -38,6 +38,8 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) check_output: fn(&[u8]) -> Result<(), String>,
     /// Whether bytes are an input of the step.
     pub(crate) check_input: fn(&[u8]) -> Result<(), String>,
+    /// Whether bytes are the list of what its items gave, where it is done for each of a list.
+    pub(crate) check_list: Option<fn(&[u8]) -> Result<(), String>>,
 }
 
 impl<S: Store> StepDefinition<S> {
@@ -63,7 +65,14 @@ impl<S: Store> StepDefinition<S> {
             needs,
             check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
             check_input: |bytes| T::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+            check_list: None,
         }
+    }
+
+    /// The same step, done for each item of a list.
+    pub(crate) fn for_each<T: Step>(self) -> Self {
+        let check = |bytes: &[u8]| Each::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
+        Self { check_list: Some(check), ..self }
     }
 
     /// What the machine knows of the step, which is `T`.
@@ -76,7 +85,7 @@ impl<S: Store> StepDefinition<S> {
             (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
             (_, Some(_)) => UndoShape::NeedsOutput,
         };
-        StepShape { name: self.name, effect: self.run.effect(), undo, after: None }
+        StepShape { name: self.name, effect: self.run.effect(), undo, after: None, each: None }
     }
 
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
@@ -149,7 +158,8 @@ mod tests {
     #[test]
     fn the_digest_is_of_this_text() {
         let check = |effect, undo, pivot, text: &str| {
-            let shape = Shape { steps: vec![StepShape { name: "charge-card", effect, undo, after: None }], pivot };
+            let shape =
+                Shape { steps: vec![StepShape { name: "charge-card", effect, undo, after: None, each: None }], pivot };
             let expected: [u8; 32] = Sha256::digest(text).into();
             assert_eq!(digest(&shape), expected, "{text}");
         };

@@ -1,4 +1,4 @@
-use crate::step::{Outputs, Step, StepError};
+use crate::step::{NeededOutput, Outputs, Step, StepError};
 
 /// A step, or a tuple of up to four, whose outputs a mapping reads.
 pub trait Earlier {
@@ -6,7 +6,7 @@ pub trait Earlier {
     type Outputs;
 
     #[doc(hidden)]
-    fn names() -> Vec<&'static str>;
+    fn needed() -> Vec<NeededOutput>;
 
     #[doc(hidden)]
     fn read(outputs: &Outputs) -> Result<Self::Outputs, StepError>;
@@ -15,8 +15,8 @@ pub trait Earlier {
 impl<T: Step> Earlier for T {
     type Outputs = T::Output;
 
-    fn names() -> Vec<&'static str> {
-        vec![T::NAME]
+    fn needed() -> Vec<NeededOutput> {
+        vec![NeededOutput::of::<T>()]
     }
 
     fn read(outputs: &Outputs) -> Result<T::Output, StepError> {
@@ -32,8 +32,8 @@ macro_rules! earlier_of_tuples {
         impl<$($T: Step),*> Earlier for ($($T,)*) {
             type Outputs = ($($T::Output,)*);
 
-            fn names() -> Vec<&'static str> {
-                vec![$($T::NAME),*]
+            fn needed() -> Vec<NeededOutput> {
+                vec![$(NeededOutput::of::<$T>()),*]
             }
 
             fn read(outputs: &Outputs) -> Result<Self::Outputs, StepError> {

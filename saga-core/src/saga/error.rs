@@ -51,6 +51,34 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
+    /// A step takes one output of a step that is done for each item of a list.
+    #[error(
+        "`{step}` takes the output of `{needed}`, which is done for each item of a list and gives a list; write `Each<..>` around its name, as in `Output<Each<pack_parcel>>`"
+    )]
+    OutputOfEach {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A step takes a list of outputs of a step that is done once.
+    #[error(
+        "`{step}` takes the outputs of `{needed}` as those of a list, but it is done once; leave `Each<..>` away, or do it for each item with `.for_each_after`"
+    )]
+    OutputOfOne {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A step cannot be done for each item of a list in that way.
+    #[error("`{step}` is done {remedy}")]
+    Each {
+        /// The step.
+        step: &'static str,
+        /// How it can be.
+        remedy: &'static str,
+    },
     /// A parallel group without a branch, or a branch without a step.
     #[error("{0}")]
     Group(&'static str),

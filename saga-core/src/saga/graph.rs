@@ -12,11 +12,15 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         let _ = writeln!(chart, "    {text}");
     };
     for (index, step) in shape.steps.iter().enumerate() {
-        let pivot = if shape.pivot == Some(index) { "<br/>pivot" } else { "" };
+        let more = match step.each {
+            Some(at_once) => format!("<br/>for each, {at_once} at once"),
+            None if shape.pivot == Some(index) => "<br/>pivot".to_owned(),
+            None => String::new(),
+        };
         line(match step.effect {
-            Effect::Transactional => format!("s{index}[\"{}{pivot}\"]", step.name),
-            Effect::External => format!("s{index}[/\"{}{pivot}\"/]", step.name),
-            Effect::Remote { service } => format!("s{index}[[\"{} ({service}){pivot}\"]]", step.name),
+            Effect::Transactional | Effect::Own => format!("s{index}[\"{}{more}\"]", step.name),
+            Effect::External => format!("s{index}[/\"{}{more}\"/]", step.name),
+            Effect::Remote { service } => format!("s{index}[[\"{} ({service}){more}\"]]", step.name),
         });
         let before: Vec<usize> = shape.predecessors(index).collect();
         if before.is_empty() {
@@ -35,7 +39,8 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
             && shape.pivot.is_none_or(|pivot| step < pivot)
     };
     for (index, step) in shape.steps.iter().enumerate().filter(|(index, _)| undone(*index)) {
-        line(format!("u{index}[\"undo {}\"]", step.name));
+        let each = if step.each.is_some() { "<br/>each, the latest first" } else { "" };
+        line(format!("u{index}[\"undo {}{each}\"]", step.name));
     }
     line("compensated([compensated])".to_owned());
     for index in 0..shape.steps.len() {

@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 
 use super::parts::Parts;
 use super::{Earlier, Mapping, SagaProblem};
-use crate::step::{Handler, InputOf, Payload, Step};
+use crate::step::{Each, Handler, InputOf, Payload, Step};
 use crate::store::Store;
 
 /// A parallel group that gets its branches, of a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
@@ -126,7 +126,31 @@ impl<S: Store, I: Payload> Branch<S, I> {
         mut self,
         input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
     ) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::names());
+        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
+        self
+    }
+
+    /// Adds a step that is done for each item of a list, which is made of the saga's input. See
+    /// [`for_each_after`](Self::for_each_after).
+    #[must_use]
+    pub fn for_each_with<T: Handler<S>>(
+        mut self,
+        at_once: usize,
+        list: impl Fn(&I) -> Vec<T::Input> + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_each::<T>(at_once, Mapping::of_input::<I, Each<T>>(list), &[]);
+        self
+    }
+
+    /// Adds a step that is done for each item of a list, as
+    /// [`SagaBuilder::for_each_after`](super::SagaBuilder::for_each_after) does.
+    #[must_use]
+    pub fn for_each_after<T: Handler<S>, E: Earlier>(
+        mut self,
+        at_once: usize,
+        list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_each::<T>(at_once, Mapping::of_outputs::<I, Each<T>, E>(list), &E::needed());
         self
     }
 

@@ -104,6 +104,7 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
         needs: step.needs.clone(),
         check_input: step.check_input,
         check_output: step.check_output,
+        check_list: step.check_list,
     }
 }
 

@@ -1,7 +1,10 @@
 use super::{Mapping, SagaProblem, StepDefinition};
 use crate::machine::{StepShape, UndoShape};
-use crate::step::{Handler, Step};
+use crate::step::{Handler, NeededOutput, Run, Step};
 use crate::store::Store;
+
+/// The most items of a list that may be under way at once.
+const AT_ONCE_MAX: usize = 64;
 
 /// What a saga is made of, while it is built.
 pub(super) struct Parts<S: Store> {
@@ -30,8 +33,31 @@ impl<S: Store> Parts<S> {
         }
     }
 
-    pub(super) fn add<T: Handler<S>>(&mut self, input: Option<Mapping>, earlier: &[&'static str]) {
-        let step = StepDefinition::of::<T>(input, earlier.to_vec());
+    pub(super) fn add<T: Handler<S>>(&mut self, input: Option<Mapping>, earlier: &[NeededOutput]) {
+        let step = StepDefinition::of::<T>(input, earlier.iter().map(|needed| needed.step).collect());
+        self.add_step::<T>(step, earlier);
+    }
+
+    /// Adds a step that is done for each item of the list that the mapping gives.
+    pub(super) fn add_each<T: Handler<S>>(&mut self, at_once: usize, list: Mapping, earlier: &[NeededOutput]) {
+        let problem = match T::handler() {
+            _ if !(1..=AT_ONCE_MAX).contains(&at_once) => Some("for so many items at once: 1 to 64"),
+            Run::Remote { .. } => Some(
+                "for each item here, not in another service: let a step of this service ask the other one, or give the whole list to one step there",
+            ),
+            _ => None,
+        };
+        self.problems.extend(problem.map(|remedy| SagaProblem::Each { step: T::NAME, remedy }));
+        let step = StepDefinition::of::<T>(Some(list), earlier.iter().map(|needed| needed.step).collect());
+        self.add_step::<T>(step.for_each::<T>(), earlier);
+        if let Some(shape) = self.shapes.last_mut() {
+            shape.each = Some(at_once);
+        }
+        // Whatever is done for each of a list is under way beside others, as far as the engine goes.
+        self.width = self.width.max(at_once).max(2);
+    }
+
+    fn add_step<T: Handler<S>>(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
         let index = self.steps.len();
         let tips = std::mem::replace(&mut self.tips, vec![index]);
         let just_before: Vec<usize> = index.checked_sub(1).into_iter().collect();
@@ -54,6 +80,9 @@ impl<S: Store> Parts<S> {
             (Some(_), None) if self.tips.len() > 1 => {
                 "`.pivot()` stands behind a parallel group; the pivot is one step, so put a step between them"
             }
+            (Some(last), None) if self.shapes[last].each.is_some() => {
+                "`.pivot()` stands behind a step that is done for each item of a list; the pivot is one step, so put a step between them"
+            }
             (last, None) => {
                 self.pivot = last;
                 return;
@@ -63,17 +92,22 @@ impl<S: Store> Parts<S> {
     }
 
     /// Whether a step certainly runs before the one of that index.
-    fn check_needed<T: Step>(&mut self, needed: &'static str, index: usize) {
+    fn check_needed<T: Step>(&mut self, needed: NeededOutput, index: usize) {
         self.problems.extend(self.problem_with(T::NAME, needed, index));
     }
 
-    fn problem_with(&self, step: &'static str, needed: &'static str, index: usize) -> Option<SagaProblem> {
+    fn problem_with(&self, step: &'static str, needed: NeededOutput, index: usize) -> Option<SagaProblem> {
+        let NeededOutput { step: needed, is_each, .. } = needed;
         match self.steps[..index].iter().position(|other| other.name == needed) {
             None => Some(SagaProblem::LateOutput { step, needed }),
             Some(earlier) if !is_behind(&self.shapes, index, earlier) => {
                 Some(SagaProblem::SiblingOutput { step, needed })
             }
-            Some(_) => None,
+            Some(earlier) => match (self.shapes[earlier].each, is_each) {
+                (Some(_), false) => Some(SagaProblem::OutputOfEach { step, needed }),
+                (None, true) => Some(SagaProblem::OutputOfOne { step, needed }),
+                _ => None,
+            },
         }
     }
 
@@ -83,9 +117,8 @@ impl<S: Store> Parts<S> {
             if self.steps[..index].iter().any(|other| other.name == step.name) {
                 problems.push(SagaProblem::DuplicateStep { step: step.name });
             }
-            problems.extend(
-                step.needs.outputs.iter().filter_map(|needed| self.problem_with(step.name, needed.step, index)),
-            );
+            problems
+                .extend(step.needs.outputs.iter().filter_map(|needed| self.problem_with(step.name, *needed, index)));
         }
         self.problems.extend(problems);
     }
@@ -97,7 +130,7 @@ impl<S: Store> Parts<S> {
         let ends_with_one = self.tips.len() == 1;
         if self.pivot.is_none()
             && ends_with_one
-            && self.shapes.last().is_some_and(|step| step.undo == UndoShape::Missing)
+            && self.shapes.last().is_some_and(|step| step.undo == UndoShape::Missing && step.each.is_none())
         {
             self.pivot = Some(last);
         }

@@ -26,6 +26,13 @@ pub struct Codec<T> {
 }
 
 impl<T> Codec<T> {
+    pub(super) const fn new(
+        encode: fn(&T) -> Result<Vec<u8>, CodecError>,
+        decode: fn(&[u8]) -> Result<T, CodecError>,
+    ) -> Self {
+        Self { encode, decode }
+    }
+
     /// The stored form of `value`.
     ///
     /// # Errors
@@ -91,7 +98,7 @@ impl CodecError {
         Self { type_name: std::any::type_name::<T>(), reason: error.to_string() }
     }
 
-    fn reading<T>(error: &serde_json::Error) -> Self {
+    pub(super) fn reading<T>(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         // Of the messages about data, those about fields name a field of the type; the others quote the value.
         let quotes_nothing =

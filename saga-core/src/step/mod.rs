@@ -18,6 +18,7 @@ mod codec;
 mod compensation;
 mod context;
 mod contract;
+mod each;
 mod error;
 mod event;
 mod failure;
@@ -44,6 +45,7 @@ pub use self::{
         Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
         implemented_name, implemented_output, uncompensated,
     },
+    each::Each,
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
     failure::{Failure, StepReturn, finish, finish_alias},
@@ -63,4 +65,5 @@ pub use self::{
 pub(crate) use self::{
     call_keys::OutsideKey,
     context::{ContextParts, TimeLeft},
+    each::{items_of, list_of},
 };

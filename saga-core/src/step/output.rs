@@ -1,4 +1,4 @@
-use std::{any::TypeId, fmt};
+use std::fmt;
 
 use super::{Args, FromStep, NeededOutput, Needs, Step, StepError};
 
@@ -9,7 +9,7 @@ pub struct Output<T: Step>(pub T::Output);
 
 impl<T: Step> FromStep for Output<T> {
     fn needs(needs: &mut Needs) {
-        needs.outputs.push(NeededOutput { step: T::NAME, type_id: TypeId::of::<T>() });
+        needs.outputs.push(NeededOutput::of::<T>());
     }
 
     fn from_step(args: Args<'_>) -> Result<Self, StepError> {

@@ -74,6 +74,15 @@ pub struct NeededOutput {
     pub step: &'static str,
     /// Of the step's type: two steps of one name are not the same step.
     pub type_id: TypeId,
+    /// Whether it is taken as the list of what the items of a list gave.
+    pub is_each: bool,
+}
+
+impl NeededOutput {
+    /// What a parameter or a mapping needs that takes the output of `T`.
+    pub(crate) fn of<T: Step>() -> Self {
+        Self { step: T::NAME, type_id: TypeId::of::<T>(), is_each: T::IS_EACH }
+    }
 }
 
 /// Reads the parameters of a step.
@@ -182,7 +191,7 @@ mod tests {
             needs.states.iter().map(|state| state.type_name).collect::<Vec<_>>(),
             ["u32", "alloc::string::String"]
         );
-        assert_eq!(needs.outputs, [NeededOutput { step: "maybe-a-price", type_id: TypeId::of::<price>() }]);
+        assert_eq!(needs.outputs, [NeededOutput::of::<price>()]);
         assert_eq!(Needs::of::<()>(), Needs::default());
     }
 

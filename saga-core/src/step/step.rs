@@ -26,6 +26,9 @@ pub trait Step: Sized + Send + Sync + 'static {
     const OUTPUT: Codec<Self::Output>;
     /// What is known of the compensation; `None` for a step without one.
     const UNDO: Option<UndoOf<Self>> = None;
+    /// Whether it stands for what the items of a list gave.
+    #[doc(hidden)]
+    const IS_EACH: bool = false;
 }
 
 /// The input of a step that takes the saga's input, which is `I`.

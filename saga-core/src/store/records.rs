@@ -94,4 +94,12 @@ pub trait Records: Send + Sync {
 
     /// The records of a saga, by position.
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError>;
+
+    /// The records of a saga but those of items, by position: of a step that is done for each of a list that of the step,
+    /// and that of the list. Those of undos may be missing.
+    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        let mut records = self.records_of(tenant, key).await?;
+        records.retain(|record| record.step.item().is_none_or(|item| item == 0));
+        Ok(records)
+    }
 }

@@ -92,7 +92,7 @@ pub trait TransactionBody<C>: Send {
 pub struct MovedSaga {
     /// Its row.
     pub saga: SagaRow,
-    /// Its step records: at least those of every step that the row counts as ended.
+    /// Its step records, without those of items: at least those of every step that the row counts as ended.
     pub records: Vec<StepRecord>,
 }
 

@@ -92,7 +92,8 @@ pub struct ClaimedWork {
 pub struct Claimed {
     /// The rows.
     pub work: Vec<ClaimedWork>,
-    /// Their sagas, each once, with the step records.
+    /// Their sagas, each once, with the records that [`records_of_steps`](super::Records::records_of_steps) gives: items find
+    /// theirs themselves, or a saga with a thousand of them would be read a thousand times.
     pub sagas: Vec<(SagaRow, Vec<StepRecord>)>,
     /// How long until the next row that this claim may take falls due, if one waits.
     pub next_due_in: Option<Duration>,

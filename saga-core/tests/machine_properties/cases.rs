@@ -8,7 +8,8 @@ use saga_core::store::Status;
 use crate::shapes::failure;
 
 fn calls(steps: usize, undo: UndoShape, pivot: Option<usize>) -> Shape {
-    let step = |index| StepShape { name: ["a", "b", "c"][index], effect: Effect::External, undo, after: None };
+    let step =
+        |index| StepShape { name: ["a", "b", "c"][index], effect: Effect::External, undo, after: None, each: None };
     Shape { steps: (0..steps).map(step).collect(), pivot }
 }
 
@@ -146,6 +147,7 @@ fn group(undo: UndoShape) -> Shape {
         effect: Effect::External,
         undo,
         after,
+        each: None,
     };
     Shape { steps: after.into_iter().enumerate().map(step).collect(), pivot: None }
 }

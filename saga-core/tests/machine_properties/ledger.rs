@@ -34,7 +34,7 @@ impl Ledger {
 
 /// What holds of every state, whatever came before.
 pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
-    let again = SagaState::decode(&state.encode(), state.steps.len()).expect("a state is read as it was written");
+    let again = SagaState::decode(&state.encode(), shape.steps.len()).expect("a state is read as it was written");
     assert_eq!(&again, state);
     let status = match (&state.stuck, state.phase) {
         (Some(_), _) => Status::Stuck,

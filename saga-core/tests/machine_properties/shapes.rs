@@ -31,7 +31,7 @@ fn build(steps: &[(Effect, UndoShape)], pivot: Option<usize>) -> Shape {
     let step = |(index, &(effect, undo)): (usize, &(Effect, UndoShape))| {
         let must_have_one = pivot.is_none_or(|pivot| index < pivot);
         let undo = if must_have_one && undo == UndoShape::Missing { UndoShape::TakesUnknown } else { undo };
-        StepShape { name: NAMES[index], effect, undo, after: None }
+        StepShape { name: NAMES[index], effect, undo, after: None, each: None }
     };
     Shape { steps: steps.iter().enumerate().map(step).collect(), pivot }
 }
@@ -78,7 +78,7 @@ pub(crate) fn groups() -> impl Strategy<Value = Shape> {
                 _ => UndoShape::TakesUnknown,
             };
             let is_plain = after == index.checked_sub(1).into_iter().collect::<Vec<_>>();
-            StepShape { name: NAMES[index], effect, undo, after: (!is_plain).then_some(after) }
+            StepShape { name: NAMES[index], effect, undo, after: (!is_plain).then_some(after), each: None }
         };
         Shape { steps: after.into_iter().enumerate().map(step).collect(), pivot: pivot_step }
     })

@@ -1,0 +1,103 @@
+//! What the engine does itself for a step that is done for each item of a list: it unfolds the list, and joins what the
+//! items gave.
+
+use super::attempt::Attempted;
+use super::command::Command;
+use super::prepared::Findings;
+use super::shared::Shared;
+use super::transactions::pause_after;
+use crate::machine::{Command as Order, Ending, Event, Next};
+use crate::step::{items_of, list_of};
+use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
+
+impl<S: Store> Shared<S> {
+    /// The list of the command is there: it is unfolded, or what its items gave is joined. Nothing when the runtime stops
+    /// first.
+    pub(super) async fn unfold_or_join(&self, command: &Command<S>) -> Option<(Attempted, Next)> {
+        let began = self.env.now();
+        let step = command.step_index();
+        let made = match command.saga.state.items_of(step) {
+            None => self.unfold(command).map(|items| (None, Event::Listed { step, items })),
+            Some(items) => {
+                let records = self.records_of_items(command).await?;
+                let joined = self.check_length(joined(command, records, items.len()));
+                let joined =
+                    joined.map_err(|problem| format!("the list of what its items gave cannot be stored: {problem}"));
+                joined.map(|output| (Some(output), Event::Done { step }))
+            }
+        };
+        let took = self.env.now().saturating_sub(began);
+        let findings = Findings { attempts: command.attempt_number(), took, share: took, ..Findings::default() };
+        Some(match made {
+            Ok((output, event)) => {
+                let findings = Findings { output, ..findings };
+                (Attempted { ending: Ending::Done, findings }, Next::Settled(event))
+            }
+            Err(reason) => {
+                let ending = Ending::Unstorable { message: reason.clone() };
+                (Attempted { ending, findings }, Next::Settled(Event::Blocked { step, reason, maybe: false }))
+            }
+        })
+    }
+
+    /// What an item gave that is to be undone: a claim brings no records of items.
+    pub(super) async fn read_own_output(&self, command: &mut Command<S>) -> Result<(), StoreError> {
+        let (saga, step) = (&command.saga, command.step_index());
+        let is_needed = matches!(command.order, Order::Undo { known: true, .. });
+        if !is_needed || saga.state.item_number(step).is_none() {
+            return Ok(());
+        }
+        let record = self.store.record_of(&saga.tenant, &saga.key, &saga.doing(step)).await?;
+        if let Some(output) = record.and_then(|record| record.output) {
+            command.saga.keep_own_output(step, output.into());
+        }
+        Ok(())
+    }
+
+    fn unfold(&self, command: &Command<S>) -> Result<usize, String> {
+        let list = command.saga.mapped_input_of(command.step_index()).ok_or("the list of its items is not there")?;
+        let (count, max) = (items_of(list)?.len(), self.settings.items_max);
+        if count > max {
+            return Err(format!(
+                "its list has {count} items; `items_max` allows {max}, so let each item be a list, or start a saga for each"
+            ));
+        }
+        Ok(count)
+    }
+
+    /// What is recorded of the items. All of them are, since the last one gave out this command.
+    async fn records_of_items(&self, command: &Command<S>) -> Option<Vec<StepRecord>> {
+        let saga = &command.saga;
+        for failures in 0.. {
+            match self.store.records_of(&saga.tenant, &saga.key).await {
+                Ok(records) => {
+                    self.store_works("records_of");
+                    return Some(records);
+                }
+                Err(error) => {
+                    self.store_failed("records_of", &error);
+                    if self.has_stopped() {
+                        return None;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What the items gave, in the order of the list. One that a person went past without an output is left out.
+fn joined<S: Store>(command: &Command<S>, records: Vec<StepRecord>, items: usize) -> Vec<u8> {
+    let name = command.step().name;
+    let mut outputs: Vec<Option<Vec<u8>>> = vec![None; items];
+    for record in records {
+        let is_of_step = record.step.step() == name && record.step.undo_round().is_none();
+        let has_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
+        let place = record.step.item().and_then(|item| item.checked_sub(1)).filter(|_| is_of_step && has_output);
+        if let Some(output) = place.and_then(|place| outputs.get_mut(place as usize)) {
+            *output = record.output;
+        }
+    }
+    list_of(outputs.iter().flatten().map(Vec::as_slice))
+}
