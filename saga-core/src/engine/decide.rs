@@ -121,7 +121,7 @@ impl<S: Store> Shared<S> {
     ) -> Prepared<S> {
         match handed_on {
             Some(order) => prepared.successor = Some(self.successor(saga, order, hand_on.id)),
-            None => prepared.state = Some(saga.state),
+            None => prepared.saga = Some(saga),
         }
         prepared
     }

@@ -21,6 +21,9 @@ impl<S: Store> Shared<S> {
         if let Some((saga, outcome)) = prepared.outcome {
             self.waiters.tell(saga, outcome);
         }
+        if let Some(saga) = prepared.saga.filter(|_| prepared.awaits_reply) {
+            self.awaiting.put(saga);
+        }
         if let Some(due_in) = prepared.left_free {
             self.leave_work(due_in);
         }

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod attempt;
+mod awaiting;
 mod batch;
 mod batch_plan;
 mod batch_step;
@@ -52,6 +53,7 @@ mod start_many;
 mod starting;
 mod statistics;
 mod status;
+mod straight;
 mod suspects;
 mod tasks;
 mod transactions;

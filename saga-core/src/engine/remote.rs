@@ -59,6 +59,7 @@ impl<S: Store> Shared<S> {
         }
         let due_in = if due_in.is_zero() { self.settings.answer_within } else { due_in };
         prepared.left_free = Some(due_in);
+        prepared.awaits_reply = true;
         prepared.changes.commands.push(work_row(saga, order, hand_on.id, due_in, None));
     }
 

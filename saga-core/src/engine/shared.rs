@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
+use super::awaiting::Awaiting;
 use super::command::Command;
 use super::due::Due;
 use super::ids::IdBlocks;
@@ -14,6 +15,7 @@ use super::recorder::Recorder;
 use super::settings::Settings;
 use super::start::Starts;
 use super::statistics::Counters;
+use super::straight::StoreClock;
 use super::tasks::Tasks;
 use super::trouble::Trouble;
 use super::waiters::Waiters;
@@ -53,6 +55,9 @@ pub(super) struct Shared<S: Store> {
     pub(super) starts_in_transactions: bool,
     pub(super) recorder: Recorder,
     pub(super) waiters: Waiters,
+    pub(super) store_clock: StoreClock,
+    /// Sagas that wait for another service.
+    pub(super) awaiting: Awaiting<S>,
     pub(super) tasks: Tasks,
     /// When there is work in the store that nobody has.
     pub(super) work_due: Due,
@@ -104,6 +109,8 @@ impl<S: Store> Shared<S> {
             starts_in_transactions: capabilities.starts_in_transactions,
             recorder: Recorder::new(),
             waiters: Waiters::new(),
+            store_clock: StoreClock::default(),
+            awaiting: Awaiting::new(),
             tasks: Tasks::new(),
             work_due: Due::new(),
             starts: Starts::new(),
