@@ -18,6 +18,9 @@ impl<S: Store> Shared<S> {
         if prepared.has_messages {
             self.tell_of_messages();
         }
+        for message in prepared.direct {
+            self.send_directly(message);
+        }
         if let Some((saga, outcome)) = prepared.outcome {
             self.waiters.tell(saga, outcome);
         }

@@ -181,7 +181,6 @@ impl<S: Store> Shared<S> {
         if prepared.changes.messages.is_empty() {
             // Nothing of it took effect before: there is nothing to undo.
             prepared.changes.messages.extend(self.reply_again(&saga, message.id, true));
-            prepared.has_messages = !prepared.changes.messages.is_empty();
         }
         self.apply_arrived(prepared, arrived).await
     }

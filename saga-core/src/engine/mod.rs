@@ -14,6 +14,7 @@ mod command;
 mod dead_letters;
 mod decide;
 mod desk;
+mod direct;
 mod doubts;
 mod drain;
 mod due;

@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::command::{Command, InFlight};
 use super::outcome::Outcome;
 use crate::step::Emitted;
-use crate::store::{Changes, SagaId, Store};
+use crate::store::{Changes, NewMessage, SagaId, Store};
 
 /// What is known of an attempt besides how it ended.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,10 @@ pub(super) struct Prepared<S: Store> {
     pub(super) left_free: Option<Duration>,
     /// The saga moved; it has this outcome now, if it has one.
     pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
+    /// Whether there are messages that the relays send.
     pub(super) has_messages: bool,
+    /// Those that are sent from memory.
+    pub(super) direct: Vec<NewMessage>,
     /// Whether a step is asked of another service, whose reply the saga waits for.
     pub(super) awaits_reply: bool,
 }
@@ -58,14 +61,15 @@ impl<S: Store> Prepared<S> {
             left_free: None,
             outcome: None,
             has_messages: false,
+            direct: Vec::new(),
             awaits_reply: false,
         }
     }
 
     /// Steps that were done, and one that is left for later.
-    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration, has_messages: bool) -> Self {
+    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration) -> Self {
         let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
-        Self { changes, saga: Some(saga), left_free, outcome, has_messages, ..Self::nothing() }
+        Self { changes, saga: Some(saga), left_free, outcome, ..Self::nothing() }
     }
 
     /// The place that the next command fills.
@@ -82,6 +86,9 @@ impl<S: Store> Prepared<S> {
         if let (Some(advance), Some(saga)) = (&mut changes.saga, saga) {
             advance.state = saga.state.encode();
         }
+        let is_direct = |message: &&NewMessage| !message.due_in.is_zero();
+        self.has_messages = changes.messages.iter().any(|message| message.due_in.is_zero());
+        self.direct = changes.messages.iter().filter(is_direct).cloned().collect();
         changes
     }
 }

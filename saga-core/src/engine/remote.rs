@@ -142,6 +142,7 @@ pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &st
         payload: Vec::new(),
         position: 1,
         headers: Headers::default(),
+        due_in: Duration::ZERO,
     }
 }
 

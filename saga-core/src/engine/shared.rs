@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::awaiting::Awaiting;
 use super::command::Command;
+use super::direct::Direct;
 use super::due::Due;
 use super::ids::IdBlocks;
 use super::limits::BatchLimits;
@@ -53,6 +54,8 @@ pub(super) struct Shared<S: Store> {
     pub(super) limits: BatchLimits,
     /// Whether the store can start a saga in a step transaction.
     pub(super) starts_in_transactions: bool,
+    /// Whether the outbox is sent from here.
+    pub(super) is_relayed: bool,
     pub(super) recorder: Recorder,
     pub(super) waiters: Waiters,
     pub(super) store_clock: StoreClock,
@@ -65,6 +68,8 @@ pub(super) struct Shared<S: Store> {
     pub(super) statistics: Counters,
     pub(super) store_trouble: Trouble,
     pub(super) transport_trouble: Trouble,
+    /// Messages that are sent from memory.
+    pub(super) direct: Direct,
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
     /// There may be messages in the inbox that nobody has.
@@ -107,6 +112,7 @@ impl<S: Store> Shared<S> {
             places: Arc::new(Semaphore::new(parts.settings.places)),
             limits: BatchLimits::new(batch_max, parts.settings.batch_step_max, batch_steps),
             starts_in_transactions: capabilities.starts_in_transactions,
+            is_relayed: capabilities.relayed,
             recorder: Recorder::new(),
             waiters: Waiters::new(),
             store_clock: StoreClock::default(),
@@ -117,6 +123,7 @@ impl<S: Store> Shared<S> {
             statistics: Counters::default(),
             store_trouble: Trouble::with("the store"),
             transport_trouble: Trouble::with("the transport"),
+            direct: Direct::new(),
             outbox_filled: Notify::new(),
             inbox_filled: Notify::new(),
             inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),

@@ -38,7 +38,7 @@ impl StoreClock {
     }
 
     /// What it says now, if it was read lately.
-    fn now(&self, now: Duration) -> Option<Timestamp> {
+    pub(super) fn now(&self, now: Duration) -> Option<Timestamp> {
         let reading = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
         let since = now.saturating_sub(reading.at);
         let micros = i64::try_from(since.as_micros()).ok().filter(|_| since <= READING_TRUSTED)?;
