@@ -220,11 +220,21 @@ impl<S: Store> Shared<S> {
         mut prepared: super::prepared::Prepared<S>,
     ) -> Result<Applied, super::recorder::RecordError> {
         let changes = prepared.take_changes();
-        let applied = self.recorder.record(changes).await?;
-        if applied.is_ok() {
-            self.after_commit(prepared, None);
+        match self.recorder.record(changes).await {
+            Ok(applied) => {
+                if applied.is_ok() {
+                    self.after_commit(prepared, None);
+                }
+                Ok(applied)
+            }
+            Err(error) => {
+                if let (RetryClass::Unknown, Some(successor)) = (error.class, &prepared.successor) {
+                    // What was committed after all is leased to this process, which does not know it.
+                    self.give_back(&[successor.work]).await;
+                }
+                Err(error)
+            }
         }
-        Ok(applied)
     }
 }
 

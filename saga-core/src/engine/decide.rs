@@ -111,14 +111,14 @@ impl<S: Store> Shared<S> {
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
-        prepared.has_messages = !prepared.changes.messages.is_empty();
+        self.mark_direct(&mut prepared.changes.messages);
         Ok((prepared, handed_on))
     }
 
     fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
         match handed_on {
             Some((order, id)) => prepared.successor = Some(self.successor(saga, order, id)),
-            None => prepared.state = Some(saga.state),
+            None => prepared.saga = Some(saga),
         }
         prepared
     }
@@ -232,6 +232,7 @@ impl<S: Store> Shared<S> {
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
                 headers: Headers { saga_key: Some(saga.key.asked_for().to_string()), ..Headers::default() },
+                due_in: Duration::ZERO,
             });
         }
     }

@@ -59,6 +59,7 @@ impl<S: Store> Shared<S> {
         }
         let due_in = if due_in.is_zero() { self.settings.answer_within } else { due_in };
         prepared.leave_free(due_in);
+        prepared.awaits_reply = true;
         prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, None));
     }
 
@@ -141,6 +142,7 @@ pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &st
         payload: Vec::new(),
         position: 1,
         headers: Headers::default(),
+        due_in: Duration::ZERO,
     }
 }
 

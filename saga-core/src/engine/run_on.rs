@@ -24,7 +24,6 @@ pub(super) struct RanBefore<S: Store> {
     changes: Changes,
     /// The row of the present step, which is written only if the step is left for later.
     row: NewWork,
-    has_messages: bool,
 }
 
 /// A step that was done, for the figures.
@@ -55,7 +54,6 @@ impl<S: Store> Member<S> {
             self.decide(shared, command, next, &attempted.findings, hand_on)
         });
         if let Some(before) = &mut self.before {
-            prepared.has_messages |= before.has_messages;
             prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
             if let Some(successor) = &mut prepared.successor {
                 // All of it is one advance.
@@ -158,10 +156,9 @@ impl<S: Store> Member<S> {
         self.ran.push(ran);
         successor.place = command.place.take();
         let before = match self.before.take() {
-            None => RanBefore { changes: prepared.changes, row, has_messages: prepared.has_messages, claimed: command },
+            None => RanBefore { changes: prepared.changes, row, claimed: command },
             Some(mut before) => {
                 before.changes = joined(before.changes, prepared.changes);
-                before.has_messages |= prepared.has_messages;
                 RanBefore { row, ..before }
             }
         };
@@ -198,17 +195,17 @@ impl<S: Store> Member<S> {
             attempt: tried.attempts,
             detail: tried.error.clone(),
         };
-        let (mut changes, row, has_messages) = match self.before.take() {
+        let (mut changes, row) = match self.before.take() {
             Some(before) => {
                 self.command = Some(before.claimed);
-                (before.changes, before.row, before.has_messages)
+                (before.changes, before.row)
             }
             // The saga is started, and no more.
-            None => (Changes::default(), self.starting.as_ref()?.row()?, false),
+            None => (Changes::default(), self.starting.as_ref()?.row()?),
         };
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
         changes.history.push(failed);
-        let mut prepared = Prepared::left(changes, present.saga, due_in, has_messages);
+        let mut prepared = Prepared::left(changes, present.saga, due_in);
         let changes = prepared.take_changes();
         self.prepared = Some(prepared);
         Some(changes)

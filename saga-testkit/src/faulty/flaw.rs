@@ -136,6 +136,8 @@ flaws! {
         DiscardsNothing breaks "S-OUT-6",
         /// A message is discarded without a trace.
         DiscardsSilently breaks "S-OUT-6",
+        /// A message is read before it is due.
+        ReadsEarly breaks "S-OUT-7",
         /// A message whose id was inserted before fails its changes.
         RefusesWaiting breaks "S-OUT-5",
         /// Of the messages of a call only the first is stored.
