@@ -113,7 +113,7 @@ impl<S: Store> InFlight<S> {
             key: self.key.clone(),
             definition: Arc::clone(&self.definition),
             version: self.version,
-            state: std::mem::replace(&mut self.state, SagaState::new(0)),
+            state: self.state.take(),
             input: Arc::clone(&self.input),
             outputs: std::mem::take(&mut self.outputs),
             inputs: std::mem::take(&mut self.inputs),

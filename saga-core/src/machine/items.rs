@@ -170,6 +170,12 @@ impl SagaState {
         self.items_of(step)?.nth(index)
     }
 
+    /// The state, of which only the numbers of items stay behind: by them what is left can still be named.
+    pub(crate) fn take(&mut self) -> Self {
+        let left = Self { items: self.items.clone(), ..Self::new(0) };
+        std::mem::replace(self, left)
+    }
+
     pub(super) fn unfold(&mut self, step: usize, count: usize) {
         let first = self.steps.len();
         self.items.push(Items { step, first, count, ..Items::default() });
