@@ -76,8 +76,11 @@ pub(super) fn undone(
     }
 }
 
+/// Whoever decides must know that there may be nothing to undo yet: a call of the step may still arrive.
 pub(super) fn undo_blocked(state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
-    block(state, step, true, reason, decision);
+    let warning =
+        if state.steps[step].maybe { "; the step itself may have happened or not, and may still" } else { "" };
+    block(state, step, true, reason + warning, decision);
 }
 
 /// A success comes in for a step that was decided without it. The record says from now on that it was done, and

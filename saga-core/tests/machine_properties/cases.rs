@@ -117,6 +117,23 @@ fn g3_a_second_undo_follows_only_one_that_did_not_know() {
     check(retried, true, &undo(2, true));
 }
 
+/// Whoever goes past an undo is told that its step may still take effect, as long as nobody reported that it did (G5).
+#[test]
+fn who_decides_about_an_undo_is_told_what_is_not_known() {
+    let shape = calls(1, UndoShape::TakesUnknown, None);
+    let reason = |is_reported: bool| {
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, unknown(0));
+        if is_reported {
+            apply(&shape, &mut state, Event::Late { step: 0 });
+        }
+        assert!(apply(&shape, &mut state, Event::UndoBlocked { step: 0, reason: "no".to_owned() }).became_stuck);
+        state.stuck.expect("it is stuck").reason
+    };
+    assert_eq!(reason(false), "no; the step itself may have happened or not, and may still");
+    assert_eq!(reason(true), "no");
+}
+
 /// A skipped step succeeded after all, and the step behind it was stuck when the saga was ended: nothing is waited for.
 #[test]
 fn nothing_is_under_way_in_a_saga_that_was_ended_by_force() {
