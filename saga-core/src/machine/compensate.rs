@@ -41,6 +41,14 @@ pub(super) fn go_on_undoing(shape: &Shape, state: &mut SagaState, decision: &mut
     }
 }
 
+/// A step was undone by a call of its compensation.
+pub(super) fn called_back(shape: &Shape, state: &mut SagaState, step: usize, informed: bool, decision: &mut Decision) {
+    if state.steps[step].phase == StepPhase::Undoing {
+        state.steps[step].blind |= !informed;
+        undone(shape, state, step, RecordedOutcome::Done, decision);
+    }
+}
+
 pub(super) fn undone(
     shape: &Shape,
     state: &mut SagaState,
@@ -54,8 +62,9 @@ pub(super) fn undone(
     let position = state.next_position();
     let undone = &mut state.steps[step];
     decision.record = Some(Record { step, undo_round: Some(undone.undo_round), outcome, position });
-    if std::mem::take(&mut undone.late) && outcome == RecordedOutcome::Done {
-        // This undo had been given out before the success was known: it is due again, with the output.
+    let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.blind));
+    if was_late && was_blind && outcome == RecordedOutcome::Done {
+        // This undo was called before the success was known: it is due again, with the output and under another key.
         undone.phase = StepPhase::Done;
         undone.position = position;
     } else {
@@ -67,8 +76,11 @@ pub(super) fn undone(
     }
 }
 
+/// Whoever decides must know that there may be nothing to undo yet: a call of the step may still arrive.
 pub(super) fn undo_blocked(state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
-    block(state, step, true, reason, decision);
+    let warning =
+        if state.steps[step].maybe { "; the step itself may have happened or not, and may still" } else { "" };
+    block(state, step, true, reason + warning, decision);
 }
 
 /// A success comes in for a step that was decided without it. The record says from now on that it was done, and

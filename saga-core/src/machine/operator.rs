@@ -14,7 +14,9 @@ pub(super) fn act(
     let step = stuck.step;
     match action {
         Action::Retry if stuck.undo => {
-            let undone = state.steps[step];
+            let undone = &mut state.steps[step];
+            // What was tried until now may not have known of a success that was reported since, or will be.
+            undone.blind |= undone.maybe || undone.late;
             decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.maybe });
         }
         Action::Retry => decision.commands.push(Command::Do { step }),

@@ -43,7 +43,7 @@ impl Run {
             Some(Command::Undo { step, .. }) => {
                 events.push(Event::UndoBlocked { step, reason: "no".to_owned() });
                 if self.shape.steps[step].undo != UndoShape::Missing {
-                    events.extend([Event::Undone { step }, Event::Undone { step }]);
+                    events.extend(self.model.answers_to_undo(step));
                 }
             }
             None => {}
@@ -83,7 +83,7 @@ impl Run {
             Event::Unknown { step, .. } if self.outcome(step) == Some(RecordedOutcome::Unknown) => {
                 self.effects.insert(step);
             }
-            Event::Undone { step } => {
+            Event::Undone { step, .. } => {
                 self.undone.insert(step);
             }
             _ => {}
@@ -115,7 +115,7 @@ impl Run {
             let event = match (self.state.status(), self.model.open) {
                 (Status::Stuck, _) => Event::Operator(Action::Skip),
                 (_, Some(Command::Do { step })) => Event::Done { step },
-                (_, Some(Command::Undo { step, .. })) => Event::Undone { step },
+                (_, Some(Command::Undo { step, .. })) => Event::Undone { step, informed: true },
                 (_, None) => break,
             };
             self.happen(&event);

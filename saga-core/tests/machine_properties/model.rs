@@ -18,6 +18,8 @@ pub(crate) struct Model {
     pub(crate) open: Option<Command>,
     /// A success was reported while an undo that does not know of it is open.
     undo_again: bool,
+    /// The open undo was tried without knowing, before a person had it tried again.
+    was_tried: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -39,6 +41,7 @@ impl Model {
             is_stuck: false,
             open: None,
             undo_again: false,
+            was_tried: false,
         };
         let commands = model.next();
         (model, commands)
@@ -66,7 +69,7 @@ impl Model {
             Event::Cancelled { step } if self.is_open(step) && !self.is_stuck => vec![Command::Do { step }],
             Event::Cancelled { .. } => Vec::new(),
             Event::Blocked { .. } | Event::UndoBlocked { .. } => self.needs_a_person(),
-            Event::Undone { step } => self.undone(step),
+            Event::Undone { step, informed } => self.undone(step, informed),
             Event::TakenBack => self.taken_back(),
             Event::Operator(ref action) => self.operator(action),
         }
@@ -127,12 +130,18 @@ impl Model {
         self.next()
     }
 
-    fn undone(&mut self, step: usize) -> Vec<Command> {
+    /// How the open undo of a step can end: what nobody has reported, no call of it knows.
+    pub(crate) fn answers_to_undo(&self, step: usize) -> [Event; 2] {
+        [false, self.steps[step].success].map(|informed| Event::Undone { step, informed })
+    }
+
+    fn undone(&mut self, step: usize, informed: bool) -> Vec<Command> {
         if !matches!(self.open, Some(Command::Undo { step: open, .. }) if open == step) {
             return Vec::new();
         }
         self.standing.retain(|&other| other != step);
-        if std::mem::take(&mut self.undo_again) {
+        let is_tried_blindly = std::mem::take(&mut self.was_tried) || !informed;
+        if std::mem::take(&mut self.undo_again) && is_tried_blindly {
             self.standing.push(step);
         }
         (self.open, self.is_stuck) = (None, false);
@@ -153,6 +162,7 @@ impl Model {
         match (action, open) {
             (Action::Retry, Command::Do { .. }) => vec![open],
             (Action::Retry, Command::Undo { step, round, known }) => {
+                self.was_tried |= !known;
                 let open = Command::Undo { step, round, known: known || self.undo_again };
                 self.open = Some(open);
                 vec![open]
@@ -177,7 +187,7 @@ impl Model {
         match open {
             Command::Do { step } => self.settle(step),
             Command::Undo { step, .. } => {
-                self.undo_again = false;
+                (self.undo_again, self.was_tried) = (false, false);
                 self.standing.retain(|&other| other != step);
             }
         }

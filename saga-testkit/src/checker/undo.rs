@@ -11,7 +11,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
         ended(book, saga, &mut note);
         for (step, plan) in book.sagas[saga].steps() {
             justified(book, saga, step, plan, &mut note);
-            late(book, saga, step, &mut note);
+            late(book, saga, step, plan, &mut note);
             order(book, saga, step, &mut note);
         }
     }
@@ -118,19 +118,23 @@ fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) ->
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
-fn late(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
+fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     let name = of.name(step, Op::Do);
     let Some((done, call)) = book.effect_of(saga, step, Op::Do) else {
         return;
     };
-    // Who goes past a step that may be on its way takes it upon himself.
-    if of.is_skipped(step, Op::Do) {
+    // Who goes past a step that may be on its way, or ends it at its host, takes it upon himself.
+    if of.is_skipped(step, Op::Do) || (plan.host.is_some() && of.is_forced_at_its_host(step)) {
         return;
     }
     let barred = book.calls_of(saga, step, Op::Undo).filter_map(|undo| undo.barred).min();
     if barred.is_some_and(|at| at < done) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
+    }
+    // So does who goes past the undo of a step of which nobody knows whether it happened.
+    if of.is_left_as_it_is(call) {
+        return;
     }
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
     // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
