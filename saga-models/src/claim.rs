@@ -49,6 +49,7 @@ impl Protocol {
             epoch: work.epoch,
             attempt: work.attempts,
             maybe: row.maybe,
+            informed: key.is_undo() && !saga.state.0.steps[key.step].maybe,
             stage: if is_known { Stage::Answered(Answered::Done) } else { Stage::Began },
             seen: self.has(Plant::OverwritesTheSaga).then(|| saga.state.clone()),
         };
@@ -111,7 +112,11 @@ impl Protocol {
     /// What would follow from a success is with the broker before the success is committed.
     fn send_before_commit(&self, world: &mut World, at: usize, key: StepKey) {
         let mut ahead = world.clone();
-        let event = if key.is_undo() { Event::Undone { step: key.step } } else { Event::Done { step: key.step } };
+        let event = if key.is_undo() {
+            Event::Undone { step: key.step, informed: false }
+        } else {
+            Event::Done { step: key.step }
+        };
         if !self.advance(&mut ahead, at, event) {
             return;
         }

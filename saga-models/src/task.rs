@@ -132,6 +132,7 @@ impl Protocol {
             policy: &self.policy,
             attempts: task.attempt,
             maybe: task.maybe,
+            informed: task.informed,
             retrying_for: std::time::Duration::ZERO,
             random: 0,
         };

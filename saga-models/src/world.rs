@@ -106,8 +106,10 @@ pub struct Task {
     pub epoch: u8,
     /// Which attempt this is.
     pub attempt: u32,
-    /// Whether an earlier one may have taken effect.
+    /// Whether an earlier one may have taken effect; of an undo, whether one may not have known of a success.
     pub maybe: bool,
+    /// Whether it is an undo that knows of the step's success.
+    pub informed: bool,
     /// How far it is.
     pub stage: Stage,
     /// The saga as it was when the task began; kept for a mistake only.

@@ -42,6 +42,9 @@ impl<S: Store> Operator<S> {
 
     /// Goes past what is stuck. A step counts as done without an effect, and an undo leaves the effect as it is.
     ///
+    /// Where nobody knows whether the step happened, as the reason then says, a call of it may still take effect, and
+    /// nothing undoes that unless somebody reports the success.
+    ///
     /// # Errors
     /// Those of [`Operator::retry`], and when a later step needs the output of the skipped one: then use
     /// [`Operator::skip_with`].

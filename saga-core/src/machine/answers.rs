@@ -77,7 +77,9 @@ pub fn event_of_answer(step: usize, undo: bool, answer: Answer, said: &Rejection
     if undo {
         return match answer {
             // What never began needs no undoing.
-            Answer::Undone | Answer::Cancelled | Answer::Rejected | Answer::Failed => Event::Undone { step },
+            Answer::Undone | Answer::Cancelled | Answer::Rejected | Answer::Failed => {
+                Event::Undone { step, informed: false }
+            }
             _ => Event::UndoBlocked { step, reason: needs_person() },
         };
     }

@@ -56,8 +56,11 @@ pub struct Attempt<'a> {
     pub policy: &'a RetryPolicy,
     /// How many attempts were made, with this one.
     pub attempts: u32,
-    /// Whether an earlier attempt ended without a definite answer.
+    /// Whether an earlier attempt ended without a definite answer; of an undo, whether one may have been made that was not
+    /// given the output.
     pub maybe: bool,
+    /// Of an undo: whether it is given what the step returned.
+    pub informed: bool,
     /// For how long attempts have failed.
     pub retrying_for: Duration,
     /// Sixty-four random bits.
@@ -141,9 +144,10 @@ fn vanished(attempt: &Attempt<'_>) -> String {
 fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
     let step = attempt.step;
     Next::Settled(match ending {
-        Ending::Done => Event::Undone { step },
-        Ending::Erred { message, .. } if attempt.attempts < attempt.policy.attempts => {
-            return again(attempt, attempt.maybe, message);
+        Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.maybe },
+        Ending::Erred { message, not_sent } if attempt.attempts < attempt.policy.attempts => {
+            let was_blind = attempt.effect.is_outside() && !attempt.informed && !not_sent;
+            return again(attempt, attempt.maybe || was_blind, message);
         }
         Ending::Erred { message, .. } => {
             Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }

@@ -125,6 +125,14 @@ fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut 
     }
 }
 
+/// A step was undone by a call of its compensation.
+pub(super) fn called_back(shape: &Shape, state: &mut SagaState, step: usize, informed: bool, decision: &mut Decision) {
+    if state.steps[step].phase == StepPhase::Undoing {
+        state.steps[step].blind |= !informed;
+        undone(shape, state, step, RecordedOutcome::Done, decision);
+    }
+}
+
 pub(super) fn undone(
     shape: &Shape,
     state: &mut SagaState,
@@ -139,8 +147,9 @@ pub(super) fn undone(
     let undone = &mut state.steps[step];
     let record = Record { step, undo_round: Some(undone.undo_round), outcome, position };
     decision.insert(record);
-    if std::mem::take(&mut undone.late) && outcome == RecordedOutcome::Done {
-        // This undo had been given out before the success was known: it is due again, with the output.
+    let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.blind));
+    if was_late && was_blind && outcome == RecordedOutcome::Done {
+        // This undo was called before the success was known: it is due again, with the output and under another key.
         undone.phase = StepPhase::Done;
         undone.position = position;
         if state.phase == Phase::Compensated {
@@ -153,6 +162,13 @@ pub(super) fn undone(
     if state.phase == Phase::Compensating {
         go_on_undoing(shape, state, decision);
     }
+}
+
+/// Whoever decides must know that there may be nothing to undo yet: a call of the step may still arrive.
+pub(super) fn undo_blocked(shape: &Shape, state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
+    let warning =
+        if state.steps[step].maybe { "; the step itself may have happened or not, and may still" } else { "" };
+    block(shape, state, step, true, reason + warning, decision);
 }
 
 /// A success comes in for a step that was decided without it. The record says from now on that it was done, and

@@ -21,7 +21,9 @@ pub(super) fn act(
     next_stuck(state, decision);
     match action {
         Action::Retry if stuck.undo => {
-            let undone = state.steps[step];
+            let undone = &mut state.steps[step];
+            // What was tried until now may not have known of a success that was reported since, or will be.
+            undone.blind |= undone.maybe || undone.late;
             decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.maybe });
         }
         // What certainly had no effect does not begin again once the saga compensates. What may have had one is asked

@@ -74,9 +74,12 @@ pub struct StepState {
     /// reported since.
     #[serde(rename = "q", default, skip_serializing_if = "is_false")]
     pub maybe: bool,
-    /// Whether a success was reported after its undo had begun without knowing of it.
+    /// Whether a success was reported after its undo had been given out without knowing of it.
     #[serde(rename = "l", default, skip_serializing_if = "is_false")]
     pub late: bool,
+    /// Whether its present undo may have been called without knowing of a success.
+    #[serde(rename = "b", default, skip_serializing_if = "is_false")]
+    pub blind: bool,
     /// The fence that its earlier commands reached. A command that is given out again counts on from there, though its
     /// row begins with epoch 1.
     #[serde(rename = "e", default, skip_serializing_if = "is_zero_long")]
@@ -202,6 +205,7 @@ impl StepState {
             undo_round: 0,
             maybe: false,
             late: false,
+            blind: false,
             fence: 0,
             sent: None,
             undo_sent: None,

@@ -1,5 +1,5 @@
 use super::answers::taken_back;
-use super::compensate::{begin_compensation, go_on_undoing, late, undone};
+use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::operator;
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
@@ -59,6 +59,9 @@ pub enum Event {
     Undone {
         /// The step.
         step: usize,
+        /// Whether every call of this undo was given what the step returned. If not, a success that was reported in the
+        /// meantime is still to be undone.
+        informed: bool,
     },
     /// An undo cannot go on without a person.
     UndoBlocked {
@@ -209,8 +212,8 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
             }
             block(shape, state, step, false, reason, &mut decision);
         }
-        Event::Undone { step } => undone(shape, state, step, RecordedOutcome::Done, &mut decision),
-        Event::UndoBlocked { step, reason } => block(shape, state, step, true, reason, &mut decision),
+        Event::Undone { step, informed } => called_back(shape, state, step, informed, &mut decision),
+        Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::TakenBack => taken_back(shape, state, &mut decision),
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,

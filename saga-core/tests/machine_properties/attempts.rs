@@ -16,6 +16,7 @@ struct Case {
     attempts: u32,
     policy: RetryPolicy,
     maybe: bool,
+    informed: bool,
     retrying_for: Duration,
     random: u64,
     ending: Ending,
@@ -31,10 +32,20 @@ impl Case {
             policy: &self.policy,
             attempts: self.attempts,
             maybe: self.maybe,
+            informed: self.informed,
             retrying_for: self.retrying_for,
             random: self.random,
         };
         after_attempt(&attempt, self.ending.clone())
+    }
+
+    fn undone(&self) -> Event {
+        Event::Undone { step: 3, informed: self.informed && !self.maybe }
+    }
+
+    /// Whether this attempt may have reached the outside world.
+    fn may_have_been_made(&self) -> bool {
+        self.effect != Effect::Transactional && !matches!(self.ending, Ending::Erred { not_sent: true, .. })
     }
 
     fn may_have_happened_before(&self) -> bool {
@@ -73,13 +84,14 @@ prop_compose! {
         attempts in 1..12_u32,
         most in 1..8_u32,
         maybe in any::<bool>(),
+        informed in any::<bool>(),
         hours in 0..30_u64,
         random in any::<u64>(),
         ending in ending(),
     ) -> Case {
         let policy = RetryPolicy { attempts: most, base: Duration::from_millis(10), cap: Duration::from_secs(2) };
         let retrying_for = Duration::from_secs(hours * 3600);
-        Case { undo, effect, side, attempts, policy, maybe, retrying_for, random, ending }
+        Case { undo, effect, side, attempts, policy, maybe, informed, retrying_for, random, ending }
     }
 }
 
@@ -90,7 +102,7 @@ proptest! {
     #[test]
     fn a_success_settles(mut case in case()) {
         case.ending = Ending::Done;
-        let expected = if case.undo { Event::Undone { step: 3 } } else { Event::Done { step: 3 } };
+        let expected = if case.undo { case.undone() } else { Event::Done { step: 3 } };
         prop_assert_eq!(case.next(), Next::Settled(expected));
     }
 
@@ -142,9 +154,8 @@ proptest! {
             Next::Again { delay, maybe, .. } => {
                 prop_assert!(expected);
                 prop_assert!(delay <= case.policy.delay_max(case.attempts) && delay <= case.policy.cap);
-                if !case.undo {
-                    prop_assert_eq!(maybe, case.may_have_happened());
-                }
+                let was_blind = case.maybe || (!case.informed && case.may_have_been_made());
+                prop_assert_eq!(maybe, if case.undo { was_blind } else { case.may_have_happened() });
             }
             Next::Settled(_) => prop_assert!(!expected),
         }
@@ -176,7 +187,7 @@ proptest! {
         case.undo = true;
         let next = case.next();
         match case.ending {
-            Ending::Done => prop_assert_eq!(next, Next::Settled(Event::Undone { step: 3 })),
+            Ending::Done => prop_assert_eq!(next, Next::Settled(case.undone())),
             Ending::Erred { .. } => {}
             _ => prop_assert!(matches!(next, Next::Settled(Event::UndoBlocked { .. })), "stuck"),
         }

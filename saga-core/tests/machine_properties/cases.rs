@@ -79,9 +79,60 @@ fn g3_a_late_success_after_a_forced_end_is_undone_alone() {
     assert_eq!(state.status(), Status::Compensated);
     let undo = Command::Undo { step: 1, round: 1, known: true };
     assert_eq!(apply(&shape, &mut state, Event::Late { step: 1 }).commands, [undo]);
-    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1 }).commands, []);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: true }).commands, []);
     assert_eq!(state.status(), Status::Compensated);
     assert_eq!(state.steps[0].phase, StepPhase::UndoSkipped);
+}
+
+/// A success is reported while its step is undone. An undo that was given the output undid it; one that may have been
+/// called without it undid nothing, and another one follows under a key of its own (G3).
+#[test]
+fn g3_a_second_undo_follows_only_one_that_did_not_know() {
+    let shape = calls(1, UndoShape::TakesUnknown, None);
+    let undo = |round, known| [Command::Undo { step: 0, round, known }];
+    let undoing = || {
+        let (mut state, _) = machine::start(&shape);
+        assert_eq!(apply(&shape, &mut state, unknown(0)).commands, undo(1, false));
+        state
+    };
+    let undone = |informed| Event::Undone { step: 0, informed };
+    let check = |mut state: SagaState, informed, expected: &[Command]| {
+        assert_eq!(apply(&shape, &mut state, undone(informed)).commands, expected);
+        assert_eq!(state.status().is_ended(), expected.is_empty());
+    };
+
+    let mut reported = undoing();
+    apply(&shape, &mut reported, Event::Late { step: 0 });
+    check(reported.clone(), true, &[]);
+    check(reported.clone(), false, &undo(2, true));
+
+    // It failed before a person had it tried again, and whoever it failed at may have taken note of its key.
+    apply(&shape, &mut reported, Event::UndoBlocked { step: 0, reason: "no".to_owned() });
+    assert_eq!(apply(&shape, &mut reported, Event::Operator(Action::Retry)).commands, undo(1, true));
+    check(reported, true, &undo(2, true));
+
+    let mut retried = undoing();
+    apply(&shape, &mut retried, Event::UndoBlocked { step: 0, reason: "no".to_owned() });
+    apply(&shape, &mut retried, Event::Operator(Action::Retry));
+    apply(&shape, &mut retried, Event::Late { step: 0 });
+    check(retried, true, &undo(2, true));
+}
+
+/// Whoever goes past an undo is told that its step may still take effect, as long as nobody reported that it did (G5).
+#[test]
+fn who_decides_about_an_undo_is_told_what_is_not_known() {
+    let shape = calls(1, UndoShape::TakesUnknown, None);
+    let reason = |is_reported: bool| {
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, unknown(0));
+        if is_reported {
+            apply(&shape, &mut state, Event::Late { step: 0 });
+        }
+        assert!(apply(&shape, &mut state, Event::UndoBlocked { step: 0, reason: "no".to_owned() }).became_stuck);
+        state.stuck.expect("it is stuck").reason
+    };
+    assert_eq!(reason(false), "no; the step itself may have happened or not, and may still");
+    assert_eq!(reason(true), "no");
 }
 
 /// A skipped step succeeded after all, and the step behind it was stuck when the saga was ended: nothing is waited for.
@@ -124,7 +175,7 @@ fn g5_what_is_taken_back_is_undone_or_barred() {
     assert_eq!(done.status(), Status::Completed);
     assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, undo);
     assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, []);
-    apply(&shape, &mut done, Event::Undone { step: 0 });
+    apply(&shape, &mut done, Event::Undone { step: 0, informed: true });
     assert_eq!(done.status(), Status::Compensated);
     assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, []);
 
@@ -183,16 +234,16 @@ fn a_failed_branch_cancels_and_undoes_its_siblings() {
     done(&shape, &mut state, 2);
     assert_eq!(apply(&shape, &mut state, rejected(3)).commands, [], "a step is in flight, and nothing is undone");
     assert_eq!(apply(&shape, &mut state, Event::Cancelled { step: 1 }).commands, [undo(2)]);
-    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2 }).commands, [undo(0)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2, informed: true }).commands, [undo(0)]);
 
     let (mut state, _) = machine::start(&shape);
     for step in [0, 2, 1, 3] {
         done(&shape, &mut state, step);
     }
     assert_eq!(apply(&shape, &mut state, rejected(4)).commands, [undo(1), undo(3)]);
-    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 3 }).commands, [undo(2)]);
-    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1 }).commands, []);
-    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2 }).commands, [undo(0)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 3, informed: true }).commands, [undo(2)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: true }).commands, []);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2, informed: true }).commands, [undo(0)]);
 }
 
 /// Both branches need a person; neither is lost, whatever is done about the other.

@@ -17,7 +17,7 @@ fn event(kind: u8, step: usize) -> Event {
         5 => Event::Cancelled { step },
         6 => Event::Blocked { step, reason: reason(), maybe: false },
         7 => Event::Blocked { step, reason: reason(), maybe: true },
-        8 | 9 => Event::Undone { step },
+        8 | 9 => Event::Undone { step, informed: kind == 9 },
         10 => Event::UndoBlocked { step, reason: reason() },
         11 => Event::Late { step },
         12 => Event::Operator(Action::Retry),

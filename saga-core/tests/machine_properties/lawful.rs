@@ -43,7 +43,7 @@ impl Run {
                 Command::Do { step } => self.answers_to_do(step, &mut events),
                 Command::Undo { step, .. } => {
                     events.push(Event::UndoBlocked { step, reason: "no".to_owned() });
-                    events.extend([Event::Undone { step }, Event::Undone { step }]);
+                    events.extend(self.model.answers_to_undo(step));
                 }
             }
         }
@@ -88,7 +88,7 @@ impl Run {
             Event::Unknown { step, .. } if self.outcome(step) == Some(RecordedOutcome::Unknown) => {
                 self.effects.insert(step);
             }
-            Event::Undone { step } => {
+            Event::Undone { step, .. } => {
                 self.undone.insert(step);
             }
             _ => {}
@@ -125,7 +125,7 @@ impl Run {
             let event = match (self.state.status(), self.model.in_flight().first()) {
                 (Status::Stuck, _) => Event::Operator(Action::Skip),
                 (_, Some(&Command::Do { step })) => Event::Done { step },
-                (_, Some(&Command::Undo { step, .. })) => Event::Undone { step },
+                (_, Some(&Command::Undo { step, .. })) => Event::Undone { step, informed: true },
                 (_, None) => break,
             };
             self.happen(&event);

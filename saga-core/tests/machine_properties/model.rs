@@ -41,6 +41,8 @@ struct Known {
     rounds: u32,
     /// A success was reported while an undo that does not know of it is open.
     undo_again: bool,
+    /// The open undo was tried without knowing, before a person had it tried again.
+    was_tried: bool,
 }
 
 fn closure(shape: &Shape) -> Vec<Vec<bool>> {
@@ -106,7 +108,7 @@ impl Model {
             }
             Event::Blocked { .. } => Vec::new(),
             Event::UndoBlocked { step, .. } => self.needs_a_person(step),
-            Event::Undone { step } => self.undone(step),
+            Event::Undone { step, informed } => self.undone(step, informed),
             Event::TakenBack => self.taken_back(),
             Event::Operator(ref action) => self.operator(action),
         }
@@ -187,13 +189,19 @@ impl Model {
         }
     }
 
-    fn undone(&mut self, step: usize) -> Vec<Command> {
+    /// How the open undo of a step can end: what nobody has reported, no call of it knows.
+    pub(crate) fn answers_to_undo(&self, step: usize) -> [Event; 2] {
+        [false, self.steps[step].success].map(|informed| Event::Undone { step, informed })
+    }
+
+    fn undone(&mut self, step: usize, informed: bool) -> Vec<Command> {
         if !self.is_undone_now(step) {
             return Vec::new();
         }
         self.standing.retain(|&other| other != step);
         self.close(step);
-        if std::mem::take(&mut self.steps[step].undo_again) {
+        let is_tried_blindly = std::mem::take(&mut self.steps[step].was_tried) || !informed;
+        if std::mem::take(&mut self.steps[step].undo_again) && is_tried_blindly {
             self.standing.push(step);
             self.back_again();
         }
@@ -218,6 +226,7 @@ impl Model {
             (Action::Retry, command) => {
                 let command = match command {
                     Command::Undo { step, round, known } => {
+                        self.steps[step].was_tried |= !known;
                         Command::Undo { step, round, known: known || self.steps[step].undo_again }
                     }
                     command @ Command::Do { .. } => command,
@@ -250,7 +259,7 @@ impl Model {
                 self.steps[step].passed = true;
             }
             Command::Undo { step, .. } => {
-                self.steps[step].undo_again = false;
+                (self.steps[step].undo_again, self.steps[step].was_tried) = (false, false);
                 self.standing.retain(|&other| other != step);
                 self.close(step);
             }

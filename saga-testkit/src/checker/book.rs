@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::ledger::{Act, Final, Kind, Ledger, Left, Op, Recorded, SagaPlan, Standing, StepPlan, Variant, What};
+use super::ledger::{
+    Act, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
+};
 use super::violation::{Guarantee, Violation};
 
 /// The ledger, sorted by saga and by call. Places in it are places in `ledger.entries`.
@@ -31,6 +33,7 @@ pub(super) struct SagaBook<'a> {
 /// What an operator did, or tried to do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Acted {
+    pub(super) at: usize,
     pub(super) act: Act,
     pub(super) call: u64,
     pub(super) row: u8,
@@ -112,6 +115,7 @@ impl<'a> Book<'a> {
             What::OutcomeSeen { saga, standing } => self.sagas[*saga as usize].outcomes.push((at, *standing)),
             What::Acted { saga, row, act, call, revision } => {
                 self.sagas[*saga as usize].acts.push(Acted {
+                    at,
                     act: *act,
                     row: *row,
                     call: *call,
@@ -251,10 +255,19 @@ impl<'a> SagaBook<'a> {
         self.acts().any(|act| act == Act::Skip { step, op })
     }
 
-    /// How many records say that of a step.
-    pub(super) fn recorded(&self, step: u8, op: Op, outcome: Recorded) -> usize {
-        let records = self.end.records.iter();
-        records.filter(|record| record.step == step && record.op == op && record.outcome == outcome).count()
+    /// Whether an operator left as it is what a call of that step did, or may still do.
+    pub(super) fn is_left_as_it_is(&self, call: &Call<'_>) -> bool {
+        let (skip, is_hosted) = (Act::Skip { step: call.step, op: Op::Undo }, self.host(call.step).is_some());
+        let mut not_refused = self.acts.iter().filter(|act| act.is_done != Some(false));
+        // Nothing begins behind the undo that was skipped, unless a host does: what it begins, it undoes.
+        not_refused.any(|act| act.act == skip && (is_hosted || call.entered < act.at))
+    }
+
+    /// How many undos of a step came to an end, by a call or by an operator.
+    pub(super) fn undos_ended(&self, step: u8) -> usize {
+        let ended = |record: &&RecordSeen| matches!(record.outcome, Recorded::Done | Recorded::Skipped);
+        let records = self.end.records.iter().filter(|record| record.step == step && record.op == Op::Undo);
+        records.filter(ended).count()
     }
 
     /// What a step or its undo acts on; nothing where there is no such step.

@@ -60,8 +60,8 @@ fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Viol
     let of = &book.sagas[saga];
     let name = of.name(step, op);
     let keys: BTreeSet<&str> = book.calls_of(saga, step, op).filter_map(|call| call.key).collect();
-    // A second undo, after a success that came late, has a key of its own.
-    let keys_max = if op == Op::Undo { of.recorded(step, op, Recorded::Done).max(1) } else { 1 };
+    // A second undo, after a success that came late, has a key of its own, however it ended.
+    let keys_max = if op == Op::Undo { of.undos_ended(step).max(1) } else { 1 };
     if keys.len() > keys_max {
         broken(found, Guarantee::G3, Some(saga), format!("{name} was called with {} keys: {keys:?}", keys.len()));
     }

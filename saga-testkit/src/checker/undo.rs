@@ -157,6 +157,10 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     if barred.is_some_and(|at| at < done) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
     }
+    // So does who goes past the undo of a step of which nobody knows whether it happened.
+    if of.is_left_as_it_is(call) {
+        return;
+    }
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
     // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
     let undone = undone.filter(|undo| of.host(undo.step).is_none() || !of.is_skipped(undo.step, Op::Do));

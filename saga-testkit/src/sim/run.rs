@@ -265,7 +265,7 @@ async fn live_through(
     }
     world.env.sleep(LOOK_EVERY).await;
     let (finals, mut rest) = finals(&stores, &world, &plans).await;
-    rest.unknown_messages = unknown_messages(&stores, world.broker.settled()).await;
+    rest.unknown_messages = unknown_messages(&stores, &world, world.broker.settled()).await;
     *end.lock().unwrap_or_else(PoisonError::into_inner) = Some((finals, rest));
 }
 

@@ -94,6 +94,31 @@ async fn g3_a_late_success_is_undone_again() {
     .await;
 }
 
+/// G3: the success is reported while the undo still waits for it. That undo is given the output, and no second one follows
+/// under another key: the other side would take it for another refund.
+#[tokio::test(start_paused = true)]
+async fn g3_an_undo_that_knows_of_a_late_success_is_the_only_one() {
+    within(async {
+        let replicas = Replicas::with_sleeper_in_charge([Act::Gate("late"), Act::Reject]).await;
+        let fixture = &replicas.fixture;
+        let healthy = fixture.runtime().await;
+        replicas.until(&healthy, Status::Compensating).await;
+        fixture.world.open("late");
+        eventually("the late success", async || {
+            let status = fixture.status(&healthy, "k").await;
+            status.history.iter().any(|entry| entry.kind == HistoryKind::Late).then_some(())
+        })
+        .await;
+        assert_eq!(replicas.called("k:charge:undo"), 0, "the undo waits for calls that are on their way");
+        replicas.until(&healthy, Status::Compensated).await;
+        assert_eq!((replicas.called("k:charge:undo"), replicas.called("k:charge:undo#2")), (1, 0));
+        assert_eq!(fixture.world.standing("k:charge"), 0);
+        replicas.clock.go_on();
+        replicas.sleeper.shutdown().await;
+    })
+    .await;
+}
+
 /// G3, G7: the older owner reports its success while the new one is still calling: the new one's rejection is void.
 #[tokio::test(start_paused = true)]
 async fn g3_a_late_success_outweighs_a_rejection_that_is_not_recorded_yet() {

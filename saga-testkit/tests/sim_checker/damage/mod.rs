@@ -10,3 +10,4 @@ mod tools;
 mod undo;
 
 pub(crate) use self::list::ALL;
+pub(crate) use self::tools::{calls, plan};

@@ -17,7 +17,7 @@ pub(super) fn of(ledger: &Ledger, number: u64) -> Option<(usize, u8, Op)> {
     })
 }
 
-pub(super) fn plan(ledger: &Ledger, saga: usize, step: u8) -> &StepPlan {
+pub(crate) fn plan(ledger: &Ledger, saga: usize, step: u8) -> &StepPlan {
     &ledger.sagas[saga].variants[0].steps[usize::from(step)]
 }
 
@@ -39,7 +39,7 @@ pub(super) fn insert(ledger: &mut Ledger, at: usize, what: What) {
     ledger.entries.insert(at, entry);
 }
 
-pub(super) fn calls(ledger: &Ledger, saga: usize, step: u8, op: Op) -> Vec<u64> {
+pub(crate) fn calls(ledger: &Ledger, saga: usize, step: u8, op: Op) -> Vec<u64> {
     let numbers = ledger.entries.iter().filter_map(|entry| match entry.what {
         What::Entered { call, .. } if of(ledger, call) == Some((saga, step, op)) => Some(call),
         _ => None,
