@@ -80,7 +80,7 @@ impl<S: Store> Shared<S> {
             policy: &command.options().retry,
             attempts: attempted.findings.attempts,
             maybe: command.maybe,
-            informed: command.saga.outputs.get(command.step().name).is_some(),
+            informed: command.saga.own_output_of(step).is_some(),
             retrying_for: command.retrying_for,
             random: self.env.random(),
         };

@@ -356,11 +356,15 @@ fn go_on_with_items(shape: &Shape, state: &mut SagaState, step: usize, decision:
 /// The list of a step is there: from now on each of its items is a step.
 fn listed(shape: &Shape, state: &mut SagaState, step: usize, items: usize, decision: &mut Decision) {
     let is_awaited = shape.each(step).is_some() && state.items_of(step).is_none();
-    if !is_awaited || state.phase != Phase::Running || state.steps[step].phase != StepPhase::Started {
+    if !is_awaited || state.steps[step].phase != StepPhase::Started {
         return;
     }
+    if state.phase != Phase::Running {
+        // The saga turned round meanwhile: none of them begins.
+        return without_effect(shape, state, step, RecordedOutcome::Cancelled, None, decision);
+    }
     state.unfold(step, items);
-    state.steps[step].phase = StepPhase::Unfolded;
+    (state.steps[step].phase, state.steps[step].maybe) = (StepPhase::Unfolded, false);
     decision.listed = Some((step, state.next_position()));
     unblock(state, step, false, decision);
     go_on(shape, state, decision);

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, StepPhase};
 use saga_core::store::RecordedOutcome;
 
-use crate::ledger::{Ledger, check_state};
-use crate::shapes::{failure, groups, shape};
+use crate::ledger::{Ledger, are_apart, check_state};
+use crate::shapes::{failure, groups, lists, shape};
 
 fn event(kind: u8, step: usize) -> Event {
     let reason = || "no".to_owned();
@@ -23,6 +23,7 @@ fn event(kind: u8, step: usize) -> Event {
         12 => Event::Operator(Action::Retry),
         13 => Event::Operator(Action::Skip),
         14 => Event::TakenBack,
+        17..20 => Event::Listed { step, items: usize::from(kind - 17) },
         15 => Event::Operator(Action::Force { completed: true, reason: reason() }),
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -35,13 +36,13 @@ proptest! {
     /// only what took effect or may have is undone, the latest first.
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
-        shape in prop_oneof![shape(), groups()],
-        events in prop::collection::vec((0..17_u8, 0..24_usize), 0..80),
+        shape in prop_oneof![shape(), groups(), lists()],
+        events in prop::collection::vec((0..20_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();
         for (kind, step) in events {
-            let event = event(kind, step % shape.steps.len());
+            let event = event(kind, step % state.steps.len());
             let before = state.clone();
             let decision = match machine::apply(&shape, &mut state, event.clone()) {
                 Ok(decision) => decision,
@@ -72,8 +73,8 @@ proptest! {
                         let later = state.steps.iter().enumerate().filter(|(other, later)| {
                             matches!(later.phase, StepPhase::Done | StepPhase::Unknown)
                                 && later.position > undone.position
-                                && !shape.are_concurrent(*other, step)
-                                && shape.steps[*other].undo != machine::UndoShape::NotNeeded
+                                && !are_apart(&shape, &state, *other, step)
+                                && shape.undo(&state, *other) != machine::UndoShape::NotNeeded
                         });
                         let is_new = before.steps[step].phase != StepPhase::Undoing;
                         prop_assert!(!is_new || later.count() == 0, "the latest is undone first");

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use saga_core::machine::{self, Action, Command, Effect, Event, FailureKind, Phase, SagaState, Shape, Side, UndoShape};
+use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, SagaState, Shape, Side, UndoShape};
 use saga_core::store::{RecordedOutcome, Status};
 
 use crate::ledger::{Ledger, check_state};
 use crate::model::Model;
-use crate::shapes::{failure, groups, shape};
+use crate::shapes::{failure, groups, lists, shape};
 
 struct Run {
     shape: Shape,
@@ -47,18 +47,26 @@ impl Run {
                 }
             }
         }
-        let is_call =
-            |step: &usize| self.shape.steps[*step].effect != Effect::Transactional && self.model.has_begun(*step);
-        events.extend((0..self.shape.steps.len()).filter(is_call).map(|step| Event::Late { step }));
+        let is_late = |step: &usize| self.is_call(*step) && self.model.has_begun(*step);
+        events.extend((0..self.state.steps.len()).filter(is_late).map(|step| Event::Late { step }));
         events
     }
 
+    fn is_call(&self, step: usize) -> bool {
+        self.shape.effect(&self.state, step).is_outside()
+    }
+
     fn answers_to_do(&self, step: usize, events: &mut Vec<Event>) {
-        let is_call = self.shape.steps[step].effect != Effect::Transactional;
-        events.extend([Event::Done { step }, Event::Done { step }, Event::Cancelled { step }]);
+        let is_call = self.is_call(step);
+        events.push(Event::Cancelled { step });
+        if self.waits_for_list(step) {
+            events.extend((0..5).map(|items| Event::Listed { step, items }));
+        } else {
+            events.extend([Event::Done { step }, Event::Done { step }]);
+        }
         events.push(Event::Rejected { step, failure: failure(step, FailureKind::Rejected) });
         events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: is_call });
-        if self.shape.side(step) != Side::After {
+        if self.shape.side(self.state.base(step)) != Side::After {
             events.push(Event::Failed { step, failure: failure(step, FailureKind::Failed) });
         }
         if is_call {
@@ -110,7 +118,8 @@ impl Run {
                 assert!(may_begin, "nothing new begins when it compensates");
                 let is_passed =
                     |before| matches!(self.outcome(before), Some(RecordedOutcome::Done | RecordedOutcome::Skipped));
-                assert!(self.shape.predecessors(step).all(is_passed), "step {step} begins before what it comes after");
+                let base = self.state.base(step);
+                assert!(self.shape.predecessors(base).all(is_passed), "step {step} begins before what it comes after");
             }
             Command::Undo { step, .. } => {
                 assert!(self.effects.contains(&step), "step {step} is undone, and had no effect");
@@ -119,11 +128,16 @@ impl Run {
         }
     }
 
+    fn waits_for_list(&self, step: usize) -> bool {
+        self.shape.each(step).is_some() && self.state.items_of(step).is_none()
+    }
+
     /// Ends the saga with good news only.
     fn go_on_to_the_end(&mut self) {
-        for _ in 0..6 * self.shape.steps.len() + 4 {
+        for _ in 0..8 * self.state.steps.len() + 8 * self.shape.steps.len() + 4 {
             let event = match (self.state.status(), self.model.in_flight().first()) {
                 (Status::Stuck, _) => Event::Operator(Action::Skip),
+                (_, Some(&Command::Do { step })) if self.waits_for_list(step) => Event::Listed { step, items: 2 },
                 (_, Some(&Command::Do { step })) => Event::Done { step },
                 (_, Some(&Command::Undo { step, .. })) => Event::Undone { step, informed: true },
                 (_, None) => break,
@@ -141,7 +155,7 @@ proptest! {
     /// for no other; nothing new begins meanwhile; the saga ends completed, compensated or stuck.
     #[test]
     fn g5_the_machine_does_what_the_model_says(
-        shape in prop_oneof![shape(), groups()],
+        shape in prop_oneof![shape(), groups(), lists()],
         choices in prop::collection::vec(any::<u16>(), 0..60),
     ) {
         let mut run = Run::start(shape);
@@ -159,7 +173,7 @@ proptest! {
     /// exactly what took effect or may have, and a completed one has done every step.
     #[test]
     fn g5_at_the_end_everything_is_done_or_nothing_stands(
-        shape in prop_oneof![shape(), groups()],
+        shape in prop_oneof![shape(), groups(), lists()],
         choices in prop::collection::vec(any::<u16>(), 0..40),
     ) {
         let mut run = Run::start(shape);
@@ -174,9 +188,9 @@ proptest! {
         if run.state.status() != Status::Stuck {
             run.go_on_to_the_end();
         }
-        let needs_undo = |step: &usize| run.shape.steps[*step].undo != UndoShape::NotNeeded;
+        let needs_undo = |step: &usize| run.shape.undo(&run.state, *step) != UndoShape::NotNeeded;
         match run.state.status() {
-            Status::Completed => prop_assert_eq!(run.effects.len(), run.shape.steps.len()),
+            Status::Completed => prop_assert_eq!(run.effects.len(), run.state.steps.len()),
             Status::Compensated => {
                 let expected: BTreeSet<usize> = run.effects.iter().copied().filter(needs_undo).collect();
                 prop_assert_eq!(&run.undone, &expected);

@@ -1,6 +1,6 @@
 //! What a store would hold of the machine's decisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saga_core::machine::{Decision, Phase, SagaState, Shape, StepPhase};
 use saga_core::store::{RecordedOutcome, Status};
@@ -9,12 +9,18 @@ use saga_core::store::{RecordedOutcome, Status};
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     records: BTreeMap<(usize, u32), RecordedOutcome>,
+    lists: BTreeSet<usize>,
     position: u32,
 }
 
 impl Ledger {
     /// Writes what was decided, as a store would: a record is inserted once, and revised as it was expected.
     pub(crate) fn write(&mut self, decision: &Decision) {
+        if let Some((step, position)) = decision.listed {
+            assert!(self.lists.insert(step), "two lists of step {step}");
+            assert!(position > self.position, "positions grow: {position} after {}", self.position);
+            self.position = position;
+        }
         for record in decision.record.iter().chain(&decision.further) {
             let key = (record.step, record.undo_round.unwrap_or(0));
             assert!(self.records.insert(key, record.outcome).is_none(), "two records of {key:?}");
@@ -30,6 +36,12 @@ impl Ledger {
     pub(crate) fn outcome(&self, step: usize) -> Option<RecordedOutcome> {
         self.records.get(&(step, 0)).copied()
     }
+}
+
+/// Whether the two may be under way at once: they stand in two branches, or are items of one list.
+pub(crate) fn are_apart(shape: &Shape, state: &SagaState, one: usize, other: usize) -> bool {
+    let (of_one, of_other) = (state.base(one), state.base(other));
+    one != other && (of_one == of_other || shape.are_concurrent(of_one, of_other))
 }
 
 /// What holds of every state, whatever came before.
@@ -58,7 +70,15 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     }
     for (number, step) in under_way.iter().enumerate() {
         let mut beside = under_way[number + 1..].iter();
-        assert!(beside.all(|other| shape.are_concurrent(*step, *other)), "of one branch are under way {under_way:?}");
+        assert!(
+            beside.all(|other| are_apart(shape, state, *step, *other)),
+            "of one branch are under way {under_way:?}"
+        );
+    }
+    for items in &state.items {
+        let count = |phase| state.steps[items.range()].iter().filter(|item| item.phase == phase).count();
+        let at_once = shape.each(items.step).expect("only a step that is done for each has items");
+        assert!(count(StepPhase::Started) <= at_once && count(StepPhase::Undoing) <= at_once, "more than {at_once}");
     }
     assert!(state.stuck.is_some() || state.stuck_too.is_empty(), "what is stuck is seen");
     for stuck in state.stuck.iter().chain(&state.stuck_too) {

@@ -1,6 +1,8 @@
 //! G5 once more, written from its text and from nothing else: a list of the effects that stand, in the order in which
 //! they came to stand, a direction, and the commands that nobody has answered.
 
+use std::ops::Range;
+
 use saga_core::machine::{Action, Command, Event, Shape, Side, UndoShape};
 use saga_core::store::Status;
 
@@ -10,7 +12,10 @@ pub(crate) struct Model {
     shape: Shape,
     /// Whether the first step only begins when the second is done.
     is_behind: Vec<Vec<bool>>,
+    /// The steps of the definition, and behind them the items of lists.
     steps: Vec<Known>,
+    /// The step that is done for each item of a list, and where its items stand.
+    items: Vec<(usize, Range<usize>)>,
     /// The steps whose effect stands or may stand, the oldest first.
     standing: Vec<usize>,
     goes_back: bool,
@@ -67,6 +72,7 @@ impl Model {
             shape: shape.clone(),
             is_behind: closure(shape),
             steps: vec![Known::default(); shape.steps.len()],
+            items: Vec::new(),
             standing: Vec::new(),
             goes_back: false,
             ended: None,
@@ -109,9 +115,41 @@ impl Model {
             Event::Blocked { .. } => Vec::new(),
             Event::UndoBlocked { step, .. } => self.needs_a_person(step),
             Event::Undone { step, informed } => self.undone(step, informed),
+            Event::Listed { step, items } => self.listed(step, items),
             Event::TakenBack => self.taken_back(),
             Event::Operator(ref action) => self.operator(action),
         }
+    }
+
+    fn base(&self, step: usize) -> usize {
+        self.items.iter().find(|(_, items)| items.contains(&step)).map_or(step, |(base, _)| *base)
+    }
+
+    fn is_listed(&self, step: usize) -> bool {
+        self.items.iter().any(|(base, _)| *base == step)
+    }
+
+    /// A step that is done for each item of a list has no effect itself.
+    fn undo_of(&self, step: usize) -> UndoShape {
+        match self.shape.steps.get(step) {
+            Some(of) if of.each.is_some() => UndoShape::NotNeeded,
+            _ => self.shape.steps[self.base(step)].undo,
+        }
+    }
+
+    fn listed(&mut self, step: usize, count: usize) -> Vec<Command> {
+        let is_each = self.shape.steps.get(step).is_some_and(|step| step.each.is_some());
+        if !is_each || self.is_listed(step) || !self.is_open(step) {
+            return Vec::new();
+        }
+        if self.goes_back || self.ended.is_some() {
+            return self.cancelled(step);
+        }
+        self.close(step);
+        let first = self.steps.len();
+        self.items.push((step, first..first + count));
+        self.steps.resize(first + count, Known::default());
+        self.next()
     }
 
     fn is_stuck(&self) -> bool {
@@ -152,7 +190,7 @@ impl Model {
         if !self.is_open(step) {
             return Vec::new();
         }
-        if self.shape.side(step) == Side::After {
+        if self.shape.side(self.base(step)) == Side::After {
             return self.needs_a_person(step);
         }
         self.settle(step);
@@ -164,9 +202,9 @@ impl Model {
         if !self.is_open(step) {
             return Vec::new();
         }
-        let can_undo = matches!(self.shape.steps[step].undo, UndoShape::TakesUnknown | UndoShape::NotNeeded);
+        let can_undo = matches!(self.undo_of(step), UndoShape::TakesUnknown | UndoShape::NotNeeded);
         let goes_forward = !self.goes_back && self.ended.is_none();
-        if (goes_forward && self.shape.side(step) != Side::Before) || !can_undo {
+        if (goes_forward && self.shape.side(self.base(step)) != Side::Before) || !can_undo {
             self.steps[step].maybe = true;
             return self.needs_a_person(step);
         }
@@ -311,7 +349,7 @@ impl Model {
         for command in commands {
             self.open.push(Open { command, stuck: None });
             match command {
-                Command::Undo { step, .. } if self.shape.steps[step].undo == UndoShape::Missing => {
+                Command::Undo { step, .. } if self.undo_of(step) == UndoShape::Missing => {
                     for_a_person.push(step);
                 }
                 command => given_out.push(command),
@@ -329,9 +367,21 @@ impl Model {
     fn next_steps(&mut self) -> Vec<Command> {
         let may_begin = |step: &usize| {
             let before = |other: &usize| self.is_behind[*step][*other];
-            !self.steps[*step].begun && (0..self.steps.len()).filter(before).all(|other| self.steps[other].passed)
+            !self.steps[*step].begun && (0..self.shape.steps.len()).filter(before).all(|other| self.steps[other].passed)
         };
-        let begin: Vec<usize> = (0..self.steps.len()).filter(may_begin).collect();
+        let mut begin: Vec<usize> = (0..self.shape.steps.len()).filter(may_begin).collect();
+        for (step, items) in &self.items {
+            if self.steps[*step].settled || self.is_open(*step) {
+                continue;
+            }
+            let at_once = self.shape.steps[*step].each.unwrap_or_default();
+            let under_way = items.clone().filter(|item| self.is_open(*item)).count();
+            let waiting = items.clone().filter(|item| !self.steps[*item].begun);
+            begin.extend(waiting.take(at_once - under_way));
+            if items.clone().all(|item| self.steps[item].passed) {
+                begin.push(*step);
+            }
+        }
         for &step in &begin {
             self.steps[step].begun = true;
         }
@@ -343,12 +393,26 @@ impl Model {
         if self.open.iter().any(|open| matches!(open.command, Command::Do { .. })) {
             return Vec::new();
         }
-        let on_one_way = |one: usize, other: usize| self.is_behind[one][other] || self.is_behind[other][one];
-        let needs_undo = |step: &usize| self.shape.steps[*step].undo != UndoShape::NotNeeded;
+        let on_one_way = |one: usize, other: usize| {
+            let (one, other) = (self.base(one), self.base(other));
+            self.is_behind[one][other] || self.is_behind[other][one]
+        };
+        let needs_undo = |step: &usize| self.undo_of(*step) != UndoShape::NotNeeded;
+        // Of the items of a list the latest are undone, not more at once than are done at once.
+        let has_room = |place: usize, step: usize| {
+            let base = self.base(step);
+            let at_once = self.shape.steps[base].each.unwrap_or(1);
+            let of_list = |other: &usize| self.base(*other) == base && needs_undo(other);
+            let now = (0..self.steps.len()).filter(of_list).filter(|other| self.is_undone_now(*other)).count();
+            let later =
+                self.standing[place + 1..].iter().filter(|other| of_list(other) && !self.is_undone_now(**other));
+            later.count() + now < at_once
+        };
         let has_turn = |place: usize, step: usize| {
             let mut later = self.standing[place + 1..].iter().copied().filter(needs_undo);
             !self.is_undone_now(step)
                 && !later.any(|other| on_one_way(step, other))
+                && has_room(place, step)
                 && !(0..self.steps.len()).any(|other| self.is_undone_now(other) && on_one_way(step, other))
         };
         let standing = self.standing.iter().copied().enumerate();

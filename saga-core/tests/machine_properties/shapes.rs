@@ -84,6 +84,20 @@ pub(crate) fn groups() -> impl Strategy<Value = Shape> {
     })
 }
 
+/// Shapes in which some steps are done for each item of a list: no pivot, and none in another service.
+pub(crate) fn lists() -> impl Strategy<Value = Shape> {
+    let marks = prop::collection::vec(prop::option::of(1..=3_usize), 24);
+    (prop_oneof![shape(), groups()], marks).prop_map(|(mut shape, marks)| {
+        for (index, step) in shape.steps.iter_mut().enumerate() {
+            let is_remote = matches!(step.effect, Effect::Remote { .. });
+            if shape.pivot != Some(index) && !is_remote {
+                step.each = marks[index];
+            }
+        }
+        shape
+    })
+}
+
 pub(crate) fn rejection(reason: &str) -> Rejection {
     StepError::reject(reason).into_rejection().expect("a rejection was made")
 }
