@@ -51,7 +51,7 @@ impl Client {
         let (world, client) = (Arc::clone(&self.world), self.clone());
         let script = &world.scenario.sagas[self.saga as usize];
         let definition = self.definitions[script.variants[usize::from(self.variant)]].saga.clone();
-        let input = SimInput { saga: self.saga, variant: self.variant, reads: None };
+        let input = SimInput { saga: self.saga, variant: self.variant, reads: None, item: 0 };
         let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
         self.world.enter(What::StartCalled { call, saga: self.saga, variant: self.variant });
         let is_dropped = self.world.happens(|rates| rates.client_drops);

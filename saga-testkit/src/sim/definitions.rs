@@ -1,7 +1,7 @@
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, Group, SagaBuilder, SagaError};
 use saga_core::service::ServiceError;
-use saga_core::{Saga, Service};
+use saga_core::{Each, Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
 use super::steps::{Announce, Charge, Collect, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
@@ -62,7 +62,7 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Announce<4>>()
             .build()?,
     ];
-    Ok([plain, fork_definitions()?, batch_definitions()?.to_vec()].concat())
+    Ok([plain, fork_definitions()?, list_definitions()?, batch_definitions()?.to_vec()].concat())
 }
 
 /// Those with groups.
@@ -123,6 +123,38 @@ fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             })
             .after::<Reserve<4>, Ship<2>>(2)
             .build()?,
+    ])
+}
+
+/// Those with steps that are done for each item of a list.
+fn list_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("each")
+            .step::<Reserve<0>>()
+            .for_each::<Charge<1>>(3, 2)
+            .after_item::<Charge<4>, Charge<1>>(1, 1)
+            .step::<Confirm<5>>()
+            .build()?,
+        named("each-local").for_each::<Reserve<0>>(4, 3).after_item::<Reserve<4>, Reserve<0>>(0, 3).build()?,
+        named("each-alone").for_each::<Ship<0>>(3, 1).step::<Reserve<3>>().build()?,
+        named("each-none").step::<Charge<0>>().for_each::<Reserve<1>>(0, 2).step::<Confirm<1>>().build()?,
+        named("each-last").step::<Reserve<0>>().for_each::<Ship<1>>(2, 2).build()?,
+        named("each-in-fork")
+            .parallel(|group| {
+                group
+                    .branch(|branch| branch.for_each::<Reserve<0>>(2, 2).step::<Charge<2>>())
+                    .branch(|branch| branch.for_each::<Charge<3>>(2, 1))
+            })
+            .step::<Reserve<5>>()
+            .build()?,
+        named("pivot-each")
+            .step::<Reserve<0>>()
+            .step::<Confirm<1>>()
+            .pivot()
+            .for_each::<Announce<2>>(3, 2)
+            .step::<Confirm<5>>()
+            .build()?,
+        named("each-batch").for_each::<Collect<0>>(3, 2).for_each::<Collect<3>>(2, 2).build()?,
     ])
 }
 
@@ -262,6 +294,23 @@ fn plan_step<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, reads: O
     steps.push(StepPlan { after: (!is_plain).then_some(after), ..T::plan(reads) });
 }
 
+/// The same for a step that is done for each item of a list: in the plan each is a branch.
+fn plan_items<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, items: u8) {
+    let place = steps.len() as u8;
+    for item in 0..items {
+        let name = format!("{}#{}", T::NAME, item + 1);
+        steps.push(StepPlan { name, after: Some(tips.clone()), ..T::plan(None) });
+    }
+    if items > 0 {
+        *tips = (place..place + items).collect();
+    }
+}
+
+/// The inputs of the items of a list.
+fn list(items: u8) -> impl Fn(&SimInput) -> Vec<SimInput> {
+    move |input| (0..items).map(|item| SimInput { item, ..*input }).collect()
+}
+
 /// A step's input, made with the output of an earlier one.
 fn read(input: &SimInput, output: SimOutput) -> SimInput {
     SimInput { reads: Some(output.effect), ..*input }
@@ -292,6 +341,12 @@ impl PlannedBranch {
         Self { branch: self.branch.step_after::<T, E>(read), ..self }
     }
 
+    /// A step for each item of a list of so many, so many at once.
+    fn for_each<T: Planned>(mut self, items: u8, at_once: usize) -> Self {
+        plan_items::<T>(&mut self.steps, &mut self.tips, items);
+        Self { branch: self.branch.for_each_with::<T>(at_once, list(items)), ..self }
+    }
+
     fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
         let Self { branch, steps, tips } = self;
         let mut planned = (Vec::new(), Vec::new());
@@ -320,6 +375,22 @@ impl Planner {
     fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
         plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(earlier));
         Self { builder: self.builder.step_after::<T, E>(read), ..self }
+    }
+
+    /// A step for each item of a list of so many, so many at once.
+    fn for_each<T: Planned>(mut self, items: u8, at_once: usize) -> Self {
+        plan_items::<T>(&mut self.variant.steps, &mut self.tips, items);
+        Self { builder: self.builder.for_each_with::<T>(at_once, list(items)), ..self }
+    }
+
+    /// A step whose input is made with what that item gave of the list that begins at the place `first`.
+    fn after_item<T: Planned, E: Planned>(mut self, first: u8, item: u8) -> Self {
+        plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(first + item));
+        let input = move |input: &SimInput, outputs: Vec<SimOutput>| {
+            let reads = outputs.get(usize::from(item)).map(|output| output.effect);
+            SimInput { reads, ..*input }
+        };
+        Self { builder: self.builder.step_after::<T, Each<E>>(input), ..self }
     }
 
     fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {

@@ -212,7 +212,12 @@ fn final_of(stored: &SagaWithSteps) -> Final {
 }
 
 fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> {
-    let step = place_of(record.step.step())?;
+    let is_of_list = |other: &StepRecord| other.step.step() == record.step.step() && other.step.item() == Some(0);
+    if record.step.item().is_none() && stored.records.iter().any(is_of_list) {
+        // It joins what the items gave.
+        return None;
+    }
+    let step = place_of(record.step.step_and_item())?;
     let output: Option<SimOutput> = record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());
     Some(RecordSeen {
         step,

@@ -96,7 +96,7 @@ fn send(world: &Arc<World>, saga: u32, message: &Message) {
 
 fn message(world: &World, saga: u32, step: &str, host: u8, kind: MessageKind) -> Message {
     let script = &world.scenario.sagas[saga as usize];
-    let input = serde_json::json!(SimInput { saga, variant: 0, reads: None });
+    let input = serde_json::json!(SimInput { saga, variant: 0, reads: None, item: 0 });
     let is_undo = kind == MessageKind::Undo;
     let payload = if is_undo { serde_json::json!({ "input": input }) } else { input };
     let service = SERVICES[usize::from(host) - 1];

@@ -13,7 +13,7 @@ use super::Fault;
 use super::client::tenant_of;
 use super::replica::{Live, Replica};
 use super::steps::SimOutput;
-use super::world::World;
+use super::world::{World, place_of};
 use crate::checker::{Act, Op, SagaPlan, Standing, What};
 
 /// How often the person looks.
@@ -150,16 +150,15 @@ async fn act_and_note(world: &World, live: &Live, row: &Row, act: Act, revision:
 /// Most often it is tried again; what is stuck for long is given up.
 fn choose(world: &World, row: &Row, status: &SagaStatus, rounds: u32) -> Act {
     let stuck_step = match &status.summary.outcome {
-        Some(Outcome::Stuck { step, .. }) => status.steps.iter().position(|other| other.step == *step),
+        Some(Outcome::Stuck { step, .. }) => status.steps.iter().find(|other| other.step == *step),
         _ => None,
     };
     let (draw, is_completed) = world.draw(|random| (random.below(10), random.per_mille(500)));
     let patience = if world.is_calm() { 6 } else { 8 };
     match stuck_step {
         Some(step) if draw >= patience => {
-            let is_undo = status.steps[step].phase == StepPhase::Undoing;
-            let op = if is_undo { Op::Undo } else { Op::Do };
-            Act::Skip { step: row.hosted.unwrap_or(step as u8), op }
+            let op = if step.phase == StepPhase::Undoing { Op::Undo } else { Op::Do };
+            Act::Skip { step: row.hosted.or_else(|| place_of(&step.step)).unwrap_or(u8::MAX), op }
         }
         _ if draw == 0 && rounds > 2 => {
             Act::Force(if is_completed { Standing::Completed } else { Standing::Compensated })

@@ -39,6 +39,9 @@ pub(crate) struct SimInput {
     pub(crate) variant: u8,
     /// The effect of the earlier step whose output a mapping read.
     pub(crate) reads: Option<u64>,
+    /// Which item of its list, counted from 0: so many places behind that of its step it stands in the plan.
+    #[serde(default)]
+    pub(crate) item: u8,
 }
 
 /// What every step returns.
@@ -88,7 +91,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
 fn call(args: Args<'_>, step: u8, op: Op, input: SimInput, reads: Option<u64>, emits: u8) -> Call<'_> {
     // `State<Seat>` is among the parameters of every step, so the runtime has checked that it is there.
     let seat = args.states.get::<Seat>();
-    Call { seat, ctx: args.ctx, step, op, input, reads, emits }
+    Call { seat, ctx: args.ctx, step: step + input.item, op, input, reads, emits }
 }
 
 macro_rules! steps {

@@ -21,7 +21,15 @@ pub(crate) async fn together(
     let seat = args.states.get::<Seat>();
     let transaction = Some(transaction_of(conn, seat.as_ref()));
     let begin = |(ctx, input): (_, &SimInput)| {
-        let call = Call { seat: seat.clone(), ctx, step, op: Op::Do, input: *input, reads: input.reads, emits };
+        let call = Call {
+            seat: seat.clone(),
+            ctx,
+            step: step + input.item,
+            op: Op::Do,
+            input: *input,
+            reads: input.reads,
+            emits,
+        };
         call.begin(transaction)
     };
     let calls = batch.contexts().zip(&batch).map(begin).collect::<Result<Vec<Running<'_>>, _>>()?;

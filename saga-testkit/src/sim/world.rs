@@ -176,7 +176,9 @@ impl Seat {
     }
 }
 
-/// The place of a step in its saga: it stands behind its name.
+/// The place of a step in its saga: it stands behind its name. The items of a list have the places from there on.
 pub(crate) fn place_of(step: &str) -> Option<u8> {
-    step.rsplit_once('-')?.1.parse().ok()
+    let (step, item) = step.split_once('#').unwrap_or((step, "1"));
+    let item: u8 = item.parse().ok()?;
+    Some(step.rsplit_once('-')?.1.parse::<u8>().ok()? + item.checked_sub(1)?)
 }
