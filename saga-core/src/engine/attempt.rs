@@ -76,7 +76,7 @@ impl<S: Store> Shared<S> {
             step,
             undo: command.is_undo(),
             effect: command.effect(),
-            side: command.saga.definition.shape.side(step),
+            side: command.saga.definition.shape.side(command.saga.state.base(step)),
             policy: &command.options().retry,
             attempts: attempted.findings.attempts,
             maybe: command.maybe,
