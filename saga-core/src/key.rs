@@ -193,6 +193,7 @@ impl StepId {
     }
 
     /// The id of undoing what this is the doing of, for the `round`th time, counted from 1.
+    #[must_use]
     pub fn undone(&self, round: u32) -> Self {
         Self::undoing(self.as_str(), round)
     }

@@ -13,7 +13,7 @@ fn key_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[!-=?-~]{1,120}",
         "[ab:#u]{1,12}",
-        "[a-b]{0,2}:(undo|undo#2|a|b)(:undo|:undo#2|:undo#3|:a)?",
+        "[a-b]{0,2}:(undo|undo#2|a|b|a#2)(:undo|:undo#2|:undo#3|:a|:a#2)?",
         "[!-=?-~]{118,120}",
     ]
 }
@@ -24,9 +24,10 @@ fn step_name() -> impl Strategy<Value = String> {
 }
 
 fn step_id() -> impl Strategy<Value = StepId> {
-    (step_name(), prop_oneof![Just(0_u32), Just(1), 2..5_u32, any::<u32>()]).prop_map(|(name, round)| match round {
-        0 => StepId::doing(&name),
-        round => StepId::undoing(&name, round),
+    let item = prop::option::of(prop_oneof![0..4_u32, any::<u32>()]);
+    (step_name(), item, prop_oneof![Just(0_u32), Just(1), 2..5_u32, any::<u32>()]).prop_map(|(name, item, round)| {
+        let doing = item.map_or_else(|| StepId::doing(&name), |item| StepId::of_item(&name, item));
+        if round == 0 { doing } else { doing.undone(round) }
     })
 }
 
@@ -49,15 +50,17 @@ proptest! {
         let read = StepKey::parse(&text).expect("a step key can be read");
         prop_assert_eq!(&read, &key);
         prop_assert_eq!(read.step.step(), key.step.step());
+        prop_assert_eq!(read.step.item(), key.step.item());
         prop_assert_eq!(read.step.undo_round(), key.step.undo_round());
     }
 
     #[test]
-    fn only_what_can_be_written_is_read(text in "[a-c:#]{1,4}:[ab]{0,2}(:undo)?(#[+0-9]{0,3})?") {
+    fn only_what_can_be_written_is_read(text in "[a-c:#]{1,4}:[ab]{0,2}(#[+0-9]{0,3})?(:undo)?(#[+0-9]{0,3})?") {
         if let Ok(key) = StepKey::parse(&text) {
             prop_assert_eq!(key.to_string(), text);
             let name = key.step.step();
-            let written = key.step.undo_round().map_or(StepId::doing(name), |round| StepId::undoing(name, round));
+            let doing = key.step.item().map_or_else(|| StepId::doing(name), |item| StepId::of_item(name, item));
+            let written = key.step.undo_round().map_or(doing.clone(), |round| doing.undone(round));
             prop_assert_eq!(key.step, written, "one key, one text");
         }
     }

@@ -199,6 +199,7 @@ fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-REC-10"] => records::changes_start_a_saga::<H>,
         ["S-REC-11"] => records::a_withdrawn_row_is_gone_whatever_its_epoch::<H>,
         ["S-REC-13"] => records::a_command_that_was_tried_remembers_it::<H>,
+        ["S-REC-14"] => records::records_of_steps_leave_out_those_of_items::<H>,
         ["S-REC-12"] => letters::a_letter_comes_with_its_commit::<H>,
         ["S-REC-9"] => unknown::a_repeated_record_finds_out::<H> needs UnknownCommit,
     ]

@@ -106,6 +106,8 @@ enum Shop {
     AuditDisagrees,
     /// The stock and the card at once.
     AtOnce,
+    /// Piece by piece: each is taken out, and each is charged, two at once.
+    Each,
 }
 
 #[async_trait]
@@ -120,6 +122,11 @@ impl Explore for Shop {
             Self::StockByHand => saga.step::<take_out_by_hand>(),
             Self::AtOnce => {
                 let saga = saga.parallel(|group| group.branch(Branch::step::<take_out>).branch(Branch::step::<charge>));
+                return saga.step::<confirm>().build().unwrap();
+            }
+            Self::Each => {
+                let pieces = |amount: &i64| vec![1; usize::try_from(*amount).unwrap()];
+                let saga = saga.for_each_with::<take_out>(2, pieces).for_each_with::<charge>(2, pieces);
                 return saga.step::<confirm>().build().unwrap();
             }
             _ => saga.step::<take_out>(),
@@ -175,6 +182,28 @@ async fn a_saga_with_a_group_survives_everything() {
     for boundary in ["behind take-out", "behind charge", "before confirm", "before charge:undo", "behind take-out:undo"]
     {
         assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
+    }
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
+    assert!(report.unreached() < report.runs() / 4, "of {} runs {} came to nothing", report.runs(), report.unreached());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_saga_with_lists_survives_everything() {
+    let report = explore(Shop::Each).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report}");
+    for boundary in [
+        "behind the record of take-out#0 as done",
+        "behind the transaction of take-out#3",
+        "behind the record of charge#2 as done",
+        "behind the record of charge as done",
+        "before charge:undo",
+        "behind the transaction of take-out#1:undo",
+    ] {
+        assert!(
+            report.boundaries().iter().any(|known| known.contains(boundary)),
+            "{boundary}: {:#?}",
+            report.boundaries()
+        );
     }
     assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
     assert!(report.unreached() < report.runs() / 4, "of {} runs {} came to nothing", report.runs(), report.unreached());

@@ -68,6 +68,11 @@ fn a_branch_that_does_not_wait_for_what_stands_in_front_of_its_group_is_found() 
 }
 
 #[test]
+fn an_item_that_is_not_undone_is_found() {
+    is_found_in_groups(Plant::ForgetsItems, "was never undone");
+}
+
+#[test]
 fn an_undo_without_a_tombstone_is_found() {
     is_found(Plant::NoTombstone, Guarantee::G5);
 }

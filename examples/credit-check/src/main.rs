@@ -1,8 +1,8 @@
-//! Two branches side by side: stock is reserved while another company checks the credit. The order is confirmed when both
-//! are done; when one is refused, what the other did is undone.
+//! Two branches side by side: stock is reserved while another company checks the credit. When both are done, each piece is
+//! packed, two at once, and then the order is confirmed. When anything is refused, what the others did is undone.
 //!
-//! `cargo run -p credit-check` runs three orders on a SQLite file that is gone afterwards, and prints what became of each
-//! step: one order goes through, one has no credit, one wants more than there is.
+//! `cargo run -p credit-check` runs four orders on a SQLite file that is gone afterwards, and prints what became of each
+//! step: one order goes through, one has no credit, one wants more than there is, one more than there are boxes.
 
 mod show;
 mod steps;
@@ -13,11 +13,15 @@ use saga_sqlite::SqliteStore;
 
 use crate::{
     show::Shown,
-    steps::{Bank, Order, check_credit, confirm_order, reserve_stock},
+    steps::{Bank, Order, Piece, check_credit, confirm_order, pack_piece, reserve_stock},
 };
 
 /// What is on the shelves, in pieces.
 const IN_STOCK: u32 = 5;
+/// How many boxes there are.
+const BOXES: u32 = 4;
+/// How many pieces of an order are packed at once.
+const PACKED_AT_ONCE: usize = 2;
 /// What a customer may owe, in cents.
 const CREDIT_CENTS_MAX: u64 = 10_000;
 
@@ -30,6 +34,9 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
                 .branch(|branch| branch.step::<reserve_stock>())
                 .branch(|branch| branch.step_with::<check_credit>(|order| (order.customer.clone(), order.cents)))
         })
+        .for_each_after::<pack_piece, reserve_stock>(PACKED_AT_ONCE, |order, pieces| {
+            (1..=pieces).map(|number| Piece { order: order.key.clone(), number }).collect()
+        })
         .step::<confirm_order>()
         .build()
 }
@@ -40,7 +47,8 @@ async fn main() -> anyhow::Result<()> {
     let file = folder.path().join("orders.db");
     Connection::open(&file)?.execute_batch(&format!(
         "CREATE TABLE stock (pieces INTEGER NOT NULL); INSERT INTO stock VALUES ({IN_STOCK});
-         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, hold TEXT)"
+         CREATE TABLE boxes (number INTEGER PRIMARY KEY CHECK (number <= {BOXES}), piece TEXT NOT NULL);
+         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, hold TEXT, boxes TEXT NOT NULL)"
     ))?;
     let create_order = create_order()?;
     let runtime = Runtime::builder(SqliteStore::open(&file).await?)
@@ -48,9 +56,12 @@ async fn main() -> anyhow::Result<()> {
         .state(Bank::new(CREDIT_CENTS_MAX))
         .start()
         .await?;
-    for (key, customer, pieces, cents) in
-        [("goes-through", "ada", 2, 4_000), ("no-credit", "bob", 2, 40_000), ("no-stock", "cleo", 9, 9_000)]
-    {
+    for (key, customer, pieces, cents) in [
+        ("goes-through", "ada", 2, 4_000),
+        ("no-credit", "bob", 2, 40_000),
+        ("no-stock", "cleo", 9, 9_000),
+        ("no-boxes", "dan", 3, 5_000),
+    ] {
         let order = Order { key: key.to_owned(), customer: customer.to_owned(), pieces, cents };
         runtime.start(&create_order, key, order).await?.outcome().await?;
         if let Some(status) = runtime.saga(key).await? {
@@ -59,6 +70,7 @@ async fn main() -> anyhow::Result<()> {
     }
     runtime.shutdown().await;
     let left: u32 = Connection::open(&file)?.query_one("SELECT pieces FROM stock", [], |row| row.get(0))?;
-    println!("{left} of {IN_STOCK} pieces are left");
+    let used: u32 = Connection::open(&file)?.query_one("SELECT count(*) FROM boxes", [], |row| row.get(0))?;
+    println!("{left} of {IN_STOCK} pieces are left, and {} of {BOXES} boxes", BOXES - used);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! A saga for people: each step with what it comes after, so that one sees which stand beside each other.
+//! A saga for people: each step with what it comes after, so that one sees which stand beside each other, and how far a
+//! list is.
 
 use std::fmt;
 
@@ -14,6 +15,21 @@ impl fmt::Display for Shown<'_> {
             None => writeln!(f, "{}: {}", summary.key, summary.status)?,
         }
         for step in steps {
+            if let Some(items) = step.items {
+                let (done, all) = (items.done, items.all);
+                writeln!(
+                    f,
+                    "  {:<14} {:<10} {done} of {all} done, {} undone",
+                    step.step,
+                    step.phase.as_str(),
+                    items.undone
+                )?;
+                continue;
+            }
+            if step.is_item() {
+                writeln!(f, "  {:<14} {:<10}", step.step, step.phase.as_str())?;
+                continue;
+            }
             let after = if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") };
             writeln!(f, "  {:<14} {:<10} after {after}", step.step, step.phase.as_str())?;
         }

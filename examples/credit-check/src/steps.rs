@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Each, Output, State, StepContext, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 /// What somebody wants.
@@ -84,14 +84,41 @@ pub(crate) async fn release_credit(
     Ok(())
 }
 
-/// Stands behind both branches, and takes what each of them gave.
+/// One of the pieces of an order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) order: String,
+    pub(crate) number: u32,
+}
+
+/// Packs one piece, and gives the number of its box. The saga does it for each piece of the order.
+#[saga_step(compensate = unpack_piece)]
+pub(crate) async fn pack_piece(tx: &mut Connection, piece: Piece) -> Result<u32, StepError> {
+    let free: u32 = tx.query_one("SELECT coalesce(max(number), 0) + 1 FROM boxes", [], |row| row.get(0))?;
+    let sql = "INSERT OR IGNORE INTO boxes VALUES (?1, ?2)";
+    match tx.execute(sql, (free, format!("{} {}", piece.order, piece.number)))? {
+        0 => Err(StepError::reject(format!("no box is left for piece {}", piece.number))),
+        _ => Ok(free),
+    }
+}
+
+/// Takes the piece out of its box.
+#[saga_compensation]
+pub(crate) async fn unpack_piece(tx: &mut Connection, _piece: Piece, packed: u32) -> Result<(), StepError> {
+    tx.execute("DELETE FROM boxes WHERE number = ?1", [packed])?;
+    Ok(())
+}
+
+/// Stands behind them all, and takes what each of them gave.
 #[saga_step]
 pub(crate) async fn confirm_order(
     tx: &mut Connection,
     order: Order,
     Output(pieces): Output<reserve_stock>,
     Output(hold): Output<check_credit>,
+    Output(boxes): Output<Each<pack_piece>>,
 ) -> Result<(), StepError> {
-    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3)", (order.key, pieces, hold))?;
+    let boxes = boxes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4)", (order.key, pieces, hold, boxes))?;
     Ok(())
 }

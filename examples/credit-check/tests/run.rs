@@ -3,17 +3,18 @@
 use std::process::Command;
 
 #[test]
-fn three_orders_end_as_they_must() {
+fn four_orders_end_as_they_must() {
     let ran = Command::new(env!("CARGO_BIN_EXE_credit-check")).output().unwrap_or_else(|error| panic!("{error}"));
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{out}{err}");
     for said in [
         "goes-through: completed\n",
         "  reserve-stock  done       after the start\n  check-credit   done       after the start\n",
-        "  confirm-order  done       after reserve-stock and check-credit\n",
+        "  pack-piece     done       2 of 2 done, 0 undone\n  confirm-order  done       after pack-piece\n",
         "no-credit: compensated, because `check-credit` failed: no credit for bob\n",
         "no-stock: compensated, because `reserve-stock` failed: out of stock\n",
-        "3 of 5 pieces are left\n",
+        "no-boxes: compensated, because `pack-piece#3` failed: no box is left for piece 3\n",
+        "3 of 5 pieces are left, and 2 of 4 boxes\n",
     ] {
         assert!(out.contains(said), "no {said:?} in\n{out}{err}");
     }

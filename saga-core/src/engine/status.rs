@@ -170,6 +170,13 @@ impl SagaStatus {
     }
 }
 
+impl StepStatus {
+    /// Whether it is that of an item of a list: its name is `step#n`.
+    pub fn is_item(&self) -> bool {
+        self.step.contains('#')
+    }
+}
+
 impl ItemCounts {
     fn of(items: &[StepState]) -> Self {
         let count = |phase| items.iter().filter(|item| item.phase == phase).count();

@@ -22,6 +22,9 @@ pub(crate) struct Definition<S: Store> {
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
 
+/// Says what is wrong with bytes.
+type Check = fn(&[u8]) -> Result<(), String>;
+
 /// A step in a saga.
 pub(crate) struct StepDefinition<S: Store> {
     pub(crate) name: &'static str,
@@ -35,11 +38,11 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) mapped: Vec<&'static str>,
     pub(crate) needs: Needs,
     /// Whether bytes are an output of the step.
-    pub(crate) check_output: fn(&[u8]) -> Result<(), String>,
+    pub(crate) check_output: Check,
     /// Whether bytes are an input of the step.
-    pub(crate) check_input: fn(&[u8]) -> Result<(), String>,
+    pub(crate) check_input: Check,
     /// Whether bytes are the list of what its items gave, where it is done for each of a list.
-    pub(crate) check_list: Option<fn(&[u8]) -> Result<(), String>>,
+    pub(crate) check_list: Option<Check>,
 }
 
 impl<S: Store> StepDefinition<S> {

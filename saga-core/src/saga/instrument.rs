@@ -68,7 +68,7 @@ impl<S: Store, I> Saga<S, I> {
         let hook: Arc<dyn StepHook> = Arc::new(Idle);
         let mut definition = looked_at(self.definition(), &hook);
         change(&mut definition.shape);
-        definition.width = definition.steps.len();
+        definition.width = definition.width.max(definition.steps.len());
         Self { definition: Arc::new(definition), input: PhantomData }
     }
 }

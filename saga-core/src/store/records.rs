@@ -83,6 +83,7 @@ pub struct StepRecord {
 /// - `S-REC-10` A saga that changes start is inserted with them as [`start`](super::Sagas::start) inserts one; where its key is taken, nothing of the changes is written, and [`Miss::Saga`](super::Miss::Saga) carries the saga that has it. The records and the commands of the same changes may belong to it.
 /// - `S-REC-11` A withdrawn work row is deleted whatever its epoch and its lease; one that is gone is no miss. A row that a transaction holds is waited for.
 /// - `S-REC-13` A command that was [`tried`](super::NewWork::tried) is inserted as a row that was postponed after that attempt: with its attempts, its error, and `retrying since` this statement.
+/// - `S-REC-14` [`records_of_steps`](Records::records_of_steps) leaves out the records of items, `step#1` and on, and of nothing else that was done; so do the records that a claim brings.
 /// - `S-REC-12` Letters are buried as [`bury`](super::DeadLetters::bury) does, in the same commit (G8).
 #[async_trait]
 pub trait Records: Send + Sync {
@@ -95,8 +96,8 @@ pub trait Records: Send + Sync {
     /// The records of a saga, by position.
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError>;
 
-    /// The records of a saga but those of items, by position: of a step that is done for each of a list that of the step,
-    /// and that of the list. Those of undos may be missing.
+    /// The records of a saga but those of items, by position: of a step that is done for each item of a list that of the
+    /// step, and that of the list, `step#0`. Those of undos may be missing.
     async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
         let mut records = self.records_of(tenant, key).await?;
         records.retain(|record| record.step.item().is_none_or(|item| item == 0));

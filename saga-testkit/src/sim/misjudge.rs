@@ -1,4 +1,4 @@
-//! Engines that are mistaken about groups: the checker is told what the author wrote, the engine something else.
+//! Engines that are mistaken about groups and lists: the checker is told what the author wrote, the engine something else.
 
 use saga_core::machine::{Shape, UndoShape};
 
@@ -11,6 +11,7 @@ pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefiniti
         Plant::JoinsEarly => join_early,
         Plant::ForgetsABranch => forget_a_branch,
         Plant::DetachesBranches => detach,
+        Plant::ForgetsItems => forget_items,
         _ => return definition.clone(),
     };
     SimDefinition { saga: definition.saga.misjudged(change), ..definition.clone() }
@@ -26,6 +27,11 @@ fn forget_a_branch(shape: &mut Shape) {
     let branches =
         shape.steps.iter_mut().skip(1).filter(|step| step.after.as_ref().is_some_and(|after| after.len() < 2));
     branches.for_each(|step| step.undo = UndoShape::NotNeeded);
+}
+
+fn forget_items(shape: &mut Shape) {
+    let lists = shape.steps.iter_mut().filter(|step| step.each.is_some());
+    lists.for_each(|step| step.undo = UndoShape::NotNeeded);
 }
 
 fn detach(shape: &mut Shape) {

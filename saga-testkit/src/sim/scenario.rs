@@ -43,6 +43,8 @@ pub enum Plant {
     ForgetsABranch,
     /// A branch is done and undone as if what stands in front of its group stood beside it.
     DetachesBranches,
+    /// What was done for the items of a list is never undone.
+    ForgetsItems,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that

@@ -218,6 +218,27 @@ pub(crate) async fn every_outcome_is_kept<H: StoreHarness>(bench: Bench<H>) -> O
     Ok(())
 }
 
+pub(crate) async fn records_of_steps_leave_out_those_of_items<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start_idle("k-1").await?;
+    let of = |step: StepId, position| {
+        let mut record = begun.record("any", RecordedOutcome::Done);
+        (record.step, record.position) = (step, position);
+        record
+    };
+    let item = |number| StepId::of_item("pack", number);
+    let steps = [StepId::doing("plan"), item(0), item(1), item(10), item(10).undone(1), item(1).undone(2)];
+    let steps = steps.into_iter().chain([StepId::doing("pack")]);
+    let records: Vec<_> = steps.zip(1..).map(|(step, position)| of(step, position)).collect();
+    bench.apply(Changes { records: records.clone(), ..Changes::default() }).await?;
+    let all = bench.store.records_of(&begun.tenant, &begun.key).await?;
+    ensure_eq!(all.len(), records.len(), "how many records there are");
+    let of_steps = bench.store.records_of_steps(&begun.tenant, &begun.key).await?;
+    let names: Vec<&str> = of_steps.iter().map(|record| record.step.as_str()).collect();
+    ensure_eq!(names, ["plan", "pack#0", "pack"], "the records of steps");
+    ensure!(of_steps.iter().all(|record| all.contains(record)), "a record of a step differs: {of_steps:?}");
+    Ok(())
+}
+
 pub(crate) async fn a_revision_needs_what_it_expects<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     bench.apply(begun.done(1)).await?;

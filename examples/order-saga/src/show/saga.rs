@@ -1,6 +1,6 @@
 use std::fmt;
 
-use saga_core::engine::{Happening, SagaStatus, SagaSummary, StepStatus};
+use saga_core::engine::{Happening, ItemCounts, SagaStatus, SagaSummary, StepStatus};
 
 use super::time::{after, moment};
 
@@ -27,7 +27,7 @@ impl fmt::Display for Shown<'_> {
         }
         if !is_sequence(steps) {
             writeln!(f, "\nwhat comes after what")?;
-            for step in steps {
+            for step in steps.iter().filter(|step| !step.is_item()) {
                 writeln!(f, "{:<16} {}", step.step, behind(step))?;
             }
         }
@@ -52,8 +52,9 @@ fn stands(summary: &SagaSummary) -> String {
 
 /// Whether each step comes after the one before it, so that nothing is to be said of it.
 fn is_sequence(steps: &[StepStatus]) -> bool {
-    let before = std::iter::once(None).chain(steps.iter().map(|step| Some(&step.step)));
-    steps.iter().zip(before).all(|(step, before)| step.after.iter().eq(before))
+    let steps = || steps.iter().filter(|step| !step.is_item());
+    let before = std::iter::once(None).chain(steps().map(|step| Some(&step.step)));
+    steps().zip(before).all(|(step, before)| step.after.iter().eq(before))
 }
 
 /// What the step comes after: the start, or the ends of all branches before it.
@@ -61,8 +62,19 @@ fn behind(step: &StepStatus) -> String {
     if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") }
 }
 
+/// How far a step is that is done for each item of a list. Those of which there is more to say have lines of their own.
+fn counted(items: &ItemCounts) -> String {
+    let ItemCounts { all, done, undone, waiting, .. } = items;
+    let others = [(undone, "undone"), (waiting, "waiting")].into_iter().filter(|(count, _)| **count > 0);
+    let others = others.map(|(count, what)| format!("{count} {what}"));
+    std::iter::once(format!("{done} of {all} done")).chain(others).collect::<Vec<_>>().join(", ")
+}
+
 /// Why a step was not done, or needs a person, and what it waits for.
 fn said(step: &StepStatus) -> String {
+    if let Some(items) = step.items.as_ref().filter(|_| step.stuck.is_none()) {
+        return counted(items);
+    }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
@@ -93,6 +105,11 @@ mod tests {
         Ok(())
     }
 
+    #[saga_step(no_compensation)]
+    async fn pack_parcel(parcel: u32) -> Result<u32, StepError> {
+        if parcel == 3 { Err(StepError::reject("too heavy")) } else { Ok(parcel) }
+    }
+
     async fn shown(saga: Saga<MemoryStore, u32>) -> String {
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
@@ -113,5 +130,15 @@ mod tests {
         let after =
             "reserve-stock    the start\ncheck-credit     the start\nconfirm-order    reserve-stock and check-credit\n";
         assert!(said.ends_with(&format!("what comes after what\n{after}")), "{said}");
+    }
+
+    #[tokio::test]
+    async fn items_are_counted_and_the_one_that_failed_is_named() {
+        let listed = Saga::named("create-order").input::<u32>().for_each_with::<pack_parcel>(1, |_| vec![1, 2, 3, 4]);
+        let said = shown(listed.step::<confirm_order>().build().expect("it is valid")).await;
+        let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        assert!(said.contains("compensated, because `pack-parcel#3` failed: too heavy"), "{said}");
+        assert!(line("pack-parcel ").ends_with("2 of 4 done, 1 waiting"), "{said}");
+        assert!(line("pack-parcel#3").contains("rejected") && !said.contains("comes after"), "{said}");
     }
 }
