@@ -39,6 +39,7 @@ impl Protocol {
             },
             undo: UndoShape::TakesUnknown,
             after: None,
+            each: None,
         };
         let saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
         let hosted = Shape { steps: vec![step((0, &Place::Here))], pivot: None };
