@@ -3,6 +3,7 @@
 //! A step key is `key:step`, of a compensation `key:step:undo`. It is read from the right, and no step may be called
 //! `undo`, so that two different steps never share a key (a property test holds it).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -221,6 +222,15 @@ impl StepId {
     /// The step's name, and the item where it is done for one.
     pub fn step_and_item(&self) -> &str {
         self.split().0
+    }
+
+    /// What is called: the same for all items of a list.
+    pub fn function(&self) -> Cow<'_, str> {
+        match (self.item(), self.undo_round()) {
+            (None, _) => Cow::Borrowed(self.as_str()),
+            (Some(_), None) => Cow::Borrowed(self.step()),
+            (Some(_), Some(_)) => Cow::Owned(format!("{}:undo", self.step())),
+        }
     }
 
     /// Which undo this is, counted from 1; nothing when it is the step itself.

@@ -75,6 +75,16 @@ proptest! {
         prop_assert_eq!(stored, undoing);
     }
 
+    /// What is called has one name for all items of a list, and is else the id itself.
+    #[test]
+    fn items_of_a_list_share_their_function(name in step_name(), item in any::<u32>(), round in 1..9_u32) {
+        let doing = StepId::of_item(&name, item);
+        prop_assert_eq!((doing.step(), doing.item(), &*doing.function()), (name.as_str(), Some(item), name.as_str()));
+        prop_assert_eq!(&*doing.undone(round).function(), StepId::undoing(&name, 1).as_str());
+        let alone = StepId::undoing(&name, round);
+        prop_assert_eq!((&*alone.function(), alone.item()), (alone.as_str(), None));
+    }
+
     /// Namespace, tenant, key and step together stay within the limit of those who are handed the key.
     #[test]
     fn an_outside_key_is_at_most_255_bytes(

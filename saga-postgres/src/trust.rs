@@ -27,13 +27,13 @@ impl Trust {
     pub(crate) fn is_in_all(&self, claims: &[Claim]) -> bool {
         let clean_runs = self.lock();
         let is_trusted =
-            |claim: &Claim| clean_runs.get(claim.step.as_str()).is_some_and(|runs| *runs >= self.trusted_after);
+            |claim: &Claim| clean_runs.get(&*claim.step.function()).is_some_and(|runs| *runs >= self.trusted_after);
         claims.iter().all(is_trusted)
     }
 
     /// What became of a handler that committed: whether its writes were kept.
     pub(crate) fn note(&self, claim: &Claim, is_clean: bool) {
-        let (mut clean_runs, step) = (self.lock(), claim.step.as_str());
+        let (mut clean_runs, step) = (self.lock(), &*claim.step.function());
         match clean_runs.get_mut(step) {
             _ if !is_clean => _ = clean_runs.remove(step),
             Some(runs) => *runs = runs.saturating_add(1),
@@ -45,7 +45,7 @@ impl Trust {
     pub(crate) fn lose(&self, claims: &[Claim]) {
         let mut clean_runs = self.lock();
         for claim in claims {
-            clean_runs.remove(claim.step.as_str());
+            clean_runs.remove(&*claim.step.function());
         }
     }
 

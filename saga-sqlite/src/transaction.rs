@@ -61,7 +61,7 @@ impl Transact {
     fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
         let mut standings = Vec::with_capacity(self.claims.len());
         let mut granted = Vec::with_capacity(self.claims.len());
-        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(claim.step.as_str()));
+        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(&claim.step.function()));
         self.set(session, JOB)?;
         for claim in &self.claims {
             let standing = match &claim.start {
@@ -84,8 +84,8 @@ impl Transact {
         }
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             // Whose handlers they were that came later is not known here.
-            let step = self.claims[index].step.as_str();
-            if was_clean { session.trust.was_clean(step) } else { session.trust.failed(step) }
+            let step = self.claims[index].step.function();
+            if was_clean { session.trust.was_clean(&step) } else { session.trust.failed(&step) }
         }
         self.record(session, &standings)?;
         self.release(session, JOB)
@@ -208,7 +208,7 @@ impl Job for Transact {
             Err(panic) => Stopped::from(panicked(OPERATION, &*panic)),
         };
         for claim in &self.claims {
-            session.trust.failed(claim.step.as_str());
+            session.trust.failed(&claim.step.function());
         }
         self.answer = Some(Err(stopped.error));
         match stopped.flow {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::command::InFlight;
 use super::prepared::Findings;
 use crate::key::StepId;
-use crate::machine::{self, Decision, Event, Record};
+use crate::machine::{self, Decision, Event, Record, Stuck};
 use crate::step::Rejection;
 use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
 
@@ -119,9 +119,12 @@ pub(super) fn reason_of(event: &Event) -> Option<Rejection> {
 
 /// The commands are gone while a person decides, and what their mappings gave is never computed again.
 pub(super) fn keep_inputs<S: Store>(saga: &mut InFlight<S>) {
-    let inputs = &saga.inputs;
+    let (inputs, lists) = (&saga.inputs, &saga.state.items);
     let (stuck, stuck_too) = (&mut saga.state.stuck, &mut saga.state.stuck_too);
-    for stuck in stuck.iter_mut().chain(stuck_too).filter(|stuck| !stuck.undo && stuck.input.is_none()) {
+    // A list is recorded, and items find their inputs there.
+    let is_listed = |step| lists.iter().any(|items| items.step == step || items.range().contains(&step));
+    let is_to_be_kept = |stuck: &&mut Stuck| !stuck.undo && stuck.input.is_none() && !is_listed(stuck.step);
+    for stuck in stuck.iter_mut().chain(stuck_too).filter(is_to_be_kept) {
         let input = inputs.iter().find(|(step, _)| *step == stuck.step);
         stuck.input = input.and_then(|(_, input)| String::from_utf8(input.to_vec()).ok());
     }

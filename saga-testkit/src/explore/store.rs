@@ -231,6 +231,10 @@ impl<S: Store> Records for Explored<S> {
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
         self.through(self.inner.records_of(tenant, key)).await
     }
+
+    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        self.through(self.inner.records_of_steps(tenant, key)).await
+    }
 }
 
 #[async_trait]

@@ -90,6 +90,8 @@ flaws! {
         LosesLetters breaks "S-REC-12",
         /// A command that was tried is inserted as a new one.
         ForgetsAttempts breaks "S-REC-13",
+        /// The records of steps come with those of items.
+        ReadsItems breaks "S-REC-14",
         /// A step runs under any epoch.
         GrantsAnyEpoch breaks "S-TX-1",
         /// Rows are given to others while their steps run.

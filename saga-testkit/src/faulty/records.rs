@@ -44,6 +44,13 @@ impl Records for FaultyStore {
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
         self.inner.records_of(tenant, key).await
     }
+
+    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
+        if self.has(StoreFlaw::ReadsItems) {
+            return self.inner.records_of(tenant, key).await;
+        }
+        self.inner.records_of_steps(tenant, key).await
+    }
 }
 
 impl FaultyStore {
