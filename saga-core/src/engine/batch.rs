@@ -15,7 +15,9 @@ use super::shared::Shared;
 use super::starting::Starting;
 use crate::env::BoxFuture;
 use crate::machine::{Ending, Next};
-use crate::store::{Advance, Changes, Claim, Condition, SagaRow, Status, Store, TransactionBody, Verdict};
+use crate::store::{
+    Advance, Changes, Claim, Condition, SagaRow, Status, Store, StoreErrorKind, TransactError, TransactionBody, Verdict,
+};
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
 /// it, so that nothing is lost when the store drops the body.
@@ -27,9 +29,21 @@ struct Held<S: Store> {
     members: Vec<Member<S>>,
     plan: Plan,
     savepoints: Savepoints,
-    /// Whether no handler is to be spared a savepoint.
+    /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
-    /// Whether a handler failed that was spared one: all of it is to run again.
+    trial: Trial,
+}
+
+/// What is known of the present run.
+#[derive(Debug, Default)]
+struct Trial {
+    /// How many calls of handlers were made.
+    calls: usize,
+    /// Whether one of them had no savepoint of its own.
+    has_spared: bool,
+    /// Whether one was dropped in the middle of something.
+    has_abandoned: bool,
+    /// Whether one failed that had no savepoint: all of it is to run again.
     runs_again: bool,
 }
 
@@ -56,7 +70,7 @@ pub(super) struct Body<S: Store> {
 }
 
 impl<S: Store> Batch<S> {
-    /// `is_careful`: no handler is spared a savepoint.
+    /// `is_careful`: each handler has a savepoint of its own.
     pub(super) fn new(mut commands: Vec<Command<S>>, ids: impl Iterator<Item = i64>, is_careful: bool) -> Arc<Self> {
         // Those that failed before need a savepoint each. Behind the others they part nobody.
         commands.sort_by_key(|command| command.attempts > 0);
@@ -71,8 +85,8 @@ impl<S: Store> Batch<S> {
             before: None,
         };
         let members = commands.into_iter().zip(ids).map(member).collect();
-        let (plan, savepoints) = (Plan::default(), Savepoints::default());
-        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, runs_again: false }) })
+        let (plan, savepoints, trial) = Default::default();
+        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, trial }) })
     }
 
     pub(super) fn claims(&self) -> Vec<Claim> {
@@ -88,9 +102,12 @@ impl<S: Store> Batch<S> {
         std::mem::take(&mut self.lock().members)
     }
 
-    /// Whether a handler failed that had no savepoint.
-    pub(super) fn runs_again(&self) -> bool {
-        self.lock().runs_again
+    /// Whether all of it is to run again with a savepoint for each handler, and nothing of this run counts: one failed that
+    /// had none of its own, or is blamed for what may have been left behind by another.
+    pub(super) fn takes_care(&self, error: &TransactError) -> bool {
+        let Trial { calls, has_spared, has_abandoned, runs_again } = self.lock().trial;
+        let is_blame_in_doubt = error.culprit.is_some() && has_spared && calls > 1 && !has_abandoned;
+        is_blame_in_doubt || (runs_again && error.error.kind() == StoreErrorKind::Conflict)
     }
 
     /// Who is to blame where the store blames one: all whose handler was called with his.
@@ -157,7 +174,12 @@ impl<S: Store> Body<S> {
             _ if lent.many.is_empty() => return Verdict::RollBack,
             _ => self.run_batch_step(lent, conn).await,
         };
-        let has_more = self.batch.lock().plan.has_more();
+        let has_more = {
+            let Held { plan, trial, .. } = &mut *self.batch.lock();
+            trial.calls += 1;
+            trial.has_abandoned |= verdict == Verdict::Abandon;
+            plan.has_more()
+        };
         match verdict {
             Verdict::Keep if has_more => Verdict::GoOn,
             Verdict::RollBack if has_more => Verdict::GoBack,
@@ -175,7 +197,7 @@ impl<S: Store> Body<S> {
             BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
             BatchAttempt::Whole(Verdict::RollBack) => {
                 drop(lent);
-                return self.split(call.halves().into_iter());
+                return self.split(&call, call.halves().into_iter());
             }
             BatchAttempt::Whole(verdict) => return verdict,
             BatchAttempt::Apart(apart) => {
@@ -184,7 +206,7 @@ impl<S: Store> Body<S> {
                 let (alone, rest): (Vec<_>, Vec<_>) = with_place.partition(|(place, _)| apart.contains(place));
                 let rest = Call::Many(rest.into_iter().map(|(_, index)| index).collect());
                 let alone = alone.into_iter().map(|(_, index)| Call::Many(vec![index]));
-                return self.split(std::iter::once(rest).chain(alone));
+                return self.split(&call, std::iter::once(rest).chain(alone));
             }
         };
         let with_next = |(command, attempted): (&&Command<S>, Attempted)| {
@@ -194,8 +216,11 @@ impl<S: Store> Body<S> {
         let ended: Vec<_> = commands.iter().zip(ended).map(with_next).collect();
         drop(lent);
         let held = &mut *self.batch.lock();
-        if verdict == Verdict::RollBack && held.savepoints.has_none() {
-            return held.run_again();
+        if verdict == Verdict::RollBack {
+            held.doubt(&self.shared, call.members());
+            if held.savepoints.has_none() {
+                return held.run_again();
+            }
         }
         for made in call.members().iter().copied().zip(ended) {
             held.settle(&self.shared, made, verdict);
@@ -203,8 +228,9 @@ impl<S: Store> Body<S> {
         verdict
     }
 
-    fn split(&self, parts: impl DoubleEndedIterator<Item = Call>) -> Verdict {
+    fn split(&self, call: &Call, parts: impl DoubleEndedIterator<Item = Call>) -> Verdict {
         let mut held = self.batch.lock();
+        held.doubt(&self.shared, call.members());
         if held.savepoints.has_none() {
             return held.run_again();
         }
@@ -227,7 +253,7 @@ impl<S: Store> Body<S> {
                 }
             }
             Verdict::RollBack => {
-                held.doubt(&self.shared, made.0);
+                held.doubt(&self.shared, &[made.0]);
                 if held.savepoints.has_none() {
                     return held.run_again();
                 }
@@ -248,7 +274,7 @@ impl<S: Store> Body<S> {
 impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
         let mut held = self.batch.lock();
-        (held.plan, held.savepoints, held.runs_again) = (Plan::of_granted(granted), Savepoints::default(), false);
+        (held.plan, held.savepoints, held.trial) = (Plan::of_granted(granted), Savepoints::default(), Trial::default());
         for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
@@ -265,7 +291,9 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let held = &mut *self.batch.lock();
         let next = held.plan.is_next(&held.members, index);
         let protection = held.protection_of(&self.shared, next);
-        held.savepoints.before(protection)
+        let is_needed = held.savepoints.before(protection);
+        held.trial.has_spared |= !is_needed;
+        is_needed
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, Verdict> {
@@ -332,10 +360,10 @@ impl<S: Store> Held<S> {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
-        if command.attempts > 0 || command.suspect {
+        if command.attempts > 0 || command.suspect || self.is_careful {
             return Protection::Own;
         }
-        match shared.limits.protection_of(command.step().name, command.is_undo(), self.is_careful) {
+        match shared.limits.protection_of(command.step().name, command.is_undo()) {
             // All of a call share one anyway.
             Protection::Shared(_) if command.is_batch() => Protection::Own,
             protection => protection,
@@ -351,9 +379,9 @@ impl<S: Store> Held<S> {
             && matches!(self.protection_of(shared, next), Protection::Shared(_))
     }
 
-    /// A first attempt failed.
-    fn doubt(&self, shared: &Shared<S>, index: usize) {
-        let command = self.members.get(index).and_then(|member| member.command.as_ref());
+    /// A call failed that was made for these: it speaks against their step if it was a first attempt.
+    fn doubt(&self, shared: &Shared<S>, members: &[usize]) {
+        let command = members.first().and_then(|index| self.members.get(*index)?.command.as_ref());
         if let Some(command) = command.filter(|command| command.attempts == 0) {
             shared.limits.failed(command.step().name, command.is_undo());
         }
@@ -361,7 +389,7 @@ impl<S: Store> Held<S> {
 
     /// The handler that failed had no savepoint.
     fn run_again(&mut self) -> Verdict {
-        self.runs_again = true;
+        self.trial.runs_again = true;
         Verdict::GiveWay
     }
 
