@@ -20,6 +20,7 @@ pub(crate) const IDS: &[&str] = &[
     "contract-input",
     "contract-output",
     "failure",
+    "group-branch",
     "hosted",
     "not-a-compensation",
     "not-a-contract",

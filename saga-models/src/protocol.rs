@@ -38,6 +38,7 @@ impl Protocol {
                 Place::There => Effect::Remote { service: NAMES[nth] },
             },
             undo: UndoShape::TakesUnknown,
+            after: None,
         };
         let saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
         let hosted = Shape { steps: vec![step((0, &Place::Here))], pivot: None };

@@ -103,7 +103,9 @@ CREATE TABLE {schema}.outbox (
     committed_at  timestamptz NOT NULL,
     payload       bytea NOT NULL,
     kind          text COLLATE "C" NOT NULL,
-    headers       text NOT NULL
+    headers       text NOT NULL,
+    -- Before that whoever wrote it sends it; without one anybody may at once.
+    due_at        timestamptz
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 

@@ -261,6 +261,7 @@ CREATE FUNCTION {schema}.record_changes(
     c_definition integer[], c_payload bytea[], c_due bigint[], c_owner bigint[], c_ttl bigint[],
     m_change integer[], m_id uuid[], m_lane smallint[], m_tenant text[], m_type text[], m_aggregate text[],
     m_event text[], m_position bigint[], m_payload bytea[], m_kind text[], m_headers text[],
+    m_due bigint[],
     l_change integer[], l_id bigint[], l_fingerprint bytea[], l_tenant text[], l_reason text[], l_detail text[],
     l_source text[], l_headers text[], l_payload bytea[], l_message bytea[], l_attempts bigint[],
     e_change integer[], e_saga bigint[], e_step text[], e_kind text[], e_attempt bigint[], e_detail text[]
@@ -444,10 +445,13 @@ BEGIN
     IF cardinality(m_change) > 0 THEN
         WITH new AS (
             INSERT INTO {schema}.outbox AS o
-                (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, kind, headers)
-            SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload, m.kind, m.headers
+                (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, kind, headers,
+                due_at)
+            SELECT m.id, m.lane, m.tenant, m.type, m.aggregate, m.event, m.position, v_now, m.payload, m.kind, m.headers,
+                v_now + m.due * interval '1 microsecond'
             FROM unnest(m_change, m_id, m_lane, m_tenant, m_type, m_aggregate, m_event, m_position, m_payload, m_kind,
-                m_headers) m (change, id, lane, tenant, type, aggregate, event, position, payload, kind, headers)
+                m_headers, m_due)
+                m (change, id, lane, tenant, type, aggregate, event, position, payload, kind, headers, due)
             WHERE m.change <> ALL (v_bad)
             ON CONFLICT (id) DO NOTHING RETURNING o.id)
         SELECT array_agg(n.id) INTO v_messages FROM new n;

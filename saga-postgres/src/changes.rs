@@ -22,7 +22,7 @@ use crate::sagas::wanted;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
-const ARGUMENTS: usize = 91;
+const ARGUMENTS: usize = 92;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
@@ -331,6 +331,7 @@ impl<'a> Flat<'a> {
             .bind(column(messages, |(_, row)| &*row.payload))
             .bind(column(messages, |(_, row)| row.kind.as_str()))
             .bind(column(messages, |(_, row)| row.headers.encode()))
+            .bind(column(messages, |(_, row)| (!row.due_in.is_zero()).then(|| micros(row.due_in))))
     }
 
     fn bind_history<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {

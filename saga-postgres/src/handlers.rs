@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-use saga_core::store::{Claim, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError, Verdict};
+use saga_core::store::{Claim, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError, Verdict};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
@@ -250,7 +250,8 @@ async fn record(
         }
         store.shared().statistics.decided_again.add(1);
         // They are held now, and move no further.
-        let rows = store.sagas_on(conn, OPERATION, &moved).await?;
+        let rows = store.sagas_with_records(conn, OPERATION, &moved).await?;
+        let rows = rows.into_iter().map(|(saga, records)| MovedSaga { saga, records }).collect();
         changes =
             body.decide_again(rows).ok_or_else(|| conflict(OPERATION, "what ran does not fit what its saga is now"))?;
     }

@@ -14,8 +14,8 @@ use crate::error::store_error;
 use crate::rows::{self, clean, signed};
 use crate::store::PostgresStore;
 
-/// That the key of a row `o` is not parked.
-const NOT_PARKED: &str = "NOT EXISTS (SELECT 1 FROM {schema}.parked k WHERE k.tenant = o.tenant \
+/// That a row `o` is due, and its key is not parked.
+const MAY_GO: &str = "(o.due_at IS NULL OR o.due_at <= clock_timestamp()) AND NOT EXISTS (SELECT 1 FROM {schema}.parked k WHERE k.tenant = o.tenant \
      AND k.aggregatetype = o.aggregatetype AND k.aggregateid = o.aggregateid \
      AND (k.retry_at IS NULL OR k.retry_at > clock_timestamp()))";
 
@@ -27,7 +27,7 @@ impl Outbox for PostgresStore {
             "WITH free AS MATERIALIZED (SELECT l.lane FROM {{schema}}.lanes l \
              WHERE (l.owner IS NULL OR l.owner = $1 OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
                  WHERE m.id = l.owner AND m.alive_until > clock_timestamp())) \
-             AND EXISTS (SELECT 1 FROM {{schema}}.outbox o WHERE o.lane = l.lane AND {NOT_PARKED}) \
+             AND EXISTS (SELECT 1 FROM {{schema}}.outbox o WHERE o.lane = l.lane AND {MAY_GO}) \
              ORDER BY l.lane LIMIT $3 FOR UPDATE OF l SKIP LOCKED) \
              UPDATE {{schema}}.lanes l SET epoch = l.epoch + 1, owner = $1, \
              leased_until = clock_timestamp() + $2 * interval '1 microsecond' \
@@ -70,7 +70,7 @@ impl Outbox for PostgresStore {
                  row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.position, o.seq) AS by_position \
                  FROM {{schema}}.outbox o WHERE o.lane = ANY (ARRAY(SELECT l.lane FROM {{schema}}.lanes l \
                  JOIN unnest($1::smallint[], $2::bigint[]) u (lane, epoch) ON l.lane = u.lane AND l.epoch = u.epoch)) \
-                 AND {NOT_PARKED}), \
+                 AND {MAY_GO}), \
              places AS (SELECT p.seq AS place, n.seq FROM waiting p JOIN waiting n ON n.by_position = p.by_seq \
                  AND n.tenant = p.tenant AND n.aggregatetype = p.aggregatetype AND n.aggregateid = p.aggregateid \
                  ORDER BY p.seq LIMIT $3) \

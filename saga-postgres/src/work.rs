@@ -116,23 +116,26 @@ impl PostgresStore {
             let mut read = read;
             read().map_err(|error| store_error("claim", error))?;
         }
-        claimed.sagas = self.sagas_with_records(conn, &claimed.work).await?;
+        let mut sagas: Vec<SagaId> = claimed.work.iter().map(|work| work.saga).collect();
+        sagas.sort_unstable();
+        sagas.dedup();
+        claimed.sagas = self.sagas_with_records(conn, "claim", &sagas).await?;
         Ok(claimed)
     }
 
-    async fn sagas_with_records(
+    /// Sagas by their ids, and what is recorded of them: at least all that the rows count as ended, since the records are
+    /// read after them.
+    pub(crate) async fn sagas_with_records(
         &self,
         conn: &mut PgConnection,
-        work: &[ClaimedWork],
+        operation: &'static str,
+        ids: &[SagaId],
     ) -> Result<Vec<(SagaRow, Vec<StepRecord>)>, StoreError> {
-        if work.is_empty() {
+        if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut ids: Vec<SagaId> = work.iter().map(|work| work.saga).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let sagas = self.sagas_on(conn, "claim", &ids).await?;
-        let failed = |error| store_error("claim", error);
+        let sagas = self.sagas_on(conn, operation, ids).await?;
+        let failed = |error| store_error(operation, error);
         let sql = format!(
             "{} JOIN unnest($1::text[], $2::text[], $3::bigint[]) u (tenant, key, saga) \
              ON u.tenant = r.tenant AND u.key = r.key ORDER BY r.position, r.step",

@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use saga_core::env::BoxFuture;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    Advance, Changes, Claim, Condition, DefinitionId, Ids as _, Lease, Members as _, NewRecord, NewSaga, NewWork,
-    RecordedOutcome, SagaId, SagaRow, Sagas as _, Status, Store as _, TransactionBody, Verdict, WorkId, WorkKind,
+    Advance, Changes, Claim, Condition, DefinitionId, Ids as _, Lease, Members as _, MovedSaga, NewRecord, NewSaga,
+    NewWork, RecordedOutcome, SagaId, Sagas as _, Status, Store as _, TransactionBody, Verdict, WorkId, WorkKind,
     WorkRef,
 };
 use saga_sqlite::SqliteStore;
@@ -158,7 +158,7 @@ impl TransactionBody<Connection> for Step {
         }]
     }
 
-    fn decide_again(&mut self, _moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+    fn decide_again(&mut self, _moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
         unreachable!("nobody else advances these sagas")
     }
 }

@@ -100,7 +100,9 @@ CREATE TABLE saga_outbox (
     committed_at  INTEGER NOT NULL,
     payload       BLOB NOT NULL,
     kind          TEXT NOT NULL,
-    headers       TEXT NOT NULL
+    headers       TEXT NOT NULL,
+    -- Before that whoever wrote it sends it.
+    due_at        INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX saga_outbox_lane ON saga_outbox (lane);

@@ -306,7 +306,7 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Times
 pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: Timestamp) -> rusqlite::Result<()> {
     let mut statement = conn.prepare_cached(
         "INSERT INTO saga_outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, payload, \
-         kind, headers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING",
+         kind, headers, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
     )?;
     for new in messages {
         statement.execute((
@@ -321,6 +321,7 @@ pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: T
             &*new.payload,
             new.kind.as_str(),
             new.headers.encode(),
+            after(now, new.due_in).0,
         ))?;
     }
     Ok(())

@@ -15,10 +15,10 @@ use crate::rows::{self, id_bytes, signed};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// That the key of a row `o` is not parked at the time `?2`.
-macro_rules! not_parked {
+/// That a row `o` is due at the time `?2`, and its key is not parked.
+macro_rules! may_go {
     () => {
-        "NOT EXISTS (SELECT 1 FROM saga_parked k WHERE k.tenant = o.tenant AND k.aggregatetype = o.aggregatetype \
+        "o.due_at <= ?2 AND NOT EXISTS (SELECT 1 FROM saga_parked k WHERE k.tenant = o.tenant AND k.aggregatetype = o.aggregatetype \
          AND k.aggregateid = o.aggregateid AND (k.retry_at IS NULL OR k.retry_at > ?2))"
     };
 }
@@ -163,7 +163,7 @@ fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Resul
 }
 
 fn has_rows(conn: &Connection, lane: u8, now: Timestamp) -> rusqlite::Result<bool> {
-    let sql = concat!("SELECT 1 FROM saga_outbox o WHERE o.lane = ?1 AND ", not_parked!(), " LIMIT 1");
+    let sql = concat!("SELECT 1 FROM saga_outbox o WHERE o.lane = ?1 AND ", may_go!(), " LIMIT 1");
     Ok(conn.prepare_cached(sql)?.query_row((lane, now.0), |_| Ok(())).optional()?.is_some())
 }
 
@@ -200,7 +200,7 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) 
 fn places(conn: &Connection, lane: u8, limit: usize, now: Timestamp) -> rusqlite::Result<Vec<i64>> {
     let sql = concat!(
         "SELECT o.seq, o.position, o.tenant, o.aggregatetype, o.aggregateid FROM saga_outbox o WHERE o.lane = ?1 AND ",
-        not_parked!(),
+        may_go!(),
         " ORDER BY o.seq"
     );
     let mut keys: HashMap<(String, String, String), usize> = HashMap::new();

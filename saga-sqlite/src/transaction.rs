@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, NewSaga, RetryClass, SagaId, SagaRow, Status, StoreError, StoreErrorKind, Timestamp, TransactError,
-    TransactionBody, Verdict, WorkKind,
+    Changes, Claim, MovedSaga, NewSaga, RetryClass, SagaId, Status, StoreError, StoreErrorKind, Timestamp,
+    TransactError, TransactionBody, Verdict, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -318,7 +318,7 @@ fn compare(
     conn: &Connection,
     changes: &[Changes],
     granted: &[(SagaId, Standing)],
-) -> Result<(Vec<Option<Standing>>, Vec<SagaRow>), Stopped> {
+) -> Result<(Vec<Option<Standing>>, Vec<MovedSaga>), Stopped> {
     let mut standings = Vec::with_capacity(changes.len());
     let mut moved = Vec::new();
     for change in changes {
@@ -332,7 +332,9 @@ fn compare(
             None => standing(conn, OPERATION, advance.id)?,
         };
         if stands.version != advance.expected {
-            moved.push(saga_by_id(conn, advance.id)?);
+            let saga = saga_by_id(conn, advance.id)?;
+            let records = rows::records_of(conn, saga.tenant.as_str(), saga.key.as_str());
+            moved.push(MovedSaga { saga, records: records.map_err(|error| store_error(OPERATION, error))? });
         }
         standings.push(Some(stands));
     }

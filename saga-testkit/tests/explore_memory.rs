@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use saga_core::engine::RuntimeBuilder;
 use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::saga::Branch;
 use saga_core::{Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 
@@ -103,6 +104,8 @@ enum Shop {
     GatewayForgets,
     StockByHand,
     AuditDisagrees,
+    /// The stock and the card at once.
+    AtOnce,
 }
 
 #[async_trait]
@@ -115,6 +118,10 @@ impl Explore for Shop {
         let saga = Saga::named("buy").input();
         let saga = match self {
             Self::StockByHand => saga.step::<take_out_by_hand>(),
+            Self::AtOnce => {
+                let saga = saga.parallel(|group| group.branch(Branch::step::<take_out>).branch(Branch::step::<charge>));
+                return saga.step::<confirm>().build().unwrap();
+            }
             _ => saga.step::<take_out>(),
         };
         saga.step::<charge>().step::<confirm>().build().unwrap()
@@ -158,6 +165,19 @@ impl Explore for Shop {
 
 fn found_in(failures: &Failures, disturbance: &str) -> bool {
     failures.broken.iter().any(|broken| broken.disturbance.contains(disturbance))
+}
+
+/// Whichever branch comes first, and whatever crashes: nothing is done twice, and nothing stays that was undone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_saga_with_a_group_survives_everything() {
+    let report = explore(Shop::AtOnce).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report}");
+    for boundary in ["behind take-out", "behind charge", "before confirm", "before charge:undo", "behind take-out:undo"]
+    {
+        assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
+    }
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
+    assert!(report.unreached() < report.runs() / 4, "of {} runs {} came to nothing", report.runs(), report.unreached());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

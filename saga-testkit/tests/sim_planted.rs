@@ -1,4 +1,4 @@
-//! Mistakes between services and in batches that are made on purpose: the checker finds each of them in the simulation.
+//! Mistakes between services, in batches and about groups that are made on purpose: the checker finds each of them in the simulation.
 
 use saga_testkit::checker::Guarantee;
 use saga_testkit::sim::{Plant, has_crowd, has_services, run, run_planted};
@@ -8,14 +8,20 @@ const SCHEDULES: u64 = 2_000;
 
 /// The mistake breaks this guarantee in some schedule, which is sound without it.
 fn is_found(plant: Plant, guarantee: Guarantee) {
-    is_found_in(plant, guarantee, has_services);
+    is_found_in(plant, guarantee, "", has_services);
+}
+
+/// The same for a mistake about groups, and what the checker says of it.
+fn is_found_in_groups(plant: Plant, says: &str) {
+    is_found_in(plant, Guarantee::G5, says, |seed| !has_services(seed));
 }
 
 /// The same, in schedules of this kind.
-fn is_found_in(plant: Plant, guarantee: Guarantee, kind: fn(u64) -> bool) {
+fn is_found_in(plant: Plant, guarantee: Guarantee, says: &str, kind: fn(u64) -> bool) {
     let breaks = |seed: &u64| {
         let report = run_planted(*seed, plant);
-        report.violations.iter().any(|violation| violation.guarantee == guarantee)
+        let mut of_it = report.violations.iter().filter(|violation| violation.guarantee == guarantee);
+        of_it.any(|violation| violation.about.contains(says))
     };
     let of_kind = |seed: u64| (0..=seed).filter(|seed| kind(*seed)).count();
     let Some(seed) = (0..SCHEDULES).filter(|seed| kind(*seed)).find(breaks) else {
@@ -43,7 +49,22 @@ fn a_reply_to_what_nobody_asked_is_found() {
 
 #[test]
 fn a_batch_step_that_writes_for_what_it_rejects_is_found() {
-    is_found_in(Plant::WritesForRejected, Guarantee::G1, |seed| has_crowd(seed) && !has_services(seed));
+    is_found_in(Plant::WritesForRejected, Guarantee::G1, "", |seed| has_crowd(seed) && !has_services(seed));
+}
+
+#[test]
+fn a_group_that_is_joined_when_its_first_branch_is_done_is_found() {
+    is_found_in_groups(Plant::JoinsEarly, "took effect before");
+}
+
+#[test]
+fn a_branch_that_is_not_undone_is_found() {
+    is_found_in_groups(Plant::ForgetsABranch, "was never undone");
+}
+
+#[test]
+fn a_branch_that_does_not_wait_for_what_stands_in_front_of_its_group_is_found() {
+    is_found_in_groups(Plant::DetachesBranches, "took effect before");
 }
 
 #[test]

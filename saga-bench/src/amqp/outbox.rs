@@ -1,5 +1,7 @@
 //! The messages that are sent, and how they come into the outbox.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use saga_core::Tenant;
 use saga_core::store::{Changes, Headers, MessageId, MessageKind, NewMessage, Records as _, lane_of};
@@ -33,6 +35,7 @@ pub(super) fn message(number: u32, per_key: u32, bytes: usize) -> NewMessage {
         payload: body(bytes),
         position: u64::from(number % per_key) + 1,
         headers: Headers::default(),
+        due_in: Duration::ZERO,
     }
 }
 

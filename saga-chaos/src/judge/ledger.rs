@@ -253,7 +253,17 @@ fn variant() -> Variant {
         let is_pivot = name == "confirm-order";
         let undo = UndoPlan { kind, takes_unknown: true, emits: 0, attempts: 20 };
         let undo = (!is_pivot).then_some(undo);
-        StepPlan { name: name.to_owned(), kind, host: None, undo, reads: None, is_pivot, emits: 0, attempts: 8 }
+        StepPlan {
+            name: name.to_owned(),
+            kind,
+            host: None,
+            undo,
+            reads: None,
+            after: None,
+            is_pivot,
+            emits: 0,
+            attempts: 8,
+        }
     };
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
 }

@@ -1,5 +1,6 @@
 //! The engine's side of a step transaction.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,10 +14,12 @@ use super::run_on::{RanBefore, RanStep};
 use super::savepoints::{Made, Savepoints};
 use super::shared::Shared;
 use super::starting::Starting;
+use super::trial::Trial;
 use crate::env::BoxFuture;
 use crate::machine::{Ending, Next};
 use crate::store::{
-    Advance, Changes, Claim, Condition, SagaRow, Status, Store, StoreErrorKind, TransactError, TransactionBody, Verdict,
+    Advance, Changes, Claim, Condition, MovedSaga, SagaId, SagaRow, Status, Store, TransactError, TransactionBody,
+    Verdict,
 };
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
@@ -34,25 +37,12 @@ struct Held<S: Store> {
     trial: Trial,
 }
 
-/// What is known of the present run.
-#[derive(Debug, Default)]
-struct Trial {
-    /// How many calls of handlers were made.
-    calls: usize,
-    /// Whether one of them had no savepoint of its own.
-    has_spared: bool,
-    /// Whether one was dropped in the middle of something.
-    has_abandoned: bool,
-    /// Whether one failed that had no savepoint: all of it is to run again.
-    runs_again: bool,
-}
-
 /// One command of a batch.
 pub(super) struct Member<S: Store> {
     /// Taken out while its handler runs.
     pub(super) command: Option<Command<S>>,
-    /// The id for the command that follows.
-    pub(super) next_id: i64,
+    /// The ids for the commands that follow.
+    pub(super) next_ids: i64,
     pub(super) granted: bool,
     pub(super) attempted: Option<(Attempted, Next)>,
     pub(super) prepared: Option<Prepared<S>>,
@@ -62,6 +52,8 @@ pub(super) struct Member<S: Store> {
     pub(super) ran: Vec<RanStep>,
     /// What they leave to be recorded.
     pub(super) before: Option<RanBefore<S>>,
+    /// What was prepared last, where it may be asked for again: what a saga ran on through cannot be prepared twice.
+    pub(super) kept: Option<Box<Changes>>,
 }
 
 pub(super) struct Body<S: Store> {
@@ -71,20 +63,25 @@ pub(super) struct Body<S: Store> {
 
 impl<S: Store> Batch<S> {
     /// `is_careful`: each handler has a savepoint of its own.
-    pub(super) fn new(mut commands: Vec<Command<S>>, ids: impl Iterator<Item = i64>, is_careful: bool) -> Arc<Self> {
+    pub(super) fn new(mut commands: Vec<Command<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
         // Those that failed before need a savepoint each. Behind the others they part nobody.
         commands.sort_by_key(|command| command.attempts > 0);
-        let member = |(mut command, next_id): (Command<S>, i64)| Member {
-            starting: command.starting.take(),
-            command: Some(command),
-            next_id,
-            granted: false,
-            attempted: None,
-            prepared: None,
-            ran: Vec::new(),
-            before: None,
+        let member = |mut command: Command<S>| {
+            let next_ids = ids.start;
+            ids.start += i64::try_from(command.saga.definition.width).unwrap_or(i64::MAX);
+            Member {
+                starting: command.starting.take(),
+                command: Some(command),
+                next_ids,
+                granted: false,
+                attempted: None,
+                prepared: None,
+                ran: Vec::new(),
+                before: None,
+                kept: None,
+            }
         };
-        let members = commands.into_iter().zip(ids).map(member).collect();
+        let members = commands.into_iter().map(member).collect();
         let (plan, savepoints, trial) = Default::default();
         Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, trial }) })
     }
@@ -102,12 +99,9 @@ impl<S: Store> Batch<S> {
         std::mem::take(&mut self.lock().members)
     }
 
-    /// Whether all of it is to run again with a savepoint for each handler, and nothing of this run counts: one failed that
-    /// had none of its own, or is blamed for what may have been left behind by another.
+    /// Whether all of it is to run again with a savepoint for each handler.
     pub(super) fn takes_care(&self, error: &TransactError) -> bool {
-        let Trial { calls, has_spared, has_abandoned, runs_again } = self.lock().trial;
-        let is_blame_in_doubt = error.culprit.is_some() && has_spared && calls > 1 && !has_abandoned;
-        is_blame_in_doubt || (runs_again && error.error.kind() == StoreErrorKind::Conflict)
+        self.lock().trial.takes_care(error)
     }
 
     /// Who is to blame where the store blames one: all whose handler was called with his.
@@ -176,8 +170,7 @@ impl<S: Store> Body<S> {
         };
         let has_more = {
             let Held { plan, trial, .. } = &mut *self.batch.lock();
-            trial.calls += 1;
-            trial.has_abandoned |= verdict == Verdict::Abandon;
+            trial.called(verdict);
             plan.has_more()
         };
         match verdict {
@@ -219,7 +212,7 @@ impl<S: Store> Body<S> {
         if verdict == Verdict::RollBack {
             held.doubt(&self.shared, call.members());
             if held.savepoints.has_none() {
-                return held.run_again();
+                return held.trial.run_again();
             }
         }
         for made in call.members().iter().copied().zip(ended) {
@@ -232,7 +225,7 @@ impl<S: Store> Body<S> {
         let mut held = self.batch.lock();
         held.doubt(&self.shared, call.members());
         if held.savepoints.has_none() {
-            return held.run_again();
+            return held.trial.run_again();
         }
         self.shared.statistics.count_split();
         held.plan.put_first(parts);
@@ -255,7 +248,7 @@ impl<S: Store> Body<S> {
             Verdict::RollBack => {
                 held.doubt(&self.shared, &[made.0]);
                 if held.savepoints.has_none() {
-                    return held.run_again();
+                    return held.trial.run_again();
                 }
                 held.settle(&self.shared, made, verdict);
                 let again = held.savepoints.roll_back();
@@ -267,7 +260,18 @@ impl<S: Store> Body<S> {
     }
 
     fn prepare_all(&self) -> Vec<Changes> {
-        self.batch.lock().members.iter_mut().filter_map(|member| member.prepare(&self.shared)).collect()
+        let members = &mut self.batch.lock().members;
+        // Where branches run at once, it is usual that a saga has moved, and the others need not run again for that.
+        let keeps = members.iter().any(Member::has_branches);
+        let prepare = |member: &mut Member<S>| {
+            if member.kept.is_some() {
+                return member.kept.as_deref().cloned();
+            }
+            let changes = member.prepare(&self.shared)?;
+            member.kept = keeps.then(|| Box::new(changes.clone()));
+            Some(changes)
+        };
+        members.iter_mut().filter_map(prepare).collect()
     }
 }
 
@@ -292,7 +296,9 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let next = held.plan.is_next(&held.members, index);
         let protection = held.protection_of(&self.shared, next);
         let is_needed = held.savepoints.before(protection);
-        held.trial.has_spared |= !is_needed;
+        if !is_needed {
+            held.trial.spares();
+        }
         is_needed
     }
 
@@ -308,21 +314,23 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         self.prepare_all()
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
-        if self.batch.lock().members.iter().any(Member::is_decided) {
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
+        let has_moved = |member: &Member<S>| moved.iter().any(|moved| member.is_of(moved.saga.id));
+        let is_void = |member: &Member<S>| member.is_decided() && (member.kept.is_none() || has_moved(member));
+        if self.batch.lock().members.iter().any(is_void) {
             // What ran on was decided on a saga that is not there any more. It runs again, step by step.
             return None;
         }
         let mut unreadable = Vec::new();
         {
             let members = &mut self.batch.lock().members;
-            for member in members.iter_mut() {
-                member.prepared = None;
+            for member in members.iter_mut().filter(|member| member.kept.is_none() || has_moved(member)) {
+                (member.prepared, member.kept) = (None, None);
             }
-            for row in moved {
+            for MovedSaga { saga: row, records } in &moved {
                 let command = members.iter_mut().filter_map(|member| member.command.as_mut());
                 for command in command.filter(|command| command.saga.id == row.id) {
-                    if let Err(problem) = command.saga.refresh(&row) {
+                    if let Err(problem) = command.saga.refresh(row, records.clone()) {
                         unreadable.push(row.clone());
                         tracing::error!(key = %row.key, problem, "a saga became unreadable while its step ran");
                     }
@@ -387,12 +395,6 @@ impl<S: Store> Held<S> {
         }
     }
 
-    /// The handler that failed had no savepoint.
-    fn run_again(&mut self) -> Verdict {
-        self.trial.runs_again = true;
-        Verdict::GiveWay
-    }
-
     fn settle(&mut self, shared: &Shared<S>, (index, attempted): Made, verdict: Verdict) {
         let company = self.members.len();
         let Some(member) = self.members.get_mut(index) else { return };
@@ -407,6 +409,14 @@ impl<S: Store> Member<S> {
     fn claim(&self) -> Option<Claim> {
         let start = self.starting.as_ref().map(|starting| Arc::clone(&starting.saga));
         self.command.as_ref().map(|command| Claim { start, ..command.claim() })
+    }
+
+    fn has_branches(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| command.saga.definition.width > 1)
+    }
+
+    fn is_of(&self, saga: SagaId) -> bool {
+        self.command.as_ref().is_some_and(|command| command.saga.id == saga)
     }
 
     /// Says that the attempt ended otherwise than the handler let it look.

@@ -11,7 +11,7 @@ use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
 use super::transactions::{pause_after, refs};
 use crate::machine::{Ending, Event, Next};
-use crate::store::{Applied, Miss, RetryClass, Store, WorkRef};
+use crate::store::{Applied, Miss, RetryClass, StepRecord, Store, WorkRef};
 
 impl<S: Store> Shared<S> {
     /// Makes calls until the queue is closed.
@@ -38,7 +38,7 @@ impl<S: Store> Shared<S> {
     /// Makes one call and records what came of it.
     pub(super) async fn run_call(self: &Arc<Self>, command: Command<S>) {
         let Some(command) = self.hold(vec![command]).await.pop() else { return };
-        let Some(next_id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
+        let Some(next_ids) = self.take_ids(command.saga.definition.width).await else { return };
         let attempted = match &command.late {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
@@ -46,7 +46,7 @@ impl<S: Store> Shared<S> {
         };
         let next = self.after(&command, &attempted);
         self.statistics.count(&command, &attempted.ending);
-        self.settle(command, attempted, next, next_id).await;
+        self.settle(command, attempted, next, next_ids.start).await;
     }
 
     /// Records what came of an attempt. It is recorded again as often as that takes; the call is not made again.
@@ -55,9 +55,9 @@ impl<S: Store> Shared<S> {
         mut command: Command<S>,
         mut attempted: Attempted,
         mut next: Next,
-        next_id: i64,
+        next_ids: i64,
     ) {
-        let hand_on = HandOn { id: next_id, has_place: command.place.is_some() };
+        let hand_on = HandOn { ids: next_ids, has_place: command.place.is_some() };
         let mut in_doubt = Vec::new();
         let mut failures = 0;
         loop {
@@ -67,7 +67,8 @@ impl<S: Store> Shared<S> {
             match self.recorder.record(changes).await {
                 Ok(Ok(())) => return self.after_commit(prepared, command.place.take()),
                 Ok(Err(Miss::Saga(row))) => {
-                    if let Err(problem) = command.saga.refresh(&row) {
+                    let Some(records) = self.records_of_others(&command.saga).await else { return };
+                    if let Err(problem) = command.saga.refresh(&row, records) {
                         return self.block_unreadable(&row, &problem, Some(command.work)).await;
                     }
                 }
@@ -93,6 +94,30 @@ impl<S: Store> Shared<S> {
                 }
             }
         }
+    }
+
+    /// What the branches beside this one recorded, read after the row that says that they did. Nothing when the runtime
+    /// stops first.
+    async fn records_of_others(&self, saga: &InFlight<S>) -> Option<Vec<StepRecord>> {
+        if saga.definition.width == 1 {
+            return Some(Vec::new());
+        }
+        for failures in 0.. {
+            match self.store.records_of(&saga.tenant, &saga.key).await {
+                Ok(records) => {
+                    self.store_works("records_of");
+                    return Some(records);
+                }
+                Err(error) => {
+                    self.store_failed("records_of", &error);
+                    if self.has_stopped() {
+                        return None;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
     }
 
     /// The command was lost to another owner. Its decision is void; a success is a fact and is kept.
@@ -143,8 +168,8 @@ impl<S: Store> Shared<S> {
         let Some(row) = row else { return Ok(Ok(())) };
         let records = self.store.records_of(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
         *saga = InFlight::of_row(&row, records, &saga.definition)?;
-        let mut ids = self.take_ids(1).await.ok_or("no ids")?;
-        let hand_on = HandOn { id: ids.next().ok_or("no ids")?, has_place: false };
+        let ids = self.take_ids(saga.definition.width).await.ok_or("no ids")?;
+        let hand_on = HandOn { ids: ids.start, has_place: false };
         let before = saga.state.clone();
         let Ok(mut prepared) = self.advance(saga, Event::Late { step }, findings, hand_on) else { return Ok(Ok(())) };
         if saga.state == before {
@@ -191,11 +216,21 @@ impl<S: Store> Shared<S> {
         mut prepared: super::prepared::Prepared<S>,
     ) -> Result<Applied, super::recorder::RecordError> {
         let changes = prepared.take_changes();
-        let applied = self.recorder.record(changes).await?;
-        if applied.is_ok() {
-            self.after_commit(prepared, None);
+        match self.recorder.record(changes).await {
+            Ok(applied) => {
+                if applied.is_ok() {
+                    self.after_commit(prepared, None);
+                }
+                Ok(applied)
+            }
+            Err(error) => {
+                if let (RetryClass::Unknown, Some(successor)) = (error.class, &prepared.successor) {
+                    // What was committed after all is leased to this process, which does not know it.
+                    self.give_back(&[successor.work]).await;
+                }
+                Err(error)
+            }
         }
-        Ok(applied)
     }
 }
 

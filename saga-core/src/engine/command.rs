@@ -72,11 +72,29 @@ impl<S: Store> InFlight<S> {
         Ok(saga)
     }
 
-    /// What the machine decides on after somebody else moved the saga.
-    pub(super) fn refresh(&mut self, row: &SagaRow) -> Result<(), String> {
+    /// What the machine decides on after somebody else moved the saga, and what the other branches of a group left since.
+    pub(super) fn refresh(&mut self, row: &SagaRow, records: Vec<StepRecord>) -> Result<(), String> {
         self.state = SagaState::decode(&row.state, self.definition.steps.len())?;
         self.version = row.version;
+        for record in records {
+            self.remember(record);
+        }
         Ok(())
+    }
+
+    /// Whether all is here that the command will need of earlier steps. Whoever claims its row reads all of it.
+    pub(super) fn knows_all_for(&self, order: machine::Command) -> bool {
+        if self.definition.width == 1 {
+            return true;
+        }
+        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let of = self.step(step);
+        let has_input = of.input.is_none() || self.mapped_input_of(step).is_some();
+        let has_own = match order {
+            machine::Command::Undo { known: true, .. } => self.outputs.get(of.name).is_some(),
+            _ => true,
+        };
+        has_input && has_own && of.needs.outputs.iter().all(|needed| self.outputs.get(needed.step).is_some())
     }
 
     /// The saga out of a command that neither runs nor is decided on again.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::command::{Command, InFlight, effect_of, step_id};
-use super::notes::{keep_input, note_record, note_revision, reason_of, stuck_entry};
+use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
@@ -16,6 +16,9 @@ use crate::store::{
 
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
 const FAILED_ATTEMPTS_KEPT: u32 = 100;
+
+/// The command that goes straight to the workers, and the id of its row.
+type HandedOn = Option<(machine::Command, i64)>;
 
 impl<S: Store> Shared<S> {
     /// What follows from an attempt of this command.
@@ -47,7 +50,7 @@ impl<S: Store> Shared<S> {
                 }
                 // Only an operator's action is refused, and no attempt ends with one.
                 let mut prepared = match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
-                    Ok((prepared, handed_on)) => self.carried_on(prepared, saga, handed_on, hand_on),
+                    Ok((prepared, handed_on)) => self.carried_on(prepared, saga, handed_on),
                     Err(_) => Prepared::nothing(),
                 };
                 let condition = match event {
@@ -69,7 +72,7 @@ impl<S: Store> Shared<S> {
         hand_on: HandOn,
     ) -> Result<Prepared<S>, Refused> {
         let (prepared, handed_on) = self.decide_on(saga, event, findings, hand_on)?;
-        Ok(self.carried_on(prepared, saga.clone(), handed_on, hand_on))
+        Ok(self.carried_on(prepared, saga.clone(), handed_on))
     }
 
     /// The same, without what carries the saga's state on: its successor, if there is one.
@@ -79,7 +82,7 @@ impl<S: Store> Shared<S> {
         event: Event,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Result<(Prepared<S>, Option<machine::Command>), Refused> {
+    ) -> Result<(Prepared<S>, HandedOn), Refused> {
         let expected = saga.version;
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
@@ -88,7 +91,7 @@ impl<S: Store> Shared<S> {
         if is_to_be_taken_back(&saga.state) {
             let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
             decision.commands.extend(back.commands);
-            decision.became_stuck |= back.became_stuck;
+            decision.blocked.extend(back.blocked);
         }
         let mut changes = Changes::default();
         note_record(saga, &decision, findings, error, &mut changes);
@@ -97,31 +100,24 @@ impl<S: Store> Shared<S> {
         self.map_inputs(saga, &mut decision);
         let mut prepared = Prepared { changes, ..Prepared::nothing() };
         let mut handed_on = None;
-        for order in std::mem::take(&mut decision.commands) {
-            self.give_out(saga, order, findings, hand_on, &mut prepared, &mut handed_on);
+        for (id, order) in (hand_on.ids..).zip(std::mem::take(&mut decision.commands)) {
+            self.give_out(saga, order, findings, HandOn { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
         }
-        if decision.became_stuck {
-            keep_input(saga);
-            prepared.changes.history.extend(stuck_entry(saga));
-        }
+        keep_inputs(saga);
+        let stuck = decision.blocked.iter().filter_map(|step| stuck_entry(saga, *step));
+        prepared.changes.history.extend(stuck);
         prepared.changes.messages.extend(self.reply_to_move(saga, told));
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
-        prepared.has_messages = !prepared.changes.messages.is_empty();
+        self.mark_direct(&mut prepared.changes.messages);
         Ok((prepared, handed_on))
     }
 
-    fn carried_on(
-        &self,
-        mut prepared: Prepared<S>,
-        saga: InFlight<S>,
-        handed_on: Option<machine::Command>,
-        hand_on: HandOn,
-    ) -> Prepared<S> {
+    fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
         match handed_on {
-            Some(order) => prepared.successor = Some(self.successor(saga, order, hand_on.id)),
-            None => prepared.state = Some(saga.state),
+            Some((order, id)) => prepared.successor = Some(self.successor(saga, order, id)),
+            None => prepared.saga = Some(saga),
         }
         prepared
     }
@@ -146,7 +142,7 @@ impl<S: Store> Shared<S> {
                     let reason = format!("its input cannot be made: {problem}");
                     let blocked = Event::Blocked { step, reason, maybe: false };
                     let blocked = machine::apply(&definition.shape, &mut saga.state, blocked);
-                    decision.became_stuck |= blocked.is_ok_and(|blocked| blocked.became_stuck);
+                    decision.blocked.extend(blocked.map(|blocked| blocked.blocked).unwrap_or_default());
                     false
                 }
             }
@@ -173,21 +169,21 @@ impl<S: Store> Shared<S> {
         findings: &Findings,
         hand_on: HandOn,
         prepared: &mut Prepared<S>,
-        handed_on: &mut Option<machine::Command>,
+        handed_on: &mut HandedOn,
     ) {
         let due_in = settle_time_left(saga, order, findings);
         if matches!(effect_of(&saga.definition, order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
         }
-        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none())
+        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order))
             .then(|| self.member())
             .flatten()
             .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
-        prepared.changes.commands.push(work_row(saga, order, hand_on.id, due_in, lease));
+        prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, lease));
         if lease.is_some() {
-            *handed_on = Some(order);
+            *handed_on = Some((order, hand_on.ids));
         } else {
-            prepared.left_free = Some(due_in);
+            prepared.leave_free(due_in);
         }
     }
 
@@ -227,6 +223,7 @@ impl<S: Store> Shared<S> {
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
                 headers: Headers { saga_key: Some(saga.key.asked_for().to_string()), ..Headers::default() },
+                due_in: Duration::ZERO,
             });
         }
     }

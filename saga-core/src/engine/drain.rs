@@ -25,6 +25,7 @@ impl<S: Store> Shared<S> {
         spawn(Box::pin(Arc::clone(self).poll()));
         spawn(Box::pin(Arc::clone(self).beat()));
         spawn(Box::pin(Arc::clone(self).relay()));
+        spawn(Box::pin(Arc::clone(self).serve_direct()));
         spawn(Box::pin(Arc::clone(self).listen()));
         spawn(Box::pin({
             let shared = Arc::clone(self);

@@ -18,8 +18,14 @@ impl<S: Store> Shared<S> {
         if prepared.has_messages {
             self.tell_of_messages();
         }
+        for message in prepared.direct {
+            self.send_directly(message);
+        }
         if let Some((saga, outcome)) = prepared.outcome {
             self.waiters.tell(saga, outcome);
+        }
+        if let Some(saga) = prepared.saga.filter(|_| prepared.awaits_reply) {
+            self.awaiting.put(saga);
         }
         if let Some(due_in) = prepared.left_free {
             self.leave_work(due_in);

@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::arrivals::Arrived;
 use super::canonical::request_hash;
 use super::command::{Command, InFlight};
@@ -42,8 +44,39 @@ impl<S: Store> Shared<S> {
 
     /// Begins a hosted step, or answers again from its record.
     pub(super) async fn handle_command(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
-        let message = &arrived.message;
         let asked = self.asked(arrived)?;
+        let (saga, first) = self.first_of(&asked, &arrived.message).await?;
+        let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
+        match self.recorder.record(changes).await {
+            Ok(Ok(())) if first.place.is_some() => self.queue_up(first),
+            Ok(Ok(())) => self.leave_work(Duration::ZERO),
+            Ok(Err(Miss::Saga(row))) => return self.answer_again(&asked, &row, arrived).await,
+            // Somebody else has the message.
+            Ok(Err(_)) => {}
+            Err(error) => {
+                if error.class == RetryClass::Unknown {
+                    // What was committed after all is leased to this process, which does not know it.
+                    self.give_back(&[first.work]).await;
+                }
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
+    pub(super) async fn begin_at_once(self: &Arc<Self>, arrived: &Arrived) -> bool {
+        let Ok(asked) = self.asked(arrived) else { return false };
+        if !self.limits.is_proven(asked.definition.steps[0].name) {
+            return false;
+        }
+        let Ok((saga, first)) = self.first_of(&asked, &arrived.message).await else { return false };
+        self.starts_with_step(&first)
+            && matches!(self.start_with_step(first, &Arc::new(saga), self.tasks.enter()).await, Ok(Ok(())))
+    }
+
+    /// The hosted step that a command asks for, and its first command: with a lease and a place, if there is one.
+    async fn first_of(&self, asked: &Asked<S>, message: &Message) -> Result<(NewSaga, Command<S>), Problem> {
         let step = &asked.definition.steps[0];
         check_value(step.check_input, &message.payload)
             .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?;
@@ -54,11 +87,11 @@ impl<S: Store> Shared<S> {
             undo: None,
             traceparent: message.headers.traceparent.clone(),
         }));
-        let mut saga = self.fresh(&asked, message, &message.payload, state).await?;
+        let mut saga = self.fresh(asked, message, &message.payload, state).await?;
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
-        let lease = place.as_ref().and_then(|_| self.member());
-        let lease = lease.map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
+        let owner = self.member();
+        let place = owner.and_then(|_| Arc::clone(&self.places).try_acquire_owned().ok());
+        let lease = owner.filter(|_| place.is_some()).map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
         let lease_until = self.env.now() + self.settings.lease_ttl;
         saga.commands.push(NewWork {
             id: work.id,
@@ -73,39 +106,21 @@ impl<S: Store> Shared<S> {
             lease,
             tried: None,
         });
-        let changes = arrived.handled(Changes { start: Some(Box::new(saga.clone())), ..Changes::default() });
-        match self.recorder.record(changes).await {
-            Ok(Ok(())) if lease.is_some() => {
-                let saga = in_flight(&asked.definition, &saga)?;
-                let order = machine::Command::Do { step: 0 };
-                self.queue_up(Command {
-                    saga,
-                    work,
-                    order,
-                    attempts: 0,
-                    maybe: false,
-                    suspect: false,
-                    runs_on: true,
-                    starting: None,
-                    retrying_for: Duration::ZERO,
-                    late: None,
-                    lease_until,
-                    place,
-                });
-            }
-            Ok(Ok(())) => self.leave_work(Duration::ZERO),
-            Ok(Err(Miss::Saga(row))) => return self.answer_again(&asked, &row, arrived).await,
-            // Somebody else has the message.
-            Ok(Err(_)) => {}
-            Err(error) => {
-                if error.class == RetryClass::Unknown {
-                    // What was committed after all is leased to this process, which does not know it.
-                    self.give_back(&[work]).await;
-                }
-                return Err(error.into());
-            }
-        }
-        Ok(())
+        let first = Command {
+            saga: in_flight(&asked.definition, &saga)?,
+            work,
+            order: machine::Command::Do { step: 0 },
+            attempts: 0,
+            maybe: false,
+            suspect: false,
+            runs_on: true,
+            starting: None,
+            retrying_for: Duration::ZERO,
+            late: None,
+            lease_until,
+            place,
+        };
+        Ok((saga, first))
     }
 
     /// Undoes a hosted step that was done, and bars one that was not.
@@ -158,14 +173,14 @@ impl<S: Store> Shared<S> {
             self.tell_of_messages();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
-        let hand_on = self.hand_on_one().await?;
+        let (hand_on, place) = self.hand_on_of(&saga.definition).await?;
         let prepared = self.advance(&mut saga, Event::TakenBack, &Findings::default(), hand_on);
         // Only an operator's action is refused.
         let Ok(mut prepared) = prepared else { return Ok(true) };
+        prepared.gives_place(place);
         if prepared.changes.messages.is_empty() {
             // Nothing of it took effect before: there is nothing to undo.
             prepared.changes.messages.extend(self.reply_again(&saga, message.id, true));
-            prepared.has_messages = !prepared.changes.messages.is_empty();
         }
         self.apply_arrived(prepared, arrived).await
     }
@@ -195,7 +210,7 @@ impl<S: Store> Shared<S> {
         }));
         let mut new = self.fresh(asked, message, input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?;
-        let hand_on = HandOn { id: new.id.0 + 1, has_place: false };
+        let hand_on = HandOn { ids: new.id.0 + 1, has_place: false };
         let findings = Findings { output, ..Findings::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
         let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
@@ -222,12 +237,15 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// An id for the command that may follow from a decision.
-    pub(super) async fn hand_on_one(&self) -> Result<HandOn, Problem> {
-        let ids = self.take_ids(1).await;
-        let id = ids.and_then(|mut ids| ids.next());
-        let id = id.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
-        Ok(HandOn { id, has_place: false })
+    /// Ids for the commands that may follow from a decision, and a place for one of them, if there is one.
+    pub(super) async fn hand_on_of(
+        &self,
+        definition: &Definition<S>,
+    ) -> Result<(HandOn, Option<OwnedSemaphorePermit>), Problem> {
+        let ids = self.take_ids(definition.width).await;
+        let ids = ids.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        Ok((HandOn { ids: ids.start, has_place: place.is_some() }, place))
     }
 
     fn asked(&self, arrived: &Arrived) -> Result<Asked<S>, Problem> {

@@ -1,4 +1,4 @@
-//! Receiving: what arrives is stored before it is acknowledged.
+//! Receiving: what arrives is stored, or has taken effect, before it is acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,10 +121,10 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Stores what came, as often as that takes; nothing when the runtime stops first. What comes again is handled
+    /// Handles what takes effect in one commit, and stores the rest, as often as that takes; nothing when the runtime stops first. What comes again is handled
     /// again, without a row: only its sender waits for it.
     async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
-        let mut readable = Vec::new();
+        let (mut readable, mut fresh) = (Vec::new(), Vec::new());
         for delivery in deliveries {
             if let Some(death) = &delivery.death {
                 self.bury_given_up(&delivery.message, death, service).await?;
@@ -132,12 +132,15 @@ impl<S: Store> Shared<S> {
             }
             match delivery.message {
                 Ok(message) => match self.check(&message, service) {
-                    Ok(()) => readable.push(message),
+                    // What its receiver may have died of is stored, so that its attempts are counted.
+                    Ok(()) if delivery.redelivered => readable.push(message),
+                    Ok(()) => fresh.push(message),
                     Err(problem) => self.bury_before_ack(&message, service, &problem).await?,
                 },
                 Err(unreadable) => self.bury_unreadable(&unreadable, service).await?,
             }
         }
+        readable.extend(self.handle_straight(fresh, service).await);
         if readable.is_empty() {
             return Some(Vec::new());
         }
@@ -146,6 +149,7 @@ impl<S: Store> Shared<S> {
             match self.store_received(&readable, ids.start).await {
                 Ok(receipt) => {
                     self.store_works("receive");
+                    self.store_clock.said(receipt.now, self.env.now());
                     return Some(arrived(readable, &receipt, ids.start, service));
                 }
                 Err(error) => {
@@ -252,6 +256,7 @@ impl<S: Store> Shared<S> {
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
         let claimed = self.store.claim_received(lease, STORED_AT_A_TIME).await?;
         let _under_way = self.tasks.enter();
+        self.store_clock.said(claimed.now, self.env.now());
         let mut arrived = Vec::new();
         for message in claimed.messages {
             if message.suspect && !self.store.begin_attempt(message.work, message.attempts + 1).await? {
@@ -299,7 +304,7 @@ pub(super) fn panicked(kind: TransportErrorKind, operation: &'static str, panic:
     TransportError::new(kind, operation, format!("the transport panicked: {panic}"))
 }
 
-fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
+pub(super) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(message.committed_at.0)).unwrap_or(0))
 }
 

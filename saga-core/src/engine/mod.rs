@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod attempt;
+mod awaiting;
 mod batch;
 mod batch_plan;
 mod batch_step;
@@ -13,6 +14,7 @@ mod command;
 mod dead_letters;
 mod decide;
 mod desk;
+mod direct;
 mod doubts;
 mod drain;
 mod due;
@@ -52,9 +54,11 @@ mod start_many;
 mod starting;
 mod statistics;
 mod status;
+mod straight;
 mod suspects;
 mod tasks;
 mod transactions;
+mod trial;
 mod trouble;
 mod waiters;
 

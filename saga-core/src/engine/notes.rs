@@ -2,7 +2,7 @@
 
 use super::command::{InFlight, step_id};
 use super::prepared::Findings;
-use crate::machine::{self, Decision, Event};
+use crate::machine::{self, Decision, Event, Record};
 use crate::step::Rejection;
 use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RevisedRecord, Store};
 
@@ -13,7 +13,21 @@ pub(super) fn note_record<S: Store>(
     error: Option<Rejection>,
     changes: &mut Changes,
 ) {
-    let Some(record) = decision.record else { return };
+    for record in &decision.further {
+        insert(saga, record, &Findings::default(), None, changes);
+    }
+    if let Some(record) = &decision.record {
+        insert(saga, record, findings, error, changes);
+    }
+}
+
+fn insert<S: Store>(
+    saga: &mut InFlight<S>,
+    record: &Record,
+    findings: &Findings,
+    error: Option<Rejection>,
+    changes: &mut Changes,
+) {
     let order = match record.undo_round {
         None => machine::Command::Do { step: record.step },
         Some(round) => machine::Command::Undo { step: record.step, round, known: true },
@@ -79,17 +93,19 @@ pub(super) fn reason_of(event: &Event) -> Option<Rejection> {
     }
 }
 
-/// The command is gone while a person decides, and what its mapping gave is never computed again.
-pub(super) fn keep_input<S: Store>(saga: &mut InFlight<S>) {
-    let Some(stuck) = saga.state.stuck.as_ref().filter(|stuck| !stuck.undo) else { return };
-    let input = saga.mapped_input_of(stuck.step).and_then(|input| String::from_utf8(input.to_vec()).ok());
-    if let Some(stuck) = &mut saga.state.stuck {
-        stuck.input = input;
+/// The commands are gone while a person decides, and what their mappings gave is never computed again.
+pub(super) fn keep_inputs<S: Store>(saga: &mut InFlight<S>) {
+    let inputs = &saga.inputs;
+    let (stuck, stuck_too) = (&mut saga.state.stuck, &mut saga.state.stuck_too);
+    for stuck in stuck.iter_mut().chain(stuck_too).filter(|stuck| !stuck.undo && stuck.input.is_none()) {
+        let input = inputs.iter().find(|(step, _)| *step == stuck.step);
+        stuck.input = input.and_then(|(_, input)| String::from_utf8(input.to_vec()).ok());
     }
 }
 
-pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> {
-    let stuck = saga.state.stuck.as_ref()?;
+/// What got stuck just now, though its turn with a person may come later.
+pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>, step: usize) -> Option<HistoryEntry> {
+    let stuck = saga.state.stuck_at(step)?;
     let order = if stuck.undo {
         let round = saga.state.steps[stuck.step].undo_round;
         machine::Command::Undo { step: stuck.step, round, known: true }

@@ -1,5 +1,6 @@
 //! What a person can do with a stuck saga.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -98,10 +99,9 @@ impl<S: Store> Operator<S> {
         }
         let mut saga = self.load().await?;
         self.check_output(&saga, &action, output.as_deref())?;
-        let ids = self.shared.take_ids(1).await;
-        let id = ids.and_then(|mut ids| ids.next()).ok_or(RuntimeError::Ended)?;
+        let ids = self.shared.take_ids(saga.definition.width).await.ok_or(RuntimeError::Ended)?;
         let findings = Findings { output, ..Findings::default() };
-        let hand_on = HandOn { id, has_place: false };
+        let hand_on = HandOn { ids: ids.start, has_place: false };
         let what = name_of(&action);
         let prepared = self.shared.advance(&mut saga, Event::Operator(action), &findings, hand_on);
         let mut prepared = prepared.map_err(|refused| self.refused(refused.to_string()))?;
@@ -136,13 +136,38 @@ impl<S: Store> Operator<S> {
         let records = self.shared.store.records_of(&self.tenant, &self.key).await?;
         let mut saga = InFlight::of_row(&row, records, definition)
             .map_err(|problem| RuntimeError::Unreadable { key: key(), problem })?;
-        find_stuck(&mut saga, row.status);
+        self.find_stuck(&mut saga, row.status).await?;
         if let Some((step, input)) =
             saga.state.stuck.as_ref().and_then(|stuck| Some((stuck.step, stuck.input.clone()?)))
         {
             saga.set_input(step, input.into_bytes().into());
         }
         Ok(saga)
+    }
+
+    /// A saga that could not be read was made stuck without its state saying so. Now that it can be read again, what was
+    /// under way is what is stuck, unless it still has its command.
+    async fn find_stuck(&self, saga: &mut InFlight<S>, status: Status) -> Result<(), StoreError> {
+        if status != Status::Stuck || saga.state.stuck.is_some() {
+            return Ok(());
+        }
+        let waits = match self.shared.store.saga_with_steps(&self.tenant, &self.key).await? {
+            Some(stored) if saga.definition.width > 1 => stored.work,
+            _ => Vec::new(),
+        };
+        let under_way = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
+        let names = saga.definition.steps.iter().map(|step| step.name);
+        let stuck = names.zip(&saga.state.steps).enumerate().filter(|(_, (_, step))| under_way(step.phase));
+        let stuck = stuck.filter(|(_, (name, _))| !waits.iter().any(|work| work.step.step() == *name));
+        let stuck = stuck.map(|(index, (_, step))| Stuck {
+            step: index,
+            undo: step.phase == StepPhase::Undoing,
+            reason: "it could not be read".to_owned(),
+            input: None,
+        });
+        let mut stuck: VecDeque<Stuck> = stuck.collect();
+        (saga.state.stuck, saga.state.stuck_too) = (stuck.pop_front(), stuck.into());
+        Ok(())
     }
 
     /// A step that is skipped gives an output if a later step takes one.
@@ -169,21 +194,6 @@ impl<S: Store> Operator<S> {
     fn refused(&self, problem: String) -> RuntimeError {
         RuntimeError::Refused { key: self.key.to_string(), problem }
     }
-}
-
-/// A saga that could not be read was made stuck without its state saying so. Now that it can be read again, what was
-/// under way is what is stuck.
-fn find_stuck<S: Store>(saga: &mut InFlight<S>, status: Status) {
-    if status != Status::Stuck || saga.state.stuck.is_some() {
-        return;
-    }
-    let under_way = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
-    saga.state.stuck = saga.state.steps.iter().position(|step| under_way(step.phase)).map(|step| Stuck {
-        step,
-        undo: saga.state.steps[step].phase == StepPhase::Undoing,
-        reason: "it could not be read".to_owned(),
-        input: None,
-    });
 }
 
 fn name_of(action: &Action) -> &'static str {

@@ -11,12 +11,14 @@ use super::late;
 use super::outcome::Outcome;
 use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
-use crate::machine::{self, Event};
+use crate::machine::{self, Effect, Event};
 use crate::store::{
-    Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, SagaRow,
-    Status, StepRecord, Store, StoreError, WorkRef,
+    Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, Postponed,
+    SagaRow, Status, StepRecord, Store, StoreError, WorkRef,
 };
 
+/// How long a step waits where another branch of its saga waits for a person, before it is looked at again.
+const WHILE_STUCK: Duration = Duration::from_secs(1);
 /// How many rows are claimed at a time.
 const CLAIM_MAX: usize = 64;
 
@@ -98,6 +100,9 @@ impl<S: Store> Shared<S> {
             .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
         match command {
             Ok(command) => match command.row().unwanted(&command.saga.state) {
+                None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
+                    self.put_off(&command).await;
+                }
                 None => self.queue_up_claimed(command),
                 Some(event) => self.cancel(command, event).await,
             },
@@ -105,16 +110,32 @@ impl<S: Store> Shared<S> {
         }
     }
 
+    /// A person is to decide about another branch first. No transaction is granted meanwhile.
+    async fn put_off(&self, command: &Command<S>) {
+        let postponed = Postponed {
+            work: command.work,
+            due_in: WHILE_STUCK,
+            attempts: command.attempts,
+            maybe: command.maybe,
+            error: None,
+        };
+        match self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await {
+            Ok(Ok(())) => self.announce_work(WHILE_STUCK),
+            Ok(Err(_)) => {}
+            Err(_) => self.give_back(&[command.work]).await,
+        }
+    }
+
     /// The saga turned round, or was ended by an operator, before the command began: it never begins.
     async fn cancel(self: &Arc<Self>, command: Command<S>, event: Event) {
-        let Some(next_id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
+        let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
         let step = command.step_index();
         let mut findings = Findings { attempts: command.attempts, ..Findings::default() };
         if let (machine::Command::Do { .. }, Some(noted)) = (command.order, &command.late) {
             findings = Findings { attempts: command.attempts, ..late::findings(noted) };
         }
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
-        let hand_on = HandOn { id: next_id, has_place: false };
+        let hand_on = HandOn { ids: ids.start, has_place: false };
         let mut saga = command.saga.clone();
         saga.state.steps[step].fence = command.fence();
         if let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) {

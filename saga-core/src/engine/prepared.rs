@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::command::{Command, InFlight};
 use super::outcome::Outcome;
-use crate::machine::SagaState;
 use crate::step::Emitted;
-use crate::store::{Changes, SagaId, Store};
+use crate::store::{Changes, NewMessage, SagaId, Store};
 
 /// What is known of an attempt besides how it ended.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +25,8 @@ pub(super) struct Findings {
 /// Where the next command goes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandOn {
-    /// The id for the next command's row.
-    pub(super) id: i64,
+    /// The first of the ids for the rows of the next commands: as many as can follow at once.
+    pub(super) ids: i64,
     /// Whether there is a place for it in this process.
     pub(super) has_place: bool,
 }
@@ -34,43 +35,65 @@ pub(super) struct HandOn {
 pub(super) struct Prepared<S: Store> {
     /// Without the encoded state, which [`take_changes`](Prepared::take_changes) adds.
     pub(super) changes: Changes,
-    /// The saga's state, where no successor carries it.
-    pub(super) state: Option<SagaState>,
+    /// The saga as it will be, where no successor carries it.
+    pub(super) saga: Option<InFlight<S>>,
     /// The next command, leased to this process.
     pub(super) successor: Option<Command<S>>,
     /// After how long a command falls due that nobody has yet.
     pub(super) left_free: Option<Duration>,
     /// The saga moved; it has this outcome now, if it has one.
     pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
+    /// Whether there are messages that the relays send.
     pub(super) has_messages: bool,
+    /// Those that are sent from memory.
+    pub(super) direct: Vec<NewMessage>,
+    /// Whether a step is asked of another service, whose reply the saga waits for.
+    pub(super) awaits_reply: bool,
 }
 
 impl<S: Store> Prepared<S> {
+    /// A command falls due after so long that nobody has yet.
+    pub(super) fn leave_free(&mut self, due_in: Duration) {
+        self.left_free = Some(self.left_free.map_or(due_in, |earlier| earlier.min(due_in)));
+    }
+
     /// Nothing is written, and nothing follows.
     pub(super) fn nothing() -> Self {
         Self {
             changes: Changes::default(),
-            state: None,
+            saga: None,
             successor: None,
             left_free: None,
             outcome: None,
             has_messages: false,
+            direct: Vec::new(),
+            awaits_reply: false,
         }
     }
 
     /// Steps that were done, and one that is left for later.
-    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration, has_messages: bool) -> Self {
+    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration) -> Self {
         let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
-        Self { changes, state: Some(saga.state), left_free, outcome, has_messages, ..Self::nothing() }
+        Self { changes, saga: Some(saga), left_free, outcome, ..Self::nothing() }
+    }
+
+    /// The place that the next command fills.
+    pub(super) fn gives_place(&mut self, place: Option<OwnedSemaphorePermit>) {
+        if let Some(successor) = &mut self.successor {
+            successor.place = place;
+        }
     }
 
     /// What is to be written.
     pub(super) fn take_changes(&mut self) -> Changes {
         let mut changes = std::mem::take(&mut self.changes);
-        let state = self.successor.as_ref().map(|successor| &successor.saga.state).or(self.state.as_ref());
-        if let (Some(advance), Some(state)) = (&mut changes.saga, state) {
-            advance.state = state.encode();
+        let saga = self.successor.as_ref().map(|successor| &successor.saga).or(self.saga.as_ref());
+        if let (Some(advance), Some(saga)) = (&mut changes.saga, saga) {
+            advance.state = saga.state.encode();
         }
+        let is_direct = |message: &&NewMessage| !message.due_in.is_zero();
+        self.has_messages = changes.messages.iter().any(|message| message.due_in.is_zero());
+        self.direct = changes.messages.iter().filter(is_direct).cloned().collect();
         changes
     }
 }

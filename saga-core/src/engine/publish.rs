@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::shared::Shared;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
@@ -86,6 +87,7 @@ impl<S: StartIn> Shared<S> {
             position: 0,
             lane: lane_of(tenant, topic, key.as_str()),
             headers: Headers::default(),
+            due_in: Duration::ZERO,
         };
         self.store.publish_in(conn, new).await?;
         Ok(PublishedIn { shared: Arc::clone(self), message })

@@ -54,7 +54,7 @@ impl<S: Store> Shared<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
-        if !self.store.capabilities().relayed {
+        if !self.is_relayed {
             return;
         }
         let mut turn = Turn::default();
@@ -244,7 +244,7 @@ impl<S: Store> Shared<S> {
         NewParked { message, attempts, error: error.to_string(), retry_in }
     }
 
-    async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
+    pub(super) async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
         match self.publish_together(rows).await {
             Ok(results) => results,
             // Which of them it was is found out one by one.

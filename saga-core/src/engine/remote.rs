@@ -49,17 +49,18 @@ impl<S: Store> Shared<S> {
         match order {
             // The same step key is asked for by the same message, also when a person has it tried again.
             machine::Command::Do { .. } => {
-                state.sent = Some(Sent { message: known.unwrap_or(fresh), work: hand_on.id });
+                state.sent = Some(Sent { message: known.unwrap_or(fresh), work: hand_on.ids });
             }
-            machine::Command::Undo { .. } => state.undo_sent = Some(Sent { message: fresh, work: hand_on.id }),
+            machine::Command::Undo { .. } => state.undo_sent = Some(Sent { message: fresh, work: hand_on.ids }),
         }
         // An undo that has to wait is sent when its row falls due.
         if due_in.is_zero() {
             prepared.changes.messages.extend(self.command_message(saga, order));
         }
         let due_in = if due_in.is_zero() { self.settings.answer_within } else { due_in };
-        prepared.left_free = Some(due_in);
-        prepared.changes.commands.push(work_row(saga, order, hand_on.id, due_in, None));
+        prepared.leave_free(due_in);
+        prepared.awaits_reply = true;
+        prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, None));
     }
 
     /// Sends a command whose reply did not come, or that was never sent.
@@ -141,10 +142,11 @@ pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &st
         payload: Vec::new(),
         position: 1,
         headers: Headers::default(),
+        due_in: Duration::ZERO,
     }
 }
 
-/// The first command of a saga, where another service hosts its step: what its reply will name is decided now.
+/// A command that a saga begins with, where another service hosts its step: what its reply will name is decided now.
 pub(super) fn note_sent<S: Store>(definition: &Definition<S>, state: &mut SagaState, step: usize, id: Uuid) {
     if matches!(definition.shape.steps[step].effect, Effect::Remote { .. }) {
         state.steps[step].sent = Some(Sent { message: id.as_u128(), work: 0 });
@@ -153,16 +155,25 @@ pub(super) fn note_sent<S: Store>(definition: &Definition<S>, state: &mut SagaSt
 
 /// The same, once the row that waits for the reply has its id.
 pub(super) fn note_row<S: Store>(definition: &Definition<S>, saga: &mut NewSaga) {
-    let Some(first) = saga.commands.first() else { return };
-    let Some(step) = definition.shape.position(first.step.step()) else { return };
-    if !matches!(definition.shape.steps[step].effect, Effect::Remote { .. }) {
+    let remote: Vec<(usize, i64)> = saga
+        .commands
+        .iter()
+        .filter_map(|command| {
+            let step = definition.shape.position(command.step.step())?;
+            let is_remote = matches!(definition.shape.steps[step].effect, Effect::Remote { .. });
+            is_remote.then_some((step, command.id.0))
+        })
+        .collect();
+    if remote.is_empty() {
         return;
     }
     let Ok(mut state) = SagaState::decode(&saga.state, definition.steps.len()) else { return };
-    if let Some(sent) = &mut state.steps[step].sent {
-        sent.work = first.id.0;
-        saga.state = state.encode();
+    for (step, row) in remote {
+        if let Some(sent) = &mut state.steps[step].sent {
+            sent.work = row;
+        }
     }
+    saga.state = state.encode();
 }
 
 fn undo_content(input: &[u8], output: Option<&[u8]>) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@ use super::hosted::check_value;
 use super::letters::Problem;
 use super::prepared::Findings;
 use super::shared::Shared;
-use crate::key::Key;
+use crate::key::{Key, Tenant};
 use crate::machine::{self, Event, Told, event_of_answer};
 use crate::step::Rejection;
 use crate::store::{Answer, Changes, DeadReason, Message, Store, WorkId};
@@ -22,34 +22,52 @@ impl<S: Store> Shared<S> {
         let message = &arrived.message;
         let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
-        for _ in 0..DECISIONS_MAX {
-            let Some(row) = self.store.saga(&message.tenant, &key).await? else {
-                return self.drop_reply(arrived, "there is no saga with its key").await;
+        let mut kept = self.awaiting.take(&message.tenant, &key);
+        for _ in 0..=DECISIONS_MAX {
+            let (mut saga, was_kept) = match kept.take() {
+                Some(saga) => (saga, true),
+                None => match self.read_saga(&message.tenant, &key).await? {
+                    Some(saga) => (saga, false),
+                    None => return self.drop_reply(arrived, "there is no saga with its key").await,
+                },
             };
-            let Some(definition) = self.definitions.get(&row.definition) else {
-                // Another replica knows it, or this one will.
-                let why = format!("{} is not registered here", row.definition);
-                return Err(Problem::Later { why, is_counted: false });
-            };
-            let records = self.store.records_of(&row.tenant, &row.key).await?;
-            let unreadable = |why| Problem::Later { why, is_counted: true };
-            let mut saga = InFlight::of_row(&row, records, definition).map_err(unreadable)?;
             let Some((step, told)) = told(&saga, message) else {
+                if was_kept {
+                    // It may have moved since.
+                    continue;
+                }
                 return self.drop_reply(arrived, "nobody waits for it").await;
             };
             let (event, findings) = self.event_of(&saga, step, told, message);
             let before = saga.state.clone();
-            let hand_on = self.hand_on_one().await?;
+            let (hand_on, place) = self.hand_on_of(&saga.definition).await?;
             let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
             if saga.state == before {
+                if was_kept {
+                    continue;
+                }
                 return self.drop_reply(arrived, "it was known").await;
             }
+            prepared.gives_place(place);
             prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
             if self.apply_arrived(prepared, arrived).await? {
                 return Ok(());
             }
         }
         Err(Problem::Later { why: "the saga moves all the time".to_owned(), is_counted: false })
+    }
+
+    /// The saga as the store has it.
+    async fn read_saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<InFlight<S>>, Problem> {
+        let Some(row) = self.store.saga(tenant, key).await? else { return Ok(None) };
+        let Some(definition) = self.definitions.get(&row.definition) else {
+            // Another replica knows it, or this one will.
+            let why = format!("{} is not registered here", row.definition);
+            return Err(Problem::Later { why, is_counted: false });
+        };
+        let records = self.store.records_of(&row.tenant, &row.key).await?;
+        let unreadable = |why| Problem::Later { why, is_counted: true };
+        InFlight::of_row(&row, records, definition).map(Some).map_err(unreadable)
     }
 
     async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {

@@ -24,7 +24,6 @@ pub(super) struct RanBefore<S: Store> {
     changes: Changes,
     /// The row of the present step, which is written only if the step is left for later.
     row: NewWork,
-    has_messages: bool,
 }
 
 /// A step that was done, for the figures.
@@ -51,11 +50,10 @@ impl<S: Store> Member<S> {
             return self.leave_present_step(*delay, tried);
         }
         let mut prepared = self.prepared.take().unwrap_or_else(|| {
-            let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+            let hand_on = HandOn { ids: self.next_ids, has_place: command.place.is_some() };
             self.decide(shared, command, next, &attempted.findings, hand_on)
         });
         if let Some(before) = &mut self.before {
-            prepared.has_messages |= before.has_messages;
             prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
             if let Some(successor) = &mut prepared.successor {
                 // All of it is one advance.
@@ -94,7 +92,7 @@ impl<S: Store> Member<S> {
 
     /// Forgets what ran.
     pub(super) fn start_over(&mut self) {
-        (self.attempted, self.prepared) = (None, None);
+        (self.attempted, self.prepared, self.kept) = (None, None, None);
         self.ran.clear();
         if let Some(before) = self.before.take() {
             let place = self.command.take().and_then(|command| command.place);
@@ -131,7 +129,7 @@ impl<S: Store> Member<S> {
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
     fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
-        let hand_on = HandOn { id: self.next_id, has_place: command.place.is_some() };
+        let hand_on = HandOn { ids: self.next_ids, has_place: command.place.is_some() };
         // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
         let saga = if self.before.is_some() { command.saga.take() } else { command.saga.clone() };
         let mut prepared = shared.prepare_on(command, saga, next, &attempted.findings, hand_on);
@@ -143,6 +141,9 @@ impl<S: Store> Member<S> {
         let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
         let fits =
             |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next) && has_room(next);
+        // A step of another branch is likely to move the saga before this transaction is through.
+        let is_alone = |next: &Command<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
+        let fits = |next: &Command<S>| fits(next) && is_alone(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
             self.prepared = Some(prepared);
             return false;
@@ -155,10 +156,9 @@ impl<S: Store> Member<S> {
         self.ran.push(ran);
         successor.place = command.place.take();
         let before = match self.before.take() {
-            None => RanBefore { changes: prepared.changes, row, has_messages: prepared.has_messages, claimed: command },
+            None => RanBefore { changes: prepared.changes, row, claimed: command },
             Some(mut before) => {
                 before.changes = joined(before.changes, prepared.changes);
-                before.has_messages |= prepared.has_messages;
                 RanBefore { row, ..before }
             }
         };
@@ -195,17 +195,17 @@ impl<S: Store> Member<S> {
             attempt: tried.attempts,
             detail: tried.error.clone(),
         };
-        let (mut changes, row, has_messages) = match self.before.take() {
+        let (mut changes, row) = match self.before.take() {
             Some(before) => {
                 self.command = Some(before.claimed);
-                (before.changes, before.row, before.has_messages)
+                (before.changes, before.row)
             }
             // The saga is started, and no more.
-            None => (Changes::default(), self.starting.as_ref()?.row()?, false),
+            None => (Changes::default(), self.starting.as_ref()?.row()?),
         };
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
         changes.history.push(failed);
-        let mut prepared = Prepared::left(changes, present.saga, due_in, has_messages);
+        let mut prepared = Prepared::left(changes, present.saga, due_in);
         let changes = prepared.take_changes();
         self.prepared = Some(prepared);
         Some(changes)

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
+use super::awaiting::Awaiting;
 use super::command::Command;
+use super::direct::Direct;
 use super::due::Due;
 use super::ids::IdBlocks;
 use super::limits::BatchLimits;
@@ -14,6 +16,7 @@ use super::recorder::Recorder;
 use super::settings::Settings;
 use super::start::Starts;
 use super::statistics::Counters;
+use super::straight::StoreClock;
 use super::tasks::Tasks;
 use super::trouble::Trouble;
 use super::waiters::Waiters;
@@ -51,8 +54,13 @@ pub(super) struct Shared<S: Store> {
     pub(super) limits: BatchLimits,
     /// Whether the store can start a saga in a step transaction.
     pub(super) starts_in_transactions: bool,
+    /// Whether the outbox is sent from here.
+    pub(super) is_relayed: bool,
     pub(super) recorder: Recorder,
     pub(super) waiters: Waiters,
+    pub(super) store_clock: StoreClock,
+    /// Sagas that wait for another service.
+    pub(super) awaiting: Awaiting<S>,
     pub(super) tasks: Tasks,
     /// When there is work in the store that nobody has.
     pub(super) work_due: Due,
@@ -60,6 +68,8 @@ pub(super) struct Shared<S: Store> {
     pub(super) statistics: Counters,
     pub(super) store_trouble: Trouble,
     pub(super) transport_trouble: Trouble,
+    /// Messages that are sent from memory.
+    pub(super) direct: Direct,
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
     /// There may be messages in the inbox that nobody has.
@@ -102,14 +112,18 @@ impl<S: Store> Shared<S> {
             places: Arc::new(Semaphore::new(parts.settings.places)),
             limits: BatchLimits::new(batch_max, parts.settings.batch_step_max, batch_steps),
             starts_in_transactions: capabilities.starts_in_transactions,
+            is_relayed: capabilities.relayed,
             recorder: Recorder::new(),
             waiters: Waiters::new(),
+            store_clock: StoreClock::default(),
+            awaiting: Awaiting::new(),
             tasks: Tasks::new(),
             work_due: Due::new(),
             starts: Starts::new(),
             statistics: Counters::default(),
             store_trouble: Trouble::with("the store"),
             transport_trouble: Trouble::with("the transport"),
+            direct: Direct::new(),
             outbox_filled: Notify::new(),
             inbox_filled: Notify::new(),
             inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),

@@ -87,13 +87,13 @@ impl<S: Store> Shared<S> {
         let under_way = self.tasks.enter();
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input)?;
-        let mut ids = self.ids.take(&*self.store, 2).await?;
+        let mut ids = self.ids.take(&*self.store, u32::try_from(ids_of_start(definition)).unwrap_or(u32::MAX)).await?;
         let mut place = self.number(definition, &mut saga, &mut ids, owner);
         // The saga may end before its start returns, so whoever waits for it is there first.
         let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
         let lease_until = self.env.now() + self.settings.lease_ttl;
         if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
-            if self.starts_with_step(&first) {
+            if saga.commands.len() == 1 && self.starts_with_step(&first) {
                 let new = Arc::new(saga);
                 match self.start_with_step(first, &new, self.tasks.enter()).await {
                     Ok(Ok(())) => return Ok(StartedSaga { id, key, slot, known: None }),
@@ -131,10 +131,12 @@ impl<S: Store> Shared<S> {
     ) -> Option<OwnedSemaphorePermit> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok();
         saga.id = SagaId(ids.next().unwrap_or_default());
-        for command in &mut saga.commands {
+        for (number, command) in saga.commands.iter_mut().enumerate() {
             command.id = WorkId(ids.next().unwrap_or_default());
             command.saga = saga.id;
-            command.lease = place.is_some().then_some(Lease { owner, ttl: self.settings.lease_ttl });
+            // One place is for one command; the others are there for anybody.
+            let is_ours = number == 0 && place.is_some();
+            command.lease = is_ours.then_some(Lease { owner, ttl: self.settings.lease_ttl });
         }
         note_row(definition, saga);
         place
@@ -283,8 +285,11 @@ impl<S: Store> Shared<S> {
     /// The start is committed: its first command goes straight to the workers.
     fn begin(self: &Arc<Self>, call: StartCall) {
         let _until_it_is_queued = call.under_way;
+        if call.place.is_none() || call.saga.commands.len() > 1 {
+            self.leave_work(Duration::ZERO);
+        }
         if call.place.is_none() {
-            return self.leave_work(Duration::ZERO);
+            return;
         }
         if let Some(first) = self.first_command(&call.saga, call.place, call.lease_until) {
             self.queue_up(first);
@@ -330,6 +335,11 @@ impl<S: Store> Shared<S> {
             starting: None,
         })
     }
+}
+
+/// How many ids a saga takes when it starts: its own, and those of the commands that it begins with.
+pub(super) fn ids_of_start<S: Store>(definition: &Definition<S>) -> usize {
+    1 + definition.width
 }
 
 /// The same key with the same payload is the same saga; anything else is refused.

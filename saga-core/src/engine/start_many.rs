@@ -7,7 +7,7 @@ use super::error::StartError;
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
 use super::shared::Shared;
-use super::start::{COMMIT_MAX, StartCall, StartedSaga, Wanted, store_error};
+use super::start::{COMMIT_MAX, StartCall, StartedSaga, Wanted, ids_of_start, store_error};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
 use crate::store::{MemberId, NewSaga, Store};
@@ -54,7 +54,7 @@ impl<S: Store> Shared<S> {
         let mut calls = Vec::with_capacity(count);
         let mut started = Vec::new().into_iter();
         let mut waiting: Vec<Result<Wanted, StartError>> = Vec::with_capacity(new.len());
-        match self.ids_of_starts(count).await {
+        match self.ids_of_starts(count * ids_of_start(definition)).await {
             Err(problem) => {
                 let not_started = |new: Result<NewSaga, StartError>| match new {
                     Ok(_) => Err(failed(problem.as_ref())),
@@ -96,7 +96,7 @@ impl<S: Store> Shared<S> {
     /// nothing when the runtime shuts down.
     async fn ids_of_starts(&self, count: usize) -> Result<(MemberId, Range<i64>), Option<RecordError>> {
         let owner = self.member().ok_or(None)?;
-        let count = u32::try_from(2 * count).unwrap_or(u32::MAX);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         let ids = self.ids.take(&*self.store, count).await.map_err(|error| Some(RecordError::from(&error)))?;
         Ok((owner, ids))
     }

@@ -55,8 +55,13 @@ pub struct SagaStatus {
 pub struct StepStatus {
     /// The step's name.
     pub step: String,
+    /// The steps that it comes after: those before it, or the ends of the branches of the group before it.
+    pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
+    /// each other, an operator's action is for the one that the saga's outcome names; the others have their turn then.
+    pub stuck: Option<String>,
     /// How many attempts were made, of the step and of its undos.
     pub attempts: u32,
     /// When what became of it was recorded.
@@ -116,8 +121,16 @@ impl SagaStatus {
         let steps = definition
             .steps
             .iter()
-            .zip(&state.steps)
-            .map(|(step, reached)| step_status(step.name, reached.phase, &stored))
+            .enumerate()
+            .map(|(index, step)| StepStatus {
+                after: definition
+                    .shape
+                    .predecessors(index)
+                    .map(|before| definition.steps[before].name.to_owned())
+                    .collect(),
+                stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
+                ..step_status(step.name, state.steps[index].phase, &stored)
+            })
             .collect();
         let happening = |(at, entry): (Timestamp, crate::store::HistoryEntry)| Happening {
             at,
@@ -143,7 +156,9 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
     let attempts = records().map(|record| record.attempts).sum::<u32>() + work.map_or(0, |work| work.attempts);
     StepStatus {
         step: name.to_owned(),
+        after: Vec::new(),
         phase,
+        stuck: None,
         attempts,
         recorded_at: done.map(|record| record.recorded_at),
         took: done.map(|record| record.took),

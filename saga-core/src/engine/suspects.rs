@@ -33,8 +33,8 @@ impl<S: Store> Shared<S> {
             let next = self.after(&command, &attempted);
             // What can only go forward is tried on; everything else is out of attempts.
             if matches!(next, Next::Settled(_)) {
-                let Some(id) = self.take_ids(1).await.and_then(|mut ids| ids.next()) else { return };
-                return self.settle(command, attempted, next, id).await;
+                let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
+                return self.settle(command, attempted, next, ids.start).await;
             }
         }
         if !self.write_attempt(&mut command).await {

@@ -95,11 +95,13 @@ impl<S: Store> Shared<S> {
             if commands.is_empty() {
                 continue;
             }
-            let Some(ids) = self.take_ids(commands.len()).await else { return };
+            let widths = commands.iter().map(|command| command.saga.definition.width).sum();
+            let Some(ids) = self.take_ids(widths).await else { return };
             let batch = Batch::new(commands, ids, is_careful);
             match self.store.transact(batch.claims(), batch.body(self)).await {
                 Ok(()) => self.committed(batch.take()).await,
-                Err(error) => self.not_committed(&batch, &error, failures, &mut waiting).await,
+                // It is large, and rarely needed.
+                Err(error) => Box::pin(self.not_committed(&batch, &error, failures, &mut waiting)).await,
             }
         }
     }
@@ -188,7 +190,7 @@ impl<S: Store> Shared<S> {
                 // Its saga's earlier steps are to be recorded first.
                 waiting.extend(member.into_claimed().map(|command| Part::of(vec![command])));
             } else {
-                self.settle_culprit(member, error).await;
+                Box::pin(self.settle_culprit(member, error)).await;
             }
         }
         // What is not of one of several is told to who starts the saga.
@@ -242,7 +244,7 @@ impl<S: Store> Shared<S> {
         }
         let (Some(command), Some((attempted, next))) = (member.command, member.attempted) else { return };
         self.statistics.count(&command, &attempted.ending);
-        self.settle(command, attempted, next, member.next_id).await;
+        self.settle(command, attempted, next, member.next_ids).await;
     }
 
     /// The commit is in doubt. Its rows are taken under their next epoch, which waits for it: those that can be taken

@@ -148,9 +148,14 @@ impl<S: Store> Shared<S> {
         self.transport_trouble.failed(self.env.now(), doing, is_outage, error);
     }
 
+    /// Whether something that the transport was asked for fails.
+    pub(super) fn transport_is_failing(&self) -> bool {
+        self.transport_trouble.is_failing.load(Ordering::Acquire)
+    }
+
     /// A call of the transport worked.
     pub(super) fn transport_works(&self, doing: &'static str) {
-        if self.transport_trouble.is_failing.load(Ordering::Acquire) {
+        if self.transport_is_failing() {
             self.transport_trouble.works(self.env.now(), doing);
         }
     }

@@ -50,7 +50,11 @@ impl ClaimedRow {
 
 fn is_wanted(state: &SagaState, command: Command) -> bool {
     match command {
-        Command::Do { step } => state.phase == Phase::Running && state.steps[step].phase == StepPhase::Started,
+        // What may have happened is asked again also while the saga compensates, if a person wants that.
+        Command::Do { step } => {
+            let is_asked = state.phase == Phase::Compensating && state.steps[step].maybe;
+            (state.phase == Phase::Running || is_asked) && state.steps[step].phase == StepPhase::Started
+        }
         Command::Undo { step, .. } => {
             state.phase == Phase::Compensating && state.steps[step].phase == StepPhase::Undoing
         }

@@ -15,27 +15,63 @@ pub(super) fn begin_compensation(
     go_on_undoing(shape, state, decision);
 }
 
-/// Gives out the next undo, or ends the saga. Nothing is undone while something of the saga is in flight, since what
-/// is in flight may yet take effect after everything else, and must then be undone first.
+/// Gives out every undo whose turn has come, or ends the saga. Nothing is undone while a step of the saga is in flight,
+/// since that may yet take effect after everything else, and must then be undone first. The reverse order of the
+/// positions holds along each way through the definition; steps of two branches are undone side by side.
 pub(super) fn go_on_undoing(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
-    let in_flight = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
-    if state.stuck.is_some() || state.steps.iter().any(|step| in_flight(step.phase)) {
+    if state.stuck.is_some() || state.steps.iter().any(|step| step.phase == StepPhase::Started) {
         return;
     }
+    let is_undoing = state.steps.iter().any(|step| step.phase == StepPhase::Undoing);
     let last = (0..state.steps.len())
-        .filter(|&step| shape.steps[step].undo != UndoShape::NotNeeded)
-        .filter(|&step| matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Unknown))
+        .filter(|&step| is_to_be_undone(shape, state, step))
         .max_by_key(|&step| state.steps[step].position);
-    let Some(step) = last else {
-        state.phase = Phase::Compensated;
-        return;
+    match last {
+        None if !is_undoing => state.phase = Phase::Compensated,
+        None => {}
+        Some(_) if !shape.is_sequence() => {
+            for step in unblocked(shape, state) {
+                begin_undo(shape, state, step, decision);
+            }
+        }
+        Some(_) if is_undoing => {}
+        Some(step) => begin_undo(shape, state, step, decision),
+    }
+}
+
+fn is_to_be_undone(shape: &Shape, state: &SagaState, step: usize) -> bool {
+    shape.steps[step].undo != UndoShape::NotNeeded
+        && matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Unknown)
+}
+
+/// The steps whose undo waits for no other: each other that is undone now, or came to stand later and is still to be
+/// undone, stands in another branch.
+fn unblocked(shape: &Shape, state: &SagaState) -> Vec<usize> {
+    let open: Vec<usize> = (0..state.steps.len()).filter(|&step| is_to_be_undone(shape, state, step)).collect();
+    let undoing = (0..state.steps.len()).filter(|&step| state.steps[step].phase == StepPhase::Undoing);
+    let others: Vec<(usize, Vec<bool>)> =
+        open.iter().copied().chain(undoing).map(|step| (step, shape.ancestors(step))).collect();
+    let position = |step: usize| match state.steps[step].phase {
+        StepPhase::Undoing => u32::MAX,
+        _ => state.steps[step].position,
     };
+    let is_free = |(step, ancestors): &&(usize, Vec<bool>)| {
+        let is_apart = |other: usize, of_other: &[bool]| !ancestors[other] && !of_other[*step];
+        let waits = |(other, of_other): &(usize, Vec<bool>)| {
+            other != step && position(*other) > position(*step) && !is_apart(*other, of_other)
+        };
+        !others.iter().any(waits)
+    };
+    others.iter().take(open.len()).filter(is_free).map(|(step, _)| *step).collect()
+}
+
+fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
     let undone = &mut state.steps[step];
     undone.phase = StepPhase::Undoing;
     undone.undo_round += 1;
     let (round, known) = (undone.undo_round, !undone.maybe);
     if shape.steps[step].undo == UndoShape::Missing {
-        block(state, step, true, "it took effect, and there is no compensation for it".to_owned(), decision);
+        block(shape, state, step, true, "it took effect, and there is no compensation for it".to_owned(), decision);
     } else {
         decision.commands.push(Command::Undo { step, round, known });
     }
@@ -61,26 +97,30 @@ pub(super) fn undone(
     }
     let position = state.next_position();
     let undone = &mut state.steps[step];
-    decision.record = Some(Record { step, undo_round: Some(undone.undo_round), outcome, position });
+    let record = Record { step, undo_round: Some(undone.undo_round), outcome, position };
+    decision.insert(record);
     let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.blind));
     if was_late && was_blind && outcome == RecordedOutcome::Done {
         // This undo was called before the success was known: it is due again, with the output and under another key.
         undone.phase = StepPhase::Done;
         undone.position = position;
+        if state.phase == Phase::Compensated {
+            state.phase = Phase::Compensating;
+        }
     } else {
         undone.phase = if outcome == RecordedOutcome::Done { StepPhase::Undone } else { StepPhase::UndoSkipped };
     }
-    unblock(state, step, true);
+    unblock(state, step, true, decision);
     if state.phase == Phase::Compensating {
         go_on_undoing(shape, state, decision);
     }
 }
 
 /// Whoever decides must know that there may be nothing to undo yet: a call of the step may still arrive.
-pub(super) fn undo_blocked(state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
+pub(super) fn undo_blocked(shape: &Shape, state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
     let warning =
         if state.steps[step].maybe { "; the step itself may have happened or not, and may still" } else { "" };
-    block(state, step, true, reason + warning, decision);
+    block(shape, state, step, true, reason + warning, decision);
 }
 
 /// A success comes in for a step that was decided without it. The record says from now on that it was done, and

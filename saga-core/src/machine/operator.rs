@@ -1,7 +1,7 @@
 use super::compensate::{go_on_undoing, undone};
 use super::shape::Shape;
 use super::state::{Phase, SagaState, StepPhase, Stuck};
-use super::transition::{Action, Command, Decision, Refused, go_on, settle};
+use super::transition::{Action, Command, Decision, Refused, go_on, next_stuck, settle};
 use crate::store::RecordedOutcome;
 
 pub(super) fn act(
@@ -12,6 +12,13 @@ pub(super) fn act(
 ) -> Result<(), Refused> {
     let stuck = state.stuck.take().ok_or(Refused::NotStuck)?;
     let step = stuck.step;
+    if let Action::Force { completed, reason } = action {
+        leave_as_it_is(shape, state, stuck, completed, decision);
+        state.phase = if completed { Phase::Completed } else { Phase::Compensated };
+        state.forced = Some(reason);
+        return Ok(());
+    }
+    next_stuck(state, decision);
     match action {
         Action::Retry if stuck.undo => {
             let undone = &mut state.steps[step];
@@ -19,33 +26,37 @@ pub(super) fn act(
             undone.blind |= undone.maybe || undone.late;
             decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.maybe });
         }
+        // What certainly had no effect does not begin again once the saga compensates. What may have had one is asked
+        // again, since the answer says whether there is anything to undo.
+        Action::Retry if state.phase == Phase::Compensating && !state.steps[step].maybe => {
+            settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
+        }
         Action::Retry => decision.commands.push(Command::Do { step }),
         Action::Skip if stuck.undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
-        Action::Skip => {
+        Action::Skip | Action::Force { .. } => {
             settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
-            match state.phase {
-                Phase::Compensating => go_on_undoing(shape, state, decision),
-                _ => go_on(state, decision),
-            }
         }
-        Action::Force { completed, reason } => {
-            leave_as_it_is(shape, state, &stuck, completed, decision);
-            state.phase = if completed { Phase::Completed } else { Phase::Compensated };
-            state.forced = Some(reason);
-        }
+    }
+    // The other branches had waited for the person as well.
+    match state.phase {
+        Phase::Running => go_on(shape, state, decision),
+        Phase::Compensating => go_on_undoing(shape, state, decision),
+        Phase::Completed | Phase::Compensated => {}
     }
     Ok(())
 }
 
 /// Nothing of a saga that was ended by force is under way, and what had taken effect is not undone any more. Only a
 /// success that is reported later still is.
-fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: &Stuck, completed: bool, decision: &mut Decision) {
+fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: Stuck, completed: bool, decision: &mut Decision) {
     // With no direction, nothing follows from going past what is stuck.
     state.phase = Phase::Completed;
-    if stuck.undo {
-        undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
-    } else {
-        settle(state, stuck.step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+    for stuck in std::iter::once(stuck).chain(std::mem::take(&mut state.stuck_too)) {
+        if stuck.undo {
+            undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
+        } else {
+            settle(state, stuck.step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+        }
     }
     let stands = |phase| matches!(phase, StepPhase::Done | StepPhase::Unknown);
     for step in state.steps.iter_mut().filter(|step| !completed && stands(step.phase)) {

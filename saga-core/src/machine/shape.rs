@@ -18,6 +18,9 @@ pub struct StepShape {
     pub effect: Effect,
     /// How it is undone.
     pub undo: UndoShape,
+    /// The steps that must be done before it begins, where that is not just the one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<usize>>,
 }
 
 /// Where the effect of a step lies.
@@ -75,6 +78,49 @@ impl Shape {
             Some(pivot) if step > pivot => Side::After,
             _ => Side::Before,
         }
+    }
+
+    /// Whether each step comes after the one before it, so that never two are under way.
+    pub fn is_sequence(&self) -> bool {
+        self.steps.iter().all(|step| step.after.is_none())
+    }
+
+    /// The steps that must be done before this one begins.
+    pub fn predecessors(&self, step: usize) -> impl Iterator<Item = usize> {
+        let after = self.steps[step].after.as_deref();
+        let before = if after.is_none() { step.checked_sub(1) } else { None };
+        after.unwrap_or_default().iter().copied().chain(before)
+    }
+
+    /// The steps that no other comes after.
+    pub fn last(&self) -> Vec<usize> {
+        let mut is_last = vec![true; self.steps.len()];
+        for step in 0..self.steps.len() {
+            self.predecessors(step).for_each(|before| is_last[before] = false);
+        }
+        (0..self.steps.len()).filter(|&step| is_last[step]).collect()
+    }
+
+    /// Which steps are certainly done before this one begins.
+    pub fn ancestors(&self, step: usize) -> Vec<bool> {
+        let mut found = vec![false; self.steps.len()];
+        let mut open: Vec<usize> = self.predecessors(step).collect();
+        while let Some(before) = open.pop() {
+            if !std::mem::replace(&mut found[before], true) {
+                open.extend(self.predecessors(before));
+            }
+        }
+        found
+    }
+
+    /// Whether the later step only begins when the earlier one is done.
+    pub fn is_behind(&self, later: usize, earlier: usize) -> bool {
+        self.ancestors(later)[earlier]
+    }
+
+    /// Whether the two may be under way at once: they stand in two branches of a group.
+    pub fn are_concurrent(&self, one: usize, other: usize) -> bool {
+        one != other && !self.is_behind(one, other) && !self.is_behind(other, one)
     }
 
     /// The index of the step of that name.

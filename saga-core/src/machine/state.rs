@@ -25,6 +25,10 @@ pub struct SagaState {
     /// Why the saga needs a person. While it is set, the saga is stuck, and `phase` says what it goes back to.
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
+    /// What else needs a person, where branches of a group got stuck beside each other. Its turn comes when what is
+    /// stuck before it is decided.
+    #[serde(rename = "K", default, skip_serializing_if = "Vec::is_empty")]
+    pub stuck_too: Vec<Stuck>,
     /// Who asked for it, where it is a step that is hosted for another service.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Box<Caller>>,
@@ -205,6 +209,7 @@ impl SagaState {
             messages: 0,
             failure: None,
             stuck: None,
+            stuck_too: Vec::new(),
             caller: None,
             forced: None,
         }
@@ -239,6 +244,21 @@ impl SagaState {
         } else {
             Err(format!("its state has {} steps, but its definition has {steps}", state.steps.len()))
         }
+    }
+
+    /// Whether a person is to decide about that step, or about its undo.
+    pub fn is_stuck_at(&self, step: usize) -> bool {
+        self.stuck_at(step).is_some()
+    }
+
+    /// Why a person is to decide about that step, or about its undo.
+    pub fn stuck_at(&self, step: usize) -> Option<&Stuck> {
+        self.stuck.iter().chain(&self.stuck_too).find(|stuck| stuck.step == step)
+    }
+
+    /// How many steps are under way: their commands, or those of their undos, are given out, or need a person.
+    pub fn under_way(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step.phase, StepPhase::Started | StepPhase::Undoing)).count()
     }
 
     pub(super) fn next_position(&mut self) -> u32 {

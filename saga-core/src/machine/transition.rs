@@ -1,5 +1,5 @@
 use super::answers::taken_back;
-use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked};
+use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::operator;
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
@@ -97,8 +97,12 @@ pub struct Decision {
     pub commands: Vec<Command>,
     /// The step record to insert.
     pub record: Option<Record>,
+    /// Further ones, where one action decides about several steps.
+    pub further: Vec<Record>,
     /// The step record to revise.
     pub revision: Option<Revision>,
+    /// The steps that cannot go on without a person from now on, or whose undos cannot.
+    pub blocked: Vec<usize>,
     /// The saga turned out to need a person just now.
     pub became_stuck: bool,
 }
@@ -154,11 +158,20 @@ pub enum Refused {
     NotStuck,
 }
 
-/// Begins a saga: its state, and the command of its first step.
+impl Decision {
+    pub(super) fn insert(&mut self, record: Record) {
+        match self.record {
+            None => self.record = Some(record),
+            Some(_) => self.further.push(record),
+        }
+    }
+}
+
+/// Begins a saga: its state, and the commands of the steps that it begins with.
 pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
     let mut state = SagaState::new(shape.steps.len());
     let mut decision = Decision::default();
-    go_on(&mut state, &mut decision);
+    go_on(shape, &mut state, &mut decision);
     (state, decision.commands)
 }
 
@@ -173,7 +186,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Done { step } => done(shape, state, step, &mut decision),
         Event::Rejected { step, failure } | Event::Failed { step, failure } if shape.side(step) == Side::After => {
             let what = if failure.kind == FailureKind::Rejected { "rejected" } else { "failed" };
-            block(state, step, false, format!("{what} after the pivot: {}", failure.reason), &mut decision);
+            block(shape, state, step, false, format!("{what} after the pivot: {}", failure.reason), &mut decision);
         }
         Event::Rejected { step, failure } => {
             without_effect(shape, state, step, RecordedOutcome::Rejected, Some(failure), &mut decision);
@@ -187,10 +200,10 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
             if maybe {
                 may_have_happened(state, step);
             }
-            block(state, step, false, reason, &mut decision);
+            block(shape, state, step, false, reason, &mut decision);
         }
         Event::Undone { step, informed } => called_back(shape, state, step, informed, &mut decision),
-        Event::UndoBlocked { step, reason } => undo_blocked(state, step, reason, &mut decision),
+        Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::TakenBack => taken_back(shape, state, &mut decision),
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
@@ -208,7 +221,7 @@ pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: 
     }
     settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
     match state.phase {
-        Phase::Running => go_on(state, decision),
+        Phase::Running => go_on(shape, state, decision),
         Phase::Compensating => go_on_undoing(shape, state, decision),
         // An operator had ended the saga while the step was on its way: as completed it is welcome, as compensated
         // it is an effect that must not stay.
@@ -245,10 +258,10 @@ fn without_effect(
 }
 
 /// While the saga goes forward nobody may cancel its command, so one that comes back is given out again, unless a
-/// person is to decide.
+/// person is to decide about it.
 fn cancelled(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
     if state.phase == Phase::Running {
-        if state.stuck.is_none() && state.steps[step].phase == StepPhase::Started {
+        if !state.is_stuck_at(step) && state.steps[step].phase == StepPhase::Started {
             decision.commands.push(Command::Do { step });
         }
     } else {
@@ -271,7 +284,7 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
             format!("it may or may not have happened, and its compensation needs its output: {}", failure.reason)
         };
         may_have_happened(state, step);
-        block(state, step, false, reason, decision);
+        block(shape, state, step, false, reason, decision);
         return;
     }
     settle(state, step, StepPhase::Unknown, RecordedOutcome::Unknown, decision);
@@ -287,17 +300,24 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
     }
 }
 
-/// Gives out the next step, or ends the saga.
-pub(super) fn go_on(state: &mut SagaState, decision: &mut Decision) {
+/// Gives out every step whose turn has come, or ends the saga. While a person is to decide nothing new of it begins.
+pub(super) fn go_on(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
     if state.stuck.is_some() {
         return;
     }
-    match state.steps.iter().position(|step| step.phase == StepPhase::Ready) {
-        Some(step) => {
+    let is_passed =
+        |state: &SagaState, step: usize| matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped);
+    let mut first = 0;
+    while let Some(ready) = state.steps[first..].iter().position(|step| step.phase == StepPhase::Ready) {
+        let step = first + ready;
+        if shape.predecessors(step).all(|before| is_passed(state, before)) {
             state.steps[step].phase = StepPhase::Started;
             decision.commands.push(Command::Do { step });
         }
-        None => state.phase = Phase::Completed,
+        first = step + 1;
+    }
+    if (0..state.steps.len()).all(|step| is_passed(state, step)) {
+        state.phase = Phase::Completed;
     }
 }
 
@@ -320,22 +340,48 @@ pub(super) fn settle(
     let position = state.next_position();
     let settled = &mut state.steps[step];
     (settled.phase, settled.position, settled.maybe) = (phase, position, false);
-    decision.record = Some(Record { step, undo_round: None, outcome, position });
-    unblock(state, step, false);
+    decision.insert(Record { step, undo_round: None, outcome, position });
+    unblock(state, step, false, decision);
 }
 
-/// What a person was to decide has been decided.
-pub(super) fn unblock(state: &mut SagaState, step: usize, undo: bool) {
-    state.stuck.take_if(|stuck| stuck.step == step && stuck.undo == undo);
+/// What a person was to decide has been decided. What else needs one has its turn now.
+pub(super) fn unblock(state: &mut SagaState, step: usize, undo: bool, decision: &mut Decision) {
+    let is_it = |stuck: &Stuck| stuck.step == step && stuck.undo == undo;
+    state.stuck_too.retain(|stuck| !is_it(stuck));
+    if state.stuck.take_if(|stuck| is_it(stuck)).is_some() {
+        next_stuck(state, decision);
+    }
 }
 
-/// The saga needs a person. The first reason stays until that person acted.
-pub(super) fn block(state: &mut SagaState, step: usize, undo: bool, reason: String, decision: &mut Decision) {
+/// The turn of what else needs a person.
+pub(super) fn next_stuck(state: &mut SagaState, decision: &mut Decision) {
+    if state.stuck.is_none() && !state.stuck_too.is_empty() {
+        state.stuck = Some(state.stuck_too.remove(0));
+        decision.became_stuck = true;
+    }
+}
+
+/// The saga needs a person. The first reason stays until that person acted; what gets stuck beside it waits for its
+/// turn. What gets stuck in a saga that a person has ended already is left as it is.
+pub(super) fn block(
+    shape: &Shape,
+    state: &mut SagaState,
+    step: usize,
+    undo: bool,
+    reason: String,
+    decision: &mut Decision,
+) {
     let expected = if undo { StepPhase::Undoing } else { StepPhase::Started };
-    let ended = matches!(state.phase, Phase::Completed | Phase::Compensated);
-    if state.steps[step].phase != expected || state.stuck.is_some() || ended {
+    if state.steps[step].phase != expected || state.is_stuck_at(step) {
         return;
     }
-    state.stuck = Some(Stuck { step, undo, reason, input: None });
-    decision.became_stuck = true;
+    match state.phase {
+        Phase::Running | Phase::Compensating => {
+            state.stuck_too.push(Stuck { step, undo, reason, input: None });
+            decision.blocked.push(step);
+            next_stuck(state, decision);
+        }
+        _ if undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
+        _ => settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision),
+    }
 }

@@ -30,6 +30,7 @@ pub(super) struct OutboxData {
 struct Entry {
     row: OutboxRow,
     lane: u8,
+    due_at: Timestamp,
 }
 
 #[derive(Debug, Default)]
@@ -160,7 +161,7 @@ impl OutboxData {
             headers: new.headers,
             attempts: 0,
         };
-        self.rows.insert(number, Entry { row, lane: new.lane });
+        self.rows.insert(number, Entry { row, lane: new.lane, due_at: now.plus(new.due_in) });
     }
 
     /// How many messages were published under this ordering key.
@@ -179,7 +180,7 @@ impl OutboxData {
         self.lanes.get_mut(&lane.lane).filter(|held| held.epoch == lane.epoch)
     }
 
-    /// The lanes with a row whose key is not parked.
+    /// The lanes with a row that is due and whose key is not parked.
     fn lanes_with_rows(&self, now: Timestamp) -> BTreeSet<u8> {
         let has_rows = |lane: &&u8| self.waiting(**lane, now).next().is_some();
         self.lanes.keys().filter(has_rows).copied().collect()
@@ -187,7 +188,8 @@ impl OutboxData {
 
     fn waiting(&self, lane: u8, now: Timestamp) -> impl Iterator<Item = &OutboxRow> {
         let numbers = self.lanes.get(&lane).into_iter().flat_map(|lane| &lane.rows);
-        let rows = numbers.filter_map(|number| Some(&self.rows.get(number)?.row));
+        let entries = numbers.filter_map(|number| self.rows.get(number));
+        let rows = entries.filter(move |entry| entry.due_at <= now).map(|entry| &entry.row);
         let is_held = move |parked: &ParkedKey| parked.retry_at.is_none_or(|retry_at| retry_at > now);
         rows.filter(move |row| self.parked.is_empty() || !self.parked.get(&ordering_key(row)).is_some_and(is_held))
     }

@@ -8,7 +8,7 @@ use super::hook::{CommitFate, CommitPoint, PendingCommit};
 use super::locks::{Lock, TxId};
 use super::store::unknown_commit;
 use crate::store::{
-    Capabilities, Changes, Claim, Durability, Miss, NewSaga, RetryClass, SagaRow, Status, Store, StoreError,
+    Capabilities, Changes, Claim, Durability, Miss, MovedSaga, NewSaga, RetryClass, Status, Store, StoreError,
     StoreErrorKind, TransactError, TransactionBody, Verdict, WorkKind,
 };
 
@@ -185,7 +185,7 @@ fn hold(
     changes: &[Changes],
     starts: &[NewSaga],
     me: TxId,
-) -> Option<Result<Vec<SagaRow>, StoreError>> {
+) -> Option<Result<Vec<MovedSaga>, StoreError>> {
     if let Err(error) = refuse_misuse(data, "transact", changes, starts) {
         return Some(Err(error));
     }
@@ -201,7 +201,10 @@ fn hold(
     for change in changes {
         match miss(data, change) {
             None => {}
-            Some(Miss::Saga(saga)) => moved.push(*saga),
+            Some(Miss::Saga(saga)) => {
+                let records = data.records_of(&saga.tenant, &saga.key);
+                moved.push(MovedSaga { saga: *saga, records });
+            }
             Some(other) => return Some(Err(conflict(in_words(&other)))),
         }
     }
@@ -211,7 +214,7 @@ fn hold(
         }
     }
     for saga in &moved {
-        data.locks.take(Lock::Saga(saga.id), me);
+        data.locks.take(Lock::Saga(saga.saga.id), me);
     }
     Some(Ok(moved))
 }

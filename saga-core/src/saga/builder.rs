@@ -2,16 +2,17 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{Definition, Earlier, Mapping, SagaError, SagaProblem, StepDefinition};
+use super::parts::Parts;
+use super::{Definition, Earlier, Group, Mapping, SagaError, SagaProblem};
 use crate::key::check_step_name;
-use crate::machine::{Shape, StepShape, UndoShape};
-use crate::step::{Handler, Payload, Step};
+use crate::machine::Shape;
+use crate::step::{Handler, InputOf, Payload};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
 const STEPS_MAX: usize = 1_000;
 
-/// A saga definition: the steps in order, from an input `I`, on a store `S`. Cheap to clone.
+/// A saga definition: the steps in order, some of them side by side, from an input `I`, on a store `S`. Cheap to clone.
 ///
 /// ```
 /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
@@ -39,10 +40,7 @@ pub struct SagaName<S> {
 pub struct SagaBuilder<S: Store, I> {
     name: String,
     version: u32,
-    steps: Vec<StepDefinition<S>>,
-    shapes: Vec<StepShape>,
-    pivot: Option<usize>,
-    problems: Vec<SagaProblem>,
+    parts: Parts<S>,
     input: PhantomData<fn(I)>,
 }
 
@@ -58,15 +56,7 @@ impl<S: Store> SagaName<S> {
     /// name.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
-        SagaBuilder {
-            name: self.name,
-            version: 1,
-            steps: Vec::new(),
-            shapes: Vec::new(),
-            pivot: None,
-            problems: problem.into_iter().collect(),
-            input: PhantomData,
-        }
+        SagaBuilder { name: self.name, version: 1, parts: Parts::new(problem), input: PhantomData }
     }
 }
 
@@ -75,7 +65,7 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         if version == 0 {
-            self.problems.push(SagaProblem::Version);
+            self.parts.problems.push(SagaProblem::Version);
         }
         self.version = version;
         self
@@ -83,38 +73,68 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
 
     /// Adds a step whose input is the saga's.
     #[must_use]
-    pub fn step<T: Handler<S, Input = I>>(self) -> Self {
-        self.add::<T>(None, &[])
+    pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
+        self.parts.add::<T>(None, &[]);
+        self
     }
 
     /// Adds a step whose input is made of the saga's. What the closure gives is stored with the command and never
     /// computed again.
     #[must_use]
-    pub fn step_with<T: Handler<S>>(self, input: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
-        self.add::<T>(Some(Mapping::of_input::<I, T>(input)), &[])
+    pub fn step_with<T: Handler<S>>(mut self, input: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
+        self.parts.add::<T>(Some(Mapping::of_input::<I, T>(input)), &[]);
+        self
     }
 
     /// Adds a step whose input is made of the saga's and of the output of an earlier step, or of a tuple of them.
     #[must_use]
     pub fn step_after<T: Handler<S>, E: Earlier>(
-        self,
+        mut self,
         input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
     ) -> Self {
-        self.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::names())
+        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::names());
+        self
+    }
+
+    /// Adds branches that run side by side. What stands behind the group begins when every branch of it is done.
+    ///
+    /// When a step of a branch fails, no other of the saga begins. What took effect is undone once nothing of it is in
+    /// flight: in the reverse order of completion along each branch, and the branches side by side. Each
+    /// [`Branch`](super::Branch) is a chain of one or more steps, and may hold groups itself.
+    ///
+    /// ```
+    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn charge_card(order: u32) -> Result<u32, StepError> { Ok(order) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn book_shipment(order: u32) -> Result<String, StepError> { Ok(format!("parcel {order}")) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn print_label(parcel: String) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn confirm_order(order: u32) -> Result<(), StepError> { Ok(()) }
+    /// let saga: Saga<MemoryStore, u32> = Saga::named("create-order")
+    ///     .input::<u32>()
+    ///     .parallel(|group| {
+    ///         group
+    ///             .branch(|branch| branch.step::<charge_card>())
+    ///             .branch(|branch| {
+    ///                 branch.step::<book_shipment>().step_after::<print_label, book_shipment>(|_, parcel| parcel)
+    ///             })
+    ///     })
+    ///     .step::<confirm_order>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn parallel(mut self, branches: impl FnOnce(Group<S, I>) -> Group<S, I>) -> Self {
+        self.parts = branches(Group::begin(self.parts)).end();
+        self
     }
 
     /// Makes the step that was added last the pivot: once it is done the saga only goes forward.
     #[must_use]
     pub fn pivot(mut self) -> Self {
-        match (self.steps.len().checked_sub(1), self.pivot) {
-            (None, _) => {
-                self.problems.push(SagaProblem::Pivot("`.pivot()` stands before the first step; put it behind one"));
-            }
-            (Some(_), Some(_)) => {
-                self.problems.push(SagaProblem::Pivot("`.pivot()` stands behind two steps; a saga has one pivot"));
-            }
-            (last, None) => self.pivot = last,
-        }
+        self.parts.mark_pivot();
         self
     }
 
@@ -124,65 +144,24 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
     /// Every problem of it, each with its remedy.
     pub fn build(mut self) -> Result<Saga<S, I>, SagaError> {
         self.check_counts();
-        self.check_order();
-        self.check_compensations();
-        if !self.problems.is_empty() {
-            return Err(SagaError::new(&self.name, self.problems));
+        self.parts.check_order();
+        self.parts.check_compensations();
+        let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
+        if !problems.is_empty() {
+            return Err(SagaError::new(&self.name, problems));
         }
-        let shape = Shape { steps: self.shapes, pivot: self.pivot };
-        let definition = Arc::new(Definition::new(&self.name, self.version, shape, self.steps));
+        let shape = Shape { steps: shapes, pivot };
+        let definition = Arc::new(Definition::new(&self.name, self.version, shape, steps, width));
         Ok(Saga { definition, input: PhantomData })
     }
 
-    fn add<T: Handler<S>>(mut self, input: Option<Mapping>, earlier: &[&'static str]) -> Self {
-        for &needed in earlier {
-            self.check_needed::<T>(needed);
-        }
-        let step = StepDefinition::of::<T>(input, earlier.to_vec());
-        self.shapes.push(step.shape::<T>());
-        self.steps.push(step);
-        self
-    }
-
-    fn check_needed<T: Step>(&mut self, needed: &'static str) {
-        if !self.steps.iter().any(|step| step.name == needed) {
-            self.problems.push(SagaProblem::LateOutput { step: T::NAME, needed });
-        }
-    }
-
     fn check_counts(&mut self) {
-        match self.steps.len() {
-            0 => self.problems.push(SagaProblem::NoSteps),
+        match self.parts.steps.len() {
+            0 => self.parts.problems.push(SagaProblem::NoSteps),
             count if count > STEPS_MAX => {
-                self.problems.push(SagaProblem::TooManySteps { count, max: STEPS_MAX });
+                self.parts.problems.push(SagaProblem::TooManySteps { count, max: STEPS_MAX });
             }
             _ => {}
-        }
-    }
-
-    fn check_order(&mut self) {
-        for (index, step) in self.steps.iter().enumerate() {
-            let before = &self.steps[..index];
-            if before.iter().any(|other| other.name == step.name) {
-                self.problems.push(SagaProblem::DuplicateStep { step: step.name });
-            }
-            for needed in &step.needs.outputs {
-                if !before.iter().any(|other| other.name == needed.step) {
-                    self.problems.push(SagaProblem::LateOutput { step: step.name, needed: needed.step });
-                }
-            }
-        }
-    }
-
-    /// A last step without a compensation is the pivot where none is declared: behind it nothing can fail any more.
-    fn check_compensations(&mut self) {
-        let last = self.steps.len().saturating_sub(1);
-        if self.pivot.is_none() && self.shapes.last().is_some_and(|step| step.undo == UndoShape::Missing) {
-            self.pivot = Some(last);
-        }
-        let before_pivot = self.pivot.unwrap_or(self.shapes.len());
-        for step in self.shapes[..before_pivot].iter().filter(|step| step.undo == UndoShape::Missing) {
-            self.problems.push(SagaProblem::NoCompensation { step: step.name });
         }
     }
 }
@@ -226,6 +205,9 @@ impl<S: Store, I> fmt::Debug for Saga<S, I> {
 
 impl<S: Store, I> fmt::Debug for SagaBuilder<S, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SagaBuilder").field("name", &self.name).field("steps", &self.shapes).finish_non_exhaustive()
+        f.debug_struct("SagaBuilder")
+            .field("name", &self.name)
+            .field("steps", &self.parts.shapes)
+            .finish_non_exhaustive()
     }
 }

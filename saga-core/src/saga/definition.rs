@@ -16,6 +16,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) digest: [u8; 32],
     pub(crate) shape: Shape,
     pub(crate) steps: Vec<StepDefinition<S>>,
+    /// How many steps can be under way at once: 1 without groups.
+    pub(crate) width: usize,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -74,7 +76,7 @@ impl<S: Store> StepDefinition<S> {
             (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
             (_, Some(_)) => UndoShape::NeedsOutput,
         };
-        StepShape { name: self.name, effect: self.run.effect(), undo }
+        StepShape { name: self.name, effect: self.run.effect(), undo, after: None }
     }
 
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
@@ -84,9 +86,10 @@ impl<S: Store> StepDefinition<S> {
 }
 
 impl<S: Store> Definition<S> {
-    pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>) -> Self {
+    pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
-        Self { id: DefinitionId { name: Arc::from(name), version }, digest, shape, steps, fresh: OnceLock::new() }
+        let id = DefinitionId { name: Arc::from(name), version };
+        Self { id, digest, shape, steps, width, fresh: OnceLock::new() }
     }
 
     /// The state of a saga that was just started. Nearly all of them begin with the same one.
@@ -111,6 +114,7 @@ impl<S: Store> Definition<S> {
             digest,
             shape,
             steps: vec![step],
+            width: 1,
             fresh: OnceLock::new(),
         }
     }
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn the_digest_is_of_this_text() {
         let check = |effect, undo, pivot, text: &str| {
-            let shape = Shape { steps: vec![StepShape { name: "charge-card", effect, undo }], pivot };
+            let shape = Shape { steps: vec![StepShape { name: "charge-card", effect, undo, after: None }], pivot };
             let expected: [u8; 32] = Sha256::digest(text).into();
             assert_eq!(digest(&shape), expected, "{text}");
         };

@@ -41,6 +41,19 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
+    /// A step needs the output of a step that stands beside it in a parallel group.
+    #[error(
+        "`{step}` needs the output of `{needed}`, which runs beside it in another branch of a parallel group; put `{step}` behind the group, or behind `{needed}` in its branch"
+    )]
+    SiblingOutput {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A parallel group without a branch, or a branch without a step.
+    #[error("{0}")]
+    Group(&'static str),
     /// A step that may have to be undone has no compensation.
     #[error(
         "`{step}` may have to be undone, but has no compensation; write `#[saga_step(compensate = ..)]`, in a \
@@ -50,7 +63,7 @@ pub enum SagaProblem {
         /// The step.
         step: &'static str,
     },
-    /// `.pivot()` before any step, or twice.
+    /// `.pivot()` before any step, twice, or inside a parallel group.
     #[error("{0}")]
     Pivot(&'static str),
     /// A version of 0.

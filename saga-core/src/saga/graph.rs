@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::machine::{Effect, Shape, UndoShape};
@@ -10,7 +11,6 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         // A string takes every write.
         let _ = writeln!(chart, "    {text}");
     };
-    let mut before = "start".to_owned();
     for (index, step) in shape.steps.iter().enumerate() {
         let pivot = if shape.pivot == Some(index) { "<br/>pivot" } else { "" };
         line(match step.effect {
@@ -18,11 +18,18 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
             Effect::External => format!("s{index}[/\"{}{pivot}\"/]", step.name),
             Effect::Remote { service } => format!("s{index}[[\"{} ({service}){pivot}\"]]", step.name),
         });
-        line(format!("{before} --> s{index}"));
-        before = format!("s{index}");
+        let before: Vec<usize> = shape.predecessors(index).collect();
+        if before.is_empty() {
+            line(format!("start --> s{index}"));
+        }
+        for before in before {
+            line(format!("s{before} --> s{index}"));
+        }
     }
     line("completed([completed])".to_owned());
-    line(format!("{before} --> completed"));
+    for last in shape.last() {
+        line(format!("s{last} --> completed"));
+    }
     let undone = |step: usize| {
         matches!(shape.steps[step].undo, UndoShape::NeedsOutput | UndoShape::TakesUnknown)
             && shape.pivot.is_none_or(|pivot| step < pivot)
@@ -31,16 +38,39 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         line(format!("u{index}[\"undo {}\"]", step.name));
     }
     line("compensated([compensated])".to_owned());
-    let previous_undo = |step: usize| {
-        (0..step).rev().find(|&other| undone(other)).map_or("compensated".to_owned(), |other| format!("u{other}"))
-    };
     for index in 0..shape.steps.len() {
+        let undos = previous_undos(shape, index, undone);
         if undone(index) {
-            line(format!("u{index} --> {}", previous_undo(index)));
+            for undo in &undos {
+                line(format!("u{index} --> {undo}"));
+            }
         }
         if shape.pivot.is_none_or(|pivot| index <= pivot) {
-            line(format!("s{index} -. fails .-> {}", previous_undo(index)));
+            for undo in &undos {
+                line(format!("s{index} -. fails .-> {undo}"));
+            }
         }
     }
     chart
+}
+
+/// What is undone next behind a step: of each way that leads to it the latest step that has an undo.
+fn previous_undos(shape: &Shape, step: usize, undone: impl Fn(usize) -> bool) -> Vec<String> {
+    let mut open: Vec<usize> = shape.predecessors(step).collect();
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    while let Some(before) = open.pop() {
+        if !seen.insert(before) {
+            continue;
+        }
+        if undone(before) {
+            found.insert(before);
+        } else {
+            open.extend(shape.predecessors(before));
+        }
+    }
+    if found.is_empty() {
+        return vec!["compensated".to_owned()];
+    }
+    found.into_iter().map(|undo| format!("u{undo}")).collect()
 }

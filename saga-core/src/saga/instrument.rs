@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
+use crate::machine::Shape;
 use crate::step::StepError;
 use crate::store::Store;
 
@@ -18,11 +19,30 @@ pub trait StepHook: Send + Sync + 'static {
     fn behind(&self, step: &'static str, undo: bool) -> BoxFuture<'static, Result<(), StepError>>;
 }
 
+/// Looks on, and does nothing.
+struct Idle;
+
+impl StepHook for Idle {
+    fn before(&self, _step: &'static str, _undo: bool) -> BoxFuture<'static, Result<(), StepError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn behind(&self, _step: &'static str, _undo: bool) -> BoxFuture<'static, Result<(), StepError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
 impl<S: Store, I> Saga<S, I> {
     /// The names of the steps, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
         self.definition().steps.iter().map(|step| step.name).collect()
+    }
+
+    /// Whether steps of it can be under way at once.
+    #[doc(hidden)]
+    pub fn has_branches(&self) -> bool {
+        self.definition().width > 1
     }
 
     /// The names of the batch steps, in their order.
@@ -36,11 +56,34 @@ impl<S: Store, I> Saga<S, I> {
     /// function.
     #[doc(hidden)]
     pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
-        let original = self.definition();
-        let steps = (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect();
-        let (id, shape) = (original.id.clone(), original.shape.clone());
-        let definition = Definition { id, digest: original.digest, shape, steps, fresh: OnceLock::new() };
+        let definition = looked_at(self.definition(), hook);
         Saga { definition: Arc::new(definition), input: PhantomData }
+    }
+
+    /// The same definition, name and digest included, with another shape: whoever runs it decides as an engine would that
+    /// is mistaken about the order of its steps, or about what undoes them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn misjudged(&self, change: impl FnOnce(&mut Shape)) -> Self {
+        let hook: Arc<dyn StepHook> = Arc::new(Idle);
+        let mut definition = looked_at(self.definition(), &hook);
+        change(&mut definition.shape);
+        definition.width = definition.steps.len();
+        Self { definition: Arc::new(definition), input: PhantomData }
+    }
+}
+
+fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
+    original: &Arc<Definition<S>>,
+    hook: &Arc<dyn StepHook>,
+) -> Definition<T> {
+    Definition {
+        id: original.id.clone(),
+        digest: original.digest,
+        shape: original.shape.clone(),
+        steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
+        width: original.width,
+        fresh: OnceLock::new(),
     }
 }
 

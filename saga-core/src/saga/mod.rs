@@ -6,12 +6,15 @@ mod earlier;
 mod erase;
 mod error;
 mod graph;
+mod group;
 mod instrument;
+mod parts;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
+pub use self::group::{Branch, Group};
 #[doc(hidden)]
 pub use self::instrument::StepHook;

@@ -75,6 +75,11 @@ impl Outputs {
         }
     }
 
+    /// How many bytes all of them have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.of_steps.iter().map(|(_, output)| output.len()).sum()
+    }
+
     /// The stored output of a step; `None` if it has not ended, or was skipped without one.
     pub fn get(&self, step: &str) -> Option<&Arc<[u8]>> {
         self.of_steps.iter().find(|(name, _)| *name == step).map(|(_, output)| output)

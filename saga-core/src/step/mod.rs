@@ -57,7 +57,7 @@ pub use self::{
     retry::RetryPolicy,
     signal::CancelSignal,
     state::State,
-    step::Step,
+    step::{InputOf, Step},
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
 };
 pub(crate) use self::{

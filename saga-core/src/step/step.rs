@@ -27,3 +27,14 @@ pub trait Step: Sized + Send + Sync + 'static {
     /// What is known of the compensation; `None` for a step without one.
     const UNDO: Option<UndoOf<Self>> = None;
 }
+
+/// The input of a step that takes the saga's input, which is `I`.
+#[diagnostic::on_unimplemented(
+    message = "the input of this saga is `{I}`, and the step takes `{Self}`",
+    label = "takes `{Self}`",
+    note = "make the step's input of the saga's: `.step_with::<step>(|input| ..)`, or also of an earlier step's output: `.step_after::<step, earlier>(|input, output| ..)`"
+)]
+pub trait InputOf<I> {}
+
+#[diagnostic::do_not_recommend]
+impl<I> InputOf<I> for I {}

@@ -176,6 +176,8 @@ pub struct NewMessage {
     pub lane: u8,
     /// What else travels with it.
     pub headers: Headers,
+    /// After how long it is read from its lane. Whoever wrote it sends it until then.
+    pub due_in: Duration,
 }
 
 /// Something that happened to a saga and is in no step record.

@@ -114,6 +114,7 @@ pub struct OutboxDepth {
 /// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and writes the attempts and the error down; [`parked`](Outbox::parked) lists them also after that time, until the message was sent. [`release`](Outbox::release) puts a key back.
 /// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the letter that it is given with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.
 /// - `S-OUT-5` A message whose id waits in the outbox already is not inserted again: that is no miss and no error, the row that waits stays as it is, and the rest of its changes is written.
+/// - `S-OUT-7` A message that is due later is read from no lane before that, and gives its lane nothing to send; it holds up no other. [`sent`](Outbox::sent) deletes it also before it is due.
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Leases lanes that have something to send.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Changes, NewMessage, NewSaga, SagaId, SagaRow, Started, Store, StoreError, WorkKind, WorkRef};
+use super::{Changes, NewMessage, NewSaga, SagaId, SagaRow, Started, StepRecord, Store, StoreError, WorkKind, WorkRef};
 use crate::env::BoxFuture;
 use crate::key::{Key, StepId, Tenant};
 
@@ -85,7 +85,16 @@ pub trait TransactionBody<C>: Send {
 
     /// What is to be recorded, now that these sagas turned out to have moved: the whole of it again. Nothing when what ran
     /// does not fit what they are now: then the transaction is rolled back, and fails as a `Conflict`.
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>>;
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>>;
+}
+
+/// A saga that turned out to have moved, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedSaga {
+    /// Its row.
+    pub saga: SagaRow,
+    /// Its step records: at least those of every step that the row counts as ended.
+    pub records: Vec<StepRecord>,
 }
 
 /// Why a step transaction did not commit, or may not have.

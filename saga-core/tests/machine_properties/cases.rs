@@ -8,7 +8,7 @@ use saga_core::store::Status;
 use crate::shapes::failure;
 
 fn calls(steps: usize, undo: UndoShape, pivot: Option<usize>) -> Shape {
-    let step = |index| StepShape { name: ["a", "b", "c"][index], effect: Effect::External, undo };
+    let step = |index| StepShape { name: ["a", "b", "c"][index], effect: Effect::External, undo, after: None };
     Shape { steps: (0..steps).map(step).collect(), pivot }
 }
 
@@ -187,4 +187,88 @@ fn g5_what_is_taken_back_is_undone_or_barred() {
     let mut not_begun = SagaState::new(1);
     assert_eq!(apply(&shape, &mut not_begun, Event::TakenBack).commands, []);
     assert_eq!((not_begun.status(), not_begun.steps[0].phase), (Status::Compensated, StepPhase::Ready));
+}
+
+/// A step, a group of two branches, one of them of two steps, and a step behind the group: `a`, `b | c d`, `e`.
+fn group(undo: UndoShape) -> Shape {
+    let after = [None, None, Some(vec![0]), None, Some(vec![1, 3])];
+    let step = |(index, after): (usize, Option<Vec<usize>>)| StepShape {
+        name: ["a", "b", "c", "d", "e"][index],
+        effect: Effect::External,
+        undo,
+        after,
+    };
+    Shape { steps: after.into_iter().enumerate().map(step).collect(), pivot: None }
+}
+
+fn rejected(step: usize) -> Event {
+    Event::Rejected { step, failure: failure(step, FailureKind::Rejected) }
+}
+
+fn done(shape: &Shape, state: &mut SagaState, step: usize) -> Vec<Command> {
+    apply(shape, state, Event::Done { step }).commands
+}
+
+#[test]
+fn branches_begin_together_and_what_stands_behind_waits_for_all() {
+    let shape = group(UndoShape::TakesUnknown);
+    let (mut state, commands) = machine::start(&shape);
+    assert_eq!(commands, [Command::Do { step: 0 }]);
+    assert_eq!(done(&shape, &mut state, 0), [Command::Do { step: 1 }, Command::Do { step: 2 }]);
+    assert_eq!(done(&shape, &mut state, 1), []);
+    assert_eq!(done(&shape, &mut state, 2), [Command::Do { step: 3 }]);
+    assert_eq!(done(&shape, &mut state, 3), [Command::Do { step: 4 }]);
+    assert_eq!(done(&shape, &mut state, 4), []);
+    assert_eq!(state.status(), Status::Completed);
+}
+
+/// A sibling that has not begun is cancelled, one that took effect is undone, and the branches are undone side by side.
+#[test]
+fn a_failed_branch_cancels_and_undoes_its_siblings() {
+    let shape = group(UndoShape::TakesUnknown);
+    let undo = |step| Command::Undo { step, round: 1, known: true };
+    let (mut state, _) = machine::start(&shape);
+    done(&shape, &mut state, 0);
+    done(&shape, &mut state, 2);
+    assert_eq!(apply(&shape, &mut state, rejected(3)).commands, [], "a step is in flight, and nothing is undone");
+    assert_eq!(apply(&shape, &mut state, Event::Cancelled { step: 1 }).commands, [undo(2)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2, informed: true }).commands, [undo(0)]);
+
+    let (mut state, _) = machine::start(&shape);
+    for step in [0, 2, 1, 3] {
+        done(&shape, &mut state, step);
+    }
+    assert_eq!(apply(&shape, &mut state, rejected(4)).commands, [undo(1), undo(3)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 3, informed: true }).commands, [undo(2)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: true }).commands, []);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2, informed: true }).commands, [undo(0)]);
+}
+
+/// Both branches need a person; neither is lost, whatever is done about the other.
+#[test]
+fn what_gets_stuck_beside_another_has_its_turn() {
+    let shape = group(UndoShape::TakesUnknown);
+    let stuck_at = |state: &SagaState| state.stuck.as_ref().map(|stuck| stuck.step);
+    for action in [Action::Retry, Action::Skip] {
+        let (mut state, _) = machine::start(&shape);
+        done(&shape, &mut state, 0);
+        assert!(apply(&shape, &mut state, blocked(2, false)).became_stuck);
+        assert!(!apply(&shape, &mut state, blocked(1, true)).became_stuck);
+        assert_eq!(stuck_at(&state), Some(2));
+        let acted = apply(&shape, &mut state, Event::Operator(action.clone()));
+        assert!(acted.became_stuck);
+        assert_eq!(stuck_at(&state), Some(1));
+        // What a skipped step makes room for waits until the person is done with the other.
+        let acted = apply(&shape, &mut state, Event::Operator(Action::Retry)).commands;
+        let next = if action == Action::Skip { vec![1, 3] } else { vec![1] };
+        assert_eq!(acted, next.into_iter().map(|step| Command::Do { step }).collect::<Vec<_>>());
+        assert_eq!(state.status(), Status::Running);
+    }
+    let (mut state, _) = machine::start(&shape);
+    done(&shape, &mut state, 0);
+    apply(&shape, &mut state, blocked(2, false));
+    apply(&shape, &mut state, blocked(1, true));
+    let forced = apply(&shape, &mut state, force(false));
+    assert_eq!(forced.record.into_iter().chain(forced.further).count(), 2);
+    assert_eq!(state.status(), Status::Compensated);
 }

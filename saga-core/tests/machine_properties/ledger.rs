@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use saga_core::machine::{Decision, Phase, SagaState, StepPhase};
+use saga_core::machine::{Decision, Phase, SagaState, Shape, StepPhase};
 use saga_core::store::{RecordedOutcome, Status};
 
 /// The step records, under the step and the round of its undo (0 for the step itself).
@@ -15,7 +15,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Writes what was decided, as a store would: a record is inserted once, and revised as it was expected.
     pub(crate) fn write(&mut self, decision: &Decision) {
-        if let Some(record) = decision.record {
+        for record in decision.record.iter().chain(&decision.further) {
             let key = (record.step, record.undo_round.unwrap_or(0));
             assert!(self.records.insert(key, record.outcome).is_none(), "two records of {key:?}");
             assert!(record.position > self.position, "positions grow: {record:?} after {}", self.position);
@@ -33,7 +33,7 @@ impl Ledger {
 }
 
 /// What holds of every state, whatever came before.
-pub(crate) fn check_state(state: &SagaState) {
+pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     let again = SagaState::decode(&state.encode(), state.steps.len()).expect("a state is read as it was written");
     assert_eq!(&again, state);
     let status = match (&state.stuck, state.phase) {
@@ -47,9 +47,23 @@ pub(crate) fn check_state(state: &SagaState) {
     let under_way: Vec<usize> = (0..state.steps.len())
         .filter(|&step| matches!(state.steps[step].phase, StepPhase::Started | StepPhase::Undoing))
         .collect();
-    // A saga that has not ended has exactly one step under way: a command or a person decides about it (G11).
-    assert_eq!(under_way.len(), usize::from(!status.is_ended()), "{status}: under way are {under_way:?}");
-    if let Some(stuck) = &state.stuck {
+    // A saga that has not ended has a step under way: a command or a person decides about it (G11). Without groups it is
+    // exactly one, and none when it has ended. Beside what was stuck, a person may end a saga with more under way.
+    if shape.is_sequence() {
+        assert_eq!(under_way.len(), usize::from(!status.is_ended()), "{status}: under way are {under_way:?}");
+    } else if status.is_ended() {
+        assert!(under_way.is_empty() || state.forced.is_some(), "{status}: under way are {under_way:?}");
+    } else {
+        assert!(!under_way.is_empty(), "{status}: nothing is under way");
+    }
+    for (number, step) in under_way.iter().enumerate() {
+        let mut beside = under_way[number + 1..].iter();
+        assert!(beside.all(|other| shape.are_concurrent(*step, *other)), "of one branch are under way {under_way:?}");
+    }
+    assert!(state.stuck.is_some() || state.stuck_too.is_empty(), "what is stuck is seen");
+    for stuck in state.stuck.iter().chain(&state.stuck_too) {
+        let twice = state.stuck_too.iter().chain(&state.stuck).filter(|other| other.step == stuck.step);
+        assert_eq!(twice.count(), 1, "a person decides once");
         let phase = if stuck.undo { StepPhase::Undoing } else { StepPhase::Started };
         assert_eq!(state.steps[stuck.step].phase, phase, "what is stuck is under way");
         assert!(!stuck.reason.is_empty());

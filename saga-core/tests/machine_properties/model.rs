@@ -1,5 +1,5 @@
 //! G5 once more, written from its text and from nothing else: a list of the effects that stand, in the order in which
-//! they came to stand, and a direction.
+//! they came to stand, a direction, and the commands that nobody has answered.
 
 use saga_core::machine::{Action, Command, Event, Shape, Side, UndoShape};
 use saga_core::store::Status;
@@ -8,52 +8,87 @@ use saga_core::store::Status;
 #[derive(Debug)]
 pub(crate) struct Model {
     shape: Shape,
+    /// Whether the first step only begins when the second is done.
+    is_behind: Vec<Vec<bool>>,
     steps: Vec<Known>,
     /// The steps whose effect stands or may stand, the oldest first.
     standing: Vec<usize>,
     goes_back: bool,
     ended: Option<Status>,
-    is_stuck: bool,
-    /// The command that nobody has answered. Of a stuck saga it is what is stuck.
-    pub(crate) open: Option<Command>,
+    /// The commands that nobody has answered.
+    open: Vec<Open>,
+    /// How often something got stuck.
+    stuck: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    command: Command,
+    /// Set where a person is to decide about it: the how many-eth that got stuck.
+    stuck: Option<usize>,
+}
+
+#[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that is known or not")]
+struct Known {
+    begun: bool,
+    settled: bool,
+    /// Whether what stands behind it may begin.
+    passed: bool,
+    success: bool,
+    /// Whether a person was called although it may have happened.
+    maybe: bool,
+    rounds: u32,
     /// A success was reported while an undo that does not know of it is open.
     undo_again: bool,
     /// The open undo was tried without knowing, before a person had it tried again.
     was_tried: bool,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Known {
-    begun: bool,
-    settled: bool,
-    success: bool,
-    rounds: u32,
+fn closure(shape: &Shape) -> Vec<Vec<bool>> {
+    let count = shape.steps.len();
+    let mut behind = vec![vec![false; count]; count];
+    for (step, shape) in shape.steps.iter().enumerate() {
+        let before: Vec<usize> = shape.after.clone().unwrap_or_else(|| step.checked_sub(1).into_iter().collect());
+        for before in before {
+            behind[step][before] = true;
+            let further = behind[before].clone();
+            for (is_behind, further) in behind[step].iter_mut().zip(further) {
+                *is_behind |= further;
+            }
+        }
+    }
+    behind
 }
 
 impl Model {
     pub(crate) fn start(shape: &Shape) -> (Self, Vec<Command>) {
         let mut model = Self {
             shape: shape.clone(),
+            is_behind: closure(shape),
             steps: vec![Known::default(); shape.steps.len()],
             standing: Vec::new(),
             goes_back: false,
             ended: None,
-            is_stuck: false,
-            open: None,
-            undo_again: false,
-            was_tried: false,
+            open: Vec::new(),
+            stuck: 0,
         };
         let commands = model.next();
         (model, commands)
     }
 
     pub(crate) fn status(&self) -> Status {
-        match (self.is_stuck, self.ended, self.goes_back) {
+        match (self.is_stuck(), self.ended, self.goes_back) {
             (true, ..) => Status::Stuck,
             (false, Some(ended), _) => ended,
             (false, None, false) => Status::Running,
             (false, None, true) => Status::Compensating,
         }
+    }
+
+    /// The commands that somebody will answer.
+    pub(crate) fn in_flight(&self) -> Vec<Command> {
+        self.open.iter().filter(|open| open.stuck.is_none()).map(|open| open.command).collect()
     }
 
     pub(crate) fn has_begun(&self, step: usize) -> bool {
@@ -66,24 +101,37 @@ impl Model {
             Event::Done { step } | Event::Late { step } => self.success(step),
             Event::Rejected { step, .. } | Event::Failed { step, .. } => self.failed(step),
             Event::Unknown { step, .. } => self.unknown(step),
-            Event::Cancelled { step } if self.is_open(step) && !self.is_stuck => vec![Command::Do { step }],
-            Event::Cancelled { .. } => Vec::new(),
-            Event::Blocked { .. } | Event::UndoBlocked { .. } => self.needs_a_person(),
+            Event::Cancelled { step } => self.cancelled(step),
+            Event::Blocked { step, maybe, .. } if self.is_open(step) => {
+                self.steps[step].maybe |= maybe;
+                self.needs_a_person(step)
+            }
+            Event::Blocked { .. } => Vec::new(),
+            Event::UndoBlocked { step, .. } => self.needs_a_person(step),
             Event::Undone { step, informed } => self.undone(step, informed),
             Event::TakenBack => self.taken_back(),
             Event::Operator(ref action) => self.operator(action),
         }
     }
 
+    fn is_stuck(&self) -> bool {
+        self.open.iter().any(|open| open.stuck.is_some())
+    }
+
     fn is_open(&self, step: usize) -> bool {
-        self.open == Some(Command::Do { step })
+        self.open.iter().any(|open| open.command == Command::Do { step })
+    }
+
+    fn is_undone_now(&self, step: usize) -> bool {
+        self.open.iter().any(|open| matches!(open.command, Command::Undo { step: open, .. } if open == step))
     }
 
     fn success(&mut self, step: usize) -> Vec<Command> {
         if self.is_open(step) {
             self.settle(step);
-            self.steps[step].success = true;
-            self.standing.push(step);
+            (self.steps[step].success, self.steps[step].passed) = (true, true);
+            self.stands(step);
+            self.back_again();
             return self.next();
         }
         let known = &mut self.steps[step];
@@ -91,43 +139,54 @@ impl Model {
             return Vec::new();
         }
         // It was decided without this success. An undo that is under way did not know of it, so another one follows.
-        if matches!(self.open, Some(Command::Undo { step: open, .. }) if open == step) {
-            self.undo_again = true;
+        if self.is_undone_now(step) {
+            self.steps[step].undo_again = true;
             return Vec::new();
         }
-        self.standing.retain(|&other| other != step);
-        self.standing.push(step);
-        if self.ended == Some(Status::Completed) || !(self.goes_back || self.ended.is_some()) {
-            return Vec::new();
-        }
-        (self.goes_back, self.ended) = (true, None);
-        self.next()
+        self.stands(step);
+        self.back_again();
+        if self.goes_back { self.next() } else { Vec::new() }
     }
 
     fn failed(&mut self, step: usize) -> Vec<Command> {
-        if !self.is_open(step) || self.is_stuck {
+        if !self.is_open(step) {
             return Vec::new();
         }
         if self.shape.side(step) == Side::After {
-            return self.needs_a_person();
+            return self.needs_a_person(step);
         }
         self.settle(step);
-        self.goes_back = true;
+        self.goes_back |= self.ended.is_none();
         self.next()
     }
 
     fn unknown(&mut self, step: usize) -> Vec<Command> {
-        if !self.is_open(step) || self.is_stuck {
+        if !self.is_open(step) {
             return Vec::new();
         }
         let can_undo = matches!(self.shape.steps[step].undo, UndoShape::TakesUnknown | UndoShape::NotNeeded);
-        if self.shape.side(step) != Side::Before || !can_undo {
-            return self.needs_a_person();
+        let goes_forward = !self.goes_back && self.ended.is_none();
+        if (goes_forward && self.shape.side(step) != Side::Before) || !can_undo {
+            self.steps[step].maybe = true;
+            return self.needs_a_person(step);
         }
         self.settle(step);
-        self.standing.push(step);
-        self.goes_back = true;
+        self.stands(step);
+        self.back_again();
+        self.goes_back |= self.ended.is_none();
         self.next()
+    }
+
+    /// A command that comes back while the saga goes forward is given out again; else it never begins.
+    fn cancelled(&mut self, step: usize) -> Vec<Command> {
+        if !self.is_open(step) {
+            Vec::new()
+        } else if !self.goes_back && self.ended.is_none() {
+            vec![Command::Do { step }]
+        } else {
+            self.settle(step);
+            self.next()
+        }
     }
 
     /// How the open undo of a step can end: what nobody has reported, no call of it knows.
@@ -136,20 +195,21 @@ impl Model {
     }
 
     fn undone(&mut self, step: usize, informed: bool) -> Vec<Command> {
-        if !matches!(self.open, Some(Command::Undo { step: open, .. }) if open == step) {
+        if !self.is_undone_now(step) {
             return Vec::new();
         }
         self.standing.retain(|&other| other != step);
-        let is_tried_blindly = std::mem::take(&mut self.was_tried) || !informed;
-        if std::mem::take(&mut self.undo_again) && is_tried_blindly {
+        self.close(step);
+        let is_tried_blindly = std::mem::take(&mut self.steps[step].was_tried) || !informed;
+        if std::mem::take(&mut self.steps[step].undo_again) && is_tried_blindly {
             self.standing.push(step);
+            self.back_again();
         }
-        (self.open, self.is_stuck) = (None, false);
         self.next()
     }
 
     fn taken_back(&mut self) -> Vec<Command> {
-        if self.open.is_some() || self.goes_back || self.ended == Some(Status::Compensated) {
+        if !self.open.is_empty() || self.goes_back || self.ended == Some(Status::Compensated) {
             return Vec::new();
         }
         (self.goes_back, self.ended) = (true, None);
@@ -157,83 +217,154 @@ impl Model {
     }
 
     fn operator(&mut self, action: &Action) -> Vec<Command> {
-        let Some(open) = self.open.filter(|_| self.is_stuck) else { return Vec::new() };
-        self.is_stuck = false;
-        match (action, open) {
-            (Action::Retry, Command::Do { .. }) => vec![open],
-            (Action::Retry, Command::Undo { step, round, known }) => {
-                self.was_tried |= !known;
-                let open = Command::Undo { step, round, known: known || self.undo_again };
-                self.open = Some(open);
-                vec![open]
+        let stuck = self.open.iter().filter(|open| open.stuck.is_some()).min_by_key(|open| open.stuck);
+        let Some(stuck) = stuck.copied() else { return Vec::new() };
+        let step = step_of(stuck.command);
+        let mut commands = Vec::new();
+        match (action, stuck.command) {
+            (Action::Retry, Command::Do { step }) if self.goes_back && !self.steps[step].maybe => self.settle(step),
+            (Action::Retry, command) => {
+                let command = match command {
+                    Command::Undo { step, round, known } => {
+                        self.steps[step].was_tried |= !known;
+                        Command::Undo { step, round, known: known || self.steps[step].undo_again }
+                    }
+                    command @ Command::Do { .. } => command,
+                };
+                self.close(step);
+                self.open.push(Open { command, stuck: None });
+                commands.push(command);
             }
-            (Action::Skip, _) => {
-                self.go_past(open);
-                self.next()
-            }
+            (Action::Skip, command) => self.go_past(command),
             (Action::Force { completed, .. }, _) => {
-                self.go_past(open);
+                while let Some(stuck) = self.open.iter().find(|open| open.stuck.is_some()).copied() {
+                    self.go_past(stuck.command);
+                }
                 self.ended = Some(if *completed { Status::Completed } else { Status::Compensated });
+                self.goes_back = false;
                 if !completed {
                     // The person took care of what stands.
                     self.standing.clear();
                 }
-                Vec::new()
             }
         }
+        commands.extend(self.next());
+        commands
     }
 
-    fn go_past(&mut self, open: Command) {
-        match open {
-            Command::Do { step } => self.settle(step),
+    fn go_past(&mut self, command: Command) {
+        match command {
+            Command::Do { step } => {
+                self.settle(step);
+                self.steps[step].passed = true;
+            }
             Command::Undo { step, .. } => {
-                (self.undo_again, self.was_tried) = (false, false);
+                (self.steps[step].undo_again, self.steps[step].was_tried) = (false, false);
                 self.standing.retain(|&other| other != step);
+                self.close(step);
             }
         }
-        self.open = None;
     }
 
     fn settle(&mut self, step: usize) {
-        self.steps[step].settled = true;
-        (self.open, self.is_stuck) = (None, false);
+        (self.steps[step].settled, self.steps[step].maybe) = (true, false);
+        self.close(step);
     }
 
-    fn needs_a_person(&mut self) -> Vec<Command> {
-        self.is_stuck |= self.open.is_some();
+    fn close(&mut self, step: usize) {
+        self.open.retain(|open| step_of(open.command) != step);
+    }
+
+    fn stands(&mut self, step: usize) {
+        self.standing.retain(|&other| other != step);
+        self.standing.push(step);
+    }
+
+    /// An effect that comes to stand in a saga that was ended as compensated must not stay.
+    fn back_again(&mut self) {
+        if self.ended == Some(Status::Compensated) {
+            (self.goes_back, self.ended) = (true, None);
+        }
+    }
+
+    fn needs_a_person(&mut self, step: usize) -> Vec<Command> {
+        let of_step = |open: &&mut Open| step_of(open.command) == step && open.stuck.is_none();
+        let Some(open) = self.open.iter_mut().find(of_step) else { return Vec::new() };
+        if self.ended.is_some() {
+            // A person ended the saga as it was.
+            let command = open.command;
+            self.go_past(command);
+        } else {
+            open.stuck = Some(self.stuck);
+            self.stuck += 1;
+        }
         Vec::new()
     }
 
-    /// What follows when nothing is under way.
+    /// What follows now. While a person is to decide, nothing new does.
     fn next(&mut self) -> Vec<Command> {
-        if self.open.is_some() || self.ended.is_some() {
+        if self.is_stuck() || self.ended.is_some() {
             return Vec::new();
         }
-        let command = if self.goes_back { self.next_undo() } else { self.next_step() };
-        self.open = command;
-        match command {
-            Some(Command::Undo { step, .. }) if self.shape.steps[step].undo == UndoShape::Missing => {
-                self.needs_a_person()
-            }
-            Some(command) => vec![command],
-            None => {
-                self.ended = Some(if self.goes_back { Status::Compensated } else { Status::Completed });
-                Vec::new()
+        let commands = if self.goes_back { self.next_undos() } else { self.next_steps() };
+        let (mut given_out, mut for_a_person) = (Vec::new(), Vec::new());
+        for command in commands {
+            self.open.push(Open { command, stuck: None });
+            match command {
+                Command::Undo { step, .. } if self.shape.steps[step].undo == UndoShape::Missing => {
+                    for_a_person.push(step);
+                }
+                command => given_out.push(command),
             }
         }
+        for step in for_a_person {
+            self.needs_a_person(step);
+        }
+        if self.open.is_empty() {
+            self.ended = Some(if self.goes_back { Status::Compensated } else { Status::Completed });
+        }
+        given_out
     }
 
-    fn next_step(&mut self) -> Option<Command> {
-        let step = self.steps.iter().position(|step| !step.begun)?;
-        self.steps[step].begun = true;
-        Some(Command::Do { step })
+    fn next_steps(&mut self) -> Vec<Command> {
+        let may_begin = |step: &usize| {
+            let before = |other: &usize| self.is_behind[*step][*other];
+            !self.steps[*step].begun && (0..self.steps.len()).filter(before).all(|other| self.steps[other].passed)
+        };
+        let begin: Vec<usize> = (0..self.steps.len()).filter(may_begin).collect();
+        for &step in &begin {
+            self.steps[step].begun = true;
+        }
+        begin.into_iter().map(|step| Command::Do { step }).collect()
     }
 
-    fn next_undo(&mut self) -> Option<Command> {
-        let needs_undo = |step: &&usize| self.shape.steps[**step].undo != UndoShape::NotNeeded;
-        let step = *self.standing.iter().rev().find(needs_undo)?;
-        let known = &mut self.steps[step];
-        known.rounds += 1;
-        Some(Command::Undo { step, round: known.rounds, known: known.success })
+    /// Nothing is undone while a step is on its way. Then the latest of each way through the definition has its turn.
+    fn next_undos(&mut self) -> Vec<Command> {
+        if self.open.iter().any(|open| matches!(open.command, Command::Do { .. })) {
+            return Vec::new();
+        }
+        let on_one_way = |one: usize, other: usize| self.is_behind[one][other] || self.is_behind[other][one];
+        let needs_undo = |step: &usize| self.shape.steps[*step].undo != UndoShape::NotNeeded;
+        let has_turn = |place: usize, step: usize| {
+            let mut later = self.standing[place + 1..].iter().copied().filter(needs_undo);
+            !self.is_undone_now(step)
+                && !later.any(|other| on_one_way(step, other))
+                && !(0..self.steps.len()).any(|other| self.is_undone_now(other) && on_one_way(step, other))
+        };
+        let standing = self.standing.iter().copied().enumerate();
+        let turns = standing.filter(|(place, step)| needs_undo(step) && has_turn(*place, *step));
+        let turns: Vec<usize> = turns.map(|(_, step)| step).collect();
+        let undo = |step: usize| {
+            let known = &mut self.steps[step];
+            known.rounds += 1;
+            Command::Undo { step, round: known.rounds, known: known.success }
+        };
+        turns.into_iter().map(undo).collect()
+    }
+}
+
+fn step_of(command: Command) -> usize {
+    match command {
+        Command::Do { step } | Command::Undo { step, .. } => step,
     }
 }

@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use saga_core::machine::{Effect, Failure, FailureKind, Shape, StepShape, UndoShape};
 use saga_core::{Rejection, StepError};
 
-const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+const NAMES: [&str; 24] = [
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w",
+    "x",
+];
 
 /// One to six steps. Before the pivot each has a compensation or says that it needs none; the last step of a saga
 /// without a declared pivot may have none, and is the pivot then.
@@ -28,9 +31,57 @@ fn build(steps: &[(Effect, UndoShape)], pivot: Option<usize>) -> Shape {
     let step = |(index, &(effect, undo)): (usize, &(Effect, UndoShape))| {
         let must_have_one = pivot.is_none_or(|pivot| index < pivot);
         let undo = if must_have_one && undo == UndoShape::Missing { UndoShape::TakesUnknown } else { undo };
-        StepShape { name: NAMES[index], effect, undo }
+        StepShape { name: NAMES[index], effect, undo, after: None }
     };
     Shape { steps: steps.iter().enumerate().map(step).collect(), pivot }
+}
+
+/// One to three pieces, each a step or a group of two or three branches. A branch is one step, two, or a step with a
+/// group of two behind it. The pivot, if there is one, is a piece of its own.
+pub(crate) fn groups() -> impl Strategy<Value = Shape> {
+    let piece = prop_oneof![Just(Vec::new()), prop::collection::vec(0..3_u8, 2..=3)];
+    let kinds = prop::collection::vec((any::<u8>(), any::<u8>()), 24);
+    let pieces = prop::collection::vec(piece, 1..=2);
+    (pieces, kinds, prop::option::of(0..2_usize)).prop_map(|(pieces, kinds, pivot)| {
+        let mut after: Vec<Vec<usize>> = Vec::new();
+        let (mut tips, mut pivot_step) = (Vec::new(), None);
+        let add = |after: &mut Vec<Vec<usize>>, tips: &[usize]| {
+            after.push(tips.to_vec());
+            after.len() - 1
+        };
+        for (number, branches) in pieces.iter().enumerate() {
+            if branches.is_empty() {
+                tips = vec![add(&mut after, &tips)];
+                pivot_step = pivot_step.or((pivot == Some(number)).then_some(tips[0]));
+                continue;
+            }
+            let mut ends = Vec::new();
+            for kind in branches {
+                let first = add(&mut after, &tips);
+                match kind {
+                    0 => ends.push(first),
+                    1 => ends.push(add(&mut after, &[first])),
+                    _ => ends.extend([add(&mut after, &[first]), add(&mut after, &[first])]),
+                }
+            }
+            tips = ends;
+        }
+        let step = |(index, after): (usize, Vec<usize>)| {
+            let (effect, undo) = kinds[index];
+            let effect = [Effect::Transactional, Effect::External, Effect::Remote { service: "elsewhere" }]
+                [usize::from(effect) % 3];
+            let must_have_one = pivot_step.is_none_or(|pivot| index < pivot);
+            let undo = match undo % 4 {
+                0 => UndoShape::NeedsOutput,
+                1 => UndoShape::NotNeeded,
+                2 if !must_have_one => UndoShape::Missing,
+                _ => UndoShape::TakesUnknown,
+            };
+            let is_plain = after == index.checked_sub(1).into_iter().collect::<Vec<_>>();
+            StepShape { name: NAMES[index], effect, undo, after: (!is_plain).then_some(after) }
+        };
+        Shape { steps: after.into_iter().enumerate().map(step).collect(), pivot: pivot_step }
+    })
 }
 
 pub(crate) fn rejection(reason: &str) -> Rejection {

@@ -77,7 +77,7 @@ async fn a_heavier_path_is_above_the_bounds() {
 /// Steps whose handlers need savepoints or do not.
 struct Steps {
     store: PostgresStore,
-    steps: hot_path::Steps,
+    begun: hot_path::Steps,
     is_spared: bool,
 }
 
@@ -87,8 +87,8 @@ impl Steps {
         const RUNS: usize = 3;
         let meter = Meter::start().await;
         let store = meter.store(|options| options).await;
-        let steps = hot_path::Steps::new(&store).await;
-        let mut steps = Self { store, steps, is_spared };
+        let begun = hot_path::Steps::new(&store).await;
+        let mut steps = Self { store, begun, is_spared };
         for _ in 0..RUNS {
             steps.batch(2, 1).await.transact(&steps.store).await.unwrap();
         }
@@ -102,8 +102,8 @@ impl Steps {
     }
 
     async fn batch(&mut self, steps: u64, rows: u32) -> Body {
-        let claims = self.steps.claims(&self.store, steps).await;
-        let body = Body::new(&claims).records(self.steps.advanced(&self.store, &claims).await);
+        let claims = self.begun.claims(&self.store, steps).await;
+        let body = Body::new(&claims).records(self.begun.advanced(&self.store, &claims).await);
         let body = if self.is_spared { body.spared() } else { body };
         claims.iter().fold(body, |body, _| body.then(move |conn| Box::pin(reserve(conn, rows))))
     }

@@ -23,6 +23,7 @@ fn message(number: u8) -> NewMessage {
         payload: vec![number],
         position: 0,
         headers: Headers::default(),
+        due_in: Duration::ZERO,
     }
 }
 

@@ -24,6 +24,7 @@ fn message(position: u64) -> NewMessage {
         payload: b"{}".to_vec(),
         position,
         headers: Headers::default(),
+        due_in: Duration::ZERO,
     }
 }
 

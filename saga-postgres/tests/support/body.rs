@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, Claim, SagaRow, Store as _, TransactError, TransactionBody, Verdict};
+use saga_core::store::{Changes, Claim, MovedSaga, SagaRow, Store as _, TransactError, TransactionBody, Verdict};
 use saga_postgres::PostgresStore;
 use sqlx::PgConnection;
 use tokio::sync::Notify;
@@ -156,9 +156,9 @@ impl TransactionBody<PgConnection> for Body {
         completed.chain(self.others.iter().cloned()).collect()
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
         match &mut self.again {
-            Some(again) => Some(again(&self.claims, moved)),
+            Some(again) => Some(again(&self.claims, moved.into_iter().map(|moved| moved.saga).collect())),
             None => panic!("no saga should have moved: {moved:?}"),
         }
     }

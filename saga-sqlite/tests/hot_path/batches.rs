@@ -81,7 +81,7 @@ async fn a_heavier_path_is_above_the_bounds() {
 struct Steps {
     store: SqliteStore,
     meter: Meter,
-    steps: hot_path::Steps,
+    begun: hot_path::Steps,
     is_spared: bool,
     _folder: TempDir,
 }
@@ -91,8 +91,8 @@ impl Steps {
     async fn warm(is_spared: bool) -> Self {
         const RUNS: usize = 3;
         let (folder, store) = support::store().await;
-        let (meter, steps) = (Meter::new(&store).await, hot_path::Steps::new(&store).await);
-        let mut steps = Self { store, meter, steps, is_spared, _folder: folder };
+        let (meter, begun) = (Meter::new(&store).await, hot_path::Steps::new(&store).await);
+        let mut steps = Self { store, meter, begun, is_spared, _folder: folder };
         for _ in 0..RUNS {
             steps.batch(2, 1).await;
         }
@@ -101,7 +101,7 @@ impl Steps {
 
     /// What so many steps cost in one call of the store. Each handler writes so many rows.
     async fn batch(&mut self, steps: u64, rows: u32) -> Cost {
-        let claims = self.steps.claims(&self.store, steps).await;
+        let claims = self.begun.claims(&self.store, steps).await;
         let body = self.body(&claims, rows).await;
         self.meter.of(async { body.transact(&self.store).await.unwrap() }).await
     }
@@ -109,7 +109,7 @@ impl Steps {
     /// What so many calls of one step each cost in one group, with the gate that holds them together.
     async fn group(&mut self, steps: u64, rows: u32) -> Cost {
         let mut bodies = Vec::new();
-        for claim in self.steps.claims(&self.store, steps).await {
+        for claim in self.begun.claims(&self.store, steps).await {
             bodies.push(self.body(&[claim], rows).await);
         }
         let run = async {
@@ -121,7 +121,7 @@ impl Steps {
     }
 
     async fn body(&self, claims: &[Claim], rows: u32) -> Body {
-        let body = Body::new(claims).records(self.steps.advanced(&self.store, claims).await);
+        let body = Body::new(claims).records(self.begun.advanced(&self.store, claims).await);
         let body = if self.is_spared { body.spared() } else { body };
         let write =
             move |conn: &mut rusqlite::Connection| keep((0..rows).try_for_each(|_| write_note(conn, "note").map(drop)));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, Claim, SagaRow, Store as _, TransactError, TransactionBody, Verdict};
+use saga_core::store::{Changes, Claim, MovedSaga, Store as _, TransactError, TransactionBody, Verdict};
 use saga_sqlite::SqliteStore;
 
 use super::{begun, completed, write_note};
@@ -103,7 +103,7 @@ impl TransactionBody<Connection> for Body {
         self.whole.clone().unwrap_or_else(completed)
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
         panic!("no saga should have moved: {moved:?}")
     }
 }

@@ -218,6 +218,17 @@ impl<'a> SagaBook<'a> {
         self.plan.variants.get(usize::from(self.accepted?))
     }
 
+    /// Whether the two stand in branches beside each other.
+    pub(super) fn are_apart(&self, one: u8, other: u8) -> bool {
+        one != other && !self.is_behind(one, other) && !self.is_behind(other, one)
+    }
+
+    /// Whether the later step only begins when the earlier one is done.
+    pub(super) fn is_behind(&self, later: u8, earlier: u8) -> bool {
+        let steps = self.variant().map(|variant| variant.steps.as_slice()).unwrap_or_default();
+        is_behind(steps, later, earlier)
+    }
+
     /// The steps of what was accepted, with their numbers.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u8, &'a StepPlan)> + use<'a> {
         self.variant().into_iter().flat_map(|variant| (0..).zip(&variant.steps))
@@ -285,4 +296,23 @@ impl<'a> SagaBook<'a> {
 /// Notes a violation.
 pub(super) fn broken(found: &mut Vec<Violation>, guarantee: Guarantee, saga: Option<usize>, about: impl Into<String>) {
     found.push(Violation { guarantee, saga, about: about.into() });
+}
+
+/// Whether the later step only begins when the earlier one is done.
+pub(crate) fn is_behind(steps: &[StepPlan], later: u8, earlier: u8) -> bool {
+    let mut open = vec![later];
+    let mut seen = Vec::new();
+    while let Some(step) = open.pop() {
+        let Some(plan) = steps.get(usize::from(step)).filter(|_| !seen.contains(&step)) else { continue };
+        seen.push(step);
+        let before = match &plan.after {
+            Some(after) => after.clone(),
+            None => step.checked_sub(1).into_iter().collect(),
+        };
+        if before.contains(&earlier) {
+            return true;
+        }
+        open.extend(before);
+    }
+    false
 }

@@ -48,6 +48,9 @@ pub struct StepPlan {
     pub host: Option<u8>,
     /// What undoes it.
     pub undo: Option<UndoPlan>,
+    /// The steps that it comes after, where that is not just the one before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<u8>>,
     /// The earlier step whose output it takes.
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.

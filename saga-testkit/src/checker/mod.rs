@@ -19,6 +19,7 @@ mod starts;
 mod undo;
 mod violation;
 
+pub(crate) use self::book::is_behind;
 pub use self::judge::check;
 pub use self::ledger::{
     Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing, StepPlan,

@@ -1,7 +1,7 @@
 //! G5: every saga ends, and exactly what took effect or may have is undone, in reverse order.
 
 use super::book::{Book, Call, broken};
-use super::ledger::{Kind, Left, Op, Standing, StepPlan};
+use super::ledger::{Kind, Left, Op, RecordSeen, Recorded, Standing, StepPlan};
 use super::violation::{Guarantee, Violation};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
@@ -17,19 +17,18 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// The steps are done in their order.
+/// The steps are done in their order: each behind all that it comes after.
 fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
-    let mut before: Option<(u8, usize)> = None;
-    for (step, _) in of.steps().filter(|(step, _)| !of.is_skipped(*step, Op::Do)) {
-        let effect = book.effect_of(saga, step, Op::Do).map(|(at, _)| at);
-        if let (Some((earlier, earlier_at)), Some(at)) = (before, effect)
-            && earlier_at > at
-        {
-            note(format!("{} took effect before {}", of.name(step, Op::Do), of.name(earlier, Op::Do)));
+    // A step that never took effect stands at the end of time: nothing behind it may have.
+    let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
+    let steps: Vec<(u8, usize)> =
+        of.steps().filter(|(step, _)| !of.is_skipped(*step, Op::Do)).map(|(step, _)| (step, effect(step))).collect();
+    for (step, at) in steps.iter().filter(|(_, at)| *at < usize::MAX) {
+        let too_late = |(earlier, earlier_at): &&(u8, usize)| earlier_at > at && of.is_behind(*step, *earlier);
+        if let Some((earlier, _)) = steps.iter().rev().find(too_late) {
+            note(format!("{} took effect before {}", of.name(*step, Op::Do), of.name(*earlier, Op::Do)));
         }
-        // A step that never took effect stands at the end of time: nothing behind it may have.
-        before = Some((step, effect.unwrap_or(usize::MAX)));
     }
 }
 
@@ -111,10 +110,36 @@ fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut
 /// An external step that was called, and not every call of it said for certain that nothing happened.
 fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
     let mut calls = book.calls_of(saga, step, Op::Do).filter(|call| call.entered < undo.entered).peekable();
+    if calls.peek().is_none() {
+        return may_have_been_held(book, saga, step, undo);
+    }
     // An owner that vanished may have begun the call that nobody saw.
-    calls.peek().is_some()
-        && (calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
-            || book.is_disturbed_before(undo.entered))
+    calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
+        || book.is_disturbed_before(undo.entered)
+}
+
+/// Whether an owner that vanished may have held the command of a step that nobody saw begin.
+///
+/// A first attempt leaves no trace before its call, so whoever takes the command over cannot tell whether the call was
+/// made: it may have taken effect, and what may have is undone (G5). In a sequence the command is then given out again,
+/// for nothing else turns the saga round, and the call is seen. A branch is turned round by another one, and its command
+/// is not given out again. So the turn of the step must have come, a branch beside it must have failed, an owner may have
+/// vanished, and the undo cannot know an output. At a host the same command is done to its end first.
+fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
+    let of = &book.sagas[saga];
+    let is_passed = |before: u8| {
+        of.is_skipped(before, Op::Do) || book.effect_of(saga, before, Op::Do).is_some_and(|(at, _)| at < undo.entered)
+    };
+    let has_failed = |other: u8| {
+        let mut calls = book.calls_of(saga, other, Op::Do).filter(|call| call.entered < undo.entered);
+        calls.any(|call| !matches!(call.left, Some((_, Left::Done))))
+    };
+    let mut steps = of.steps().map(|(other, _)| other);
+    undo.reads.is_none()
+        && of.host(step).is_none()
+        && book.is_disturbed_before(undo.entered)
+        && of.steps().filter(|(before, _)| of.is_behind(step, *before)).all(|(before, _)| is_passed(before))
+        && steps.any(|other| of.are_apart(step, other) && has_failed(other))
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
@@ -139,6 +164,7 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);
     // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
     let undone = undone.filter(|undo| of.host(undo.step).is_none() || !of.is_skipped(undo.step, Op::Do));
+    let undone = undone.filter(|undo| !may_land_beside(book, plan, call, undo));
     if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
     {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));
@@ -149,6 +175,28 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     }
 }
 
+/// Whether a call may take effect though a step of another branch is undone already. Positions order the undos along each
+/// way through the definition only, so neither branch waits for the other; that each effect is undone in its own time is
+/// seen when the saga ends.
+fn may_land_beside(book: &Book<'_>, plan: &StepPlan, call: &Call<'_>, undo: &Call<'_>) -> bool {
+    let of = &book.sagas[call.saga];
+    if !of.are_apart(call.step, undo.step) {
+        return false;
+    }
+    // A host undoes what may have happened before it answers that its step failed. The saga has not turned round by that:
+    // the other branches still go forward.
+    let is_of = |told: &&RecordSeen| told.step == undo.step && told.op == Op::Do && told.outcome == Recorded::Done;
+    if of.host(undo.step).is_some() && !of.end.told.iter().any(|told| is_of(&told)) {
+        return true;
+    }
+    // What nobody heard the end of is decided as one that may have happened, and its undo waits until it must have landed.
+    // It had begun before the other undo did, for nothing begins in a saga that turned round; only an owner that was taken
+    // for dead does not know of that.
+    let is_lost = book.is_disturbed_before(call.entered);
+    let is_unheard = !matches!(call.left, Some((_, Left::Done))) || book.is_disturbed_before(undo.entered);
+    plan.kind == Kind::External && (is_lost || (is_unheard && call.entered < undo.entered))
+}
+
 /// The undo of a step begins only when those behind it are undone: their undos have committed, or ended well before in
 /// the transaction that it begins in.
 fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
@@ -156,7 +204,7 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
     let Some(first) = book.calls_of(saga, step, Op::Undo).next() else {
         return;
     };
-    for (later, plan) in of.steps().skip(usize::from(step) + 1) {
+    for (later, plan) in of.steps().filter(|(later, _)| of.is_behind(*later, step)) {
         // A person may end just this step at its host by force.
         let is_ended = plan.host.is_some() && of.is_forced_at_its_host(later);
         let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);

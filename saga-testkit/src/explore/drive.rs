@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Outcome, RuntimeBuilder};
+use saga_core::engine::{Outcome, RuntimeBuilder, RuntimeError};
 use saga_core::saga::StepHook;
-use saga_core::store::Members;
+use saga_core::store::{Members, Status};
 use saga_core::{Key, Runtime, Saga, Tenant};
 use tokio::task::JoinSet;
 
@@ -21,6 +21,8 @@ const KEY: &str = "explored";
 const RUNS_AT_A_TIME: usize = 4;
 /// How long a run may take, in the world's time.
 const RUN_WITHIN: Duration = Duration::from_mins(2);
+/// How often a run of a saga with groups is made until what it is to disturb comes up.
+const TRIES_MAX: usize = 4;
 /// More lives than any run needs: it is crashed once.
 const LIVES_MAX: usize = 5;
 /// How often what is left behind is looked at until it is gone, and how long between.
@@ -72,6 +74,8 @@ struct Came {
     run: Run,
     passed: Vec<String>,
     result: Result<(Ended, bool), String>,
+    /// What was to be disturbed did not happen.
+    is_unreached: bool,
 }
 
 impl<E: Explore> Explorer<E> {
@@ -128,6 +132,7 @@ impl<E: Explore> Explorer<E> {
 
     fn conclude(&mut self, came: Came) {
         self.exploration.runs += 1;
+        self.exploration.unreached += u64::from(came.is_unreached);
         let problem = match came.result {
             Err(problem) => Some(problem),
             Ok((ended, is_operated)) => {
@@ -158,16 +163,26 @@ fn unexpected(run: &Run, ended: &Ended, is_operated: bool) -> Option<String> {
 }
 
 async fn one_run<E: Explore>(subject: Arc<E>, run: Run) -> Came {
-    let director = Arc::new(Director::new(run.0, run.1.clone()));
-    let lived = tokio::time::timeout(RUN_WITHIN, live(&subject, &director)).await;
-    let mut result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
-    if result.is_ok() && !director.is_done() {
-        result = Err("it was never reached".to_owned());
+    // Which branch of a group comes first is another thing in each run.
+    let has_branches = subject.saga().has_branches();
+    let mut tries = if has_branches { TRIES_MAX } else { 1 };
+    loop {
+        tries -= 1;
+        let director = Arc::new(Director::new(run.0, run.1.clone()));
+        let lived = tokio::time::timeout(RUN_WITHIN, live(&subject, &director)).await;
+        let mut result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
+        let is_unreached = result.is_ok() && !director.is_done();
+        if is_unreached && tries > 0 {
+            continue;
+        }
+        if is_unreached && !has_branches {
+            result = Err("it was never reached".to_owned());
+        }
+        if let (Ok(_), Some(written)) = (&result, director.written()) {
+            result = Err(format!("something was written for the input that was rejected: {written}"));
+        }
+        return Came { run, passed: director.passed(), result, is_unreached };
     }
-    if let (Ok(_), Some(written)) = (&result, director.written()) {
-        result = Err(format!("something was written for the input that was rejected: {written}"));
-    }
-    Came { run, passed: director.passed(), result }
 }
 
 /// Lives as often as it takes, and judges what is there in the end.
@@ -237,8 +252,10 @@ async fn one_life<E: Explore>(
     let is_operated = matches!(outcome, Outcome::Stuck { .. });
     if is_operated {
         life.director.lift();
-        try_again(&runtime).await?;
-        outcome = running.ended().await.map_err(|error| error.to_string())?;
+        outcome = tokio::select! {
+            ended = running.ended() => ended.map_err(|error| error.to_string())?,
+            failed = try_again(&runtime) => return Err(failed),
+        };
     }
     sent(&runtime).await?;
     runtime.shutdown().await;
@@ -254,12 +271,28 @@ async fn one_life<E: Explore>(
     }
 }
 
-/// What an operator does who knows that nothing is disturbed any more.
-async fn try_again<S: saga_core::store::Store>(runtime: &Runtime<S>) -> Result<(), String> {
-    let status = runtime.saga(KEY).await.map_err(|error| error.to_string())?;
-    let status = status.ok_or("there is no saga")?;
-    let operator = runtime.operator(KEY, status.revision).map_err(|error| error.to_string())?;
-    operator.retry("the exploration is over").await.map_err(|error| error.to_string())
+/// What an operator does who knows that nothing is disturbed any more: whatever is stuck is tried again, one step after
+/// the other where branches got stuck beside each other. It ends only with what is in its way.
+async fn try_again<S: saga_core::store::Store>(runtime: &Runtime<S>) -> String {
+    loop {
+        let status = match runtime.saga(KEY).await {
+            Ok(Some(status)) => status,
+            Ok(None) => return "there is no saga".to_owned(),
+            Err(error) => return error.to_string(),
+        };
+        if status.summary.status == Status::Stuck {
+            let acted = match runtime.operator(KEY, status.revision) {
+                Ok(operator) => operator.retry("the exploration is over").await,
+                Err(error) => Err(error),
+            };
+            match acted {
+                // Another branch moved it meanwhile.
+                Ok(()) | Err(RuntimeError::Moved { .. }) => {}
+                Err(error) => return error.to_string(),
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Waits until every message was sent.

@@ -9,6 +9,7 @@ pub struct Exploration {
     pub(super) completed: u64,
     pub(super) compensated: u64,
     pub(super) operated: u64,
+    pub(super) unreached: u64,
     pub(super) compared: u64,
 }
 
@@ -54,6 +55,12 @@ impl Exploration {
     /// How many runs were compensated.
     pub fn compensated(&self) -> u64 {
         self.compensated
+    }
+
+    /// How many runs did not reach what was to be disturbed in them, however often they were made. That is an error for a
+    /// saga without parallel groups; with them it depends on which branch comes first.
+    pub fn unreached(&self) -> u64 {
+        self.unreached
     }
 
     /// How many runs were stuck as designed, and went on when they were tried again.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, SagaRow, TransactionBody, Verdict};
+use saga_core::store::{Changes, MovedSaga, TransactionBody, Verdict};
 
 use super::environment::SPEED;
 use super::life::Life;
@@ -43,7 +43,7 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
         slowed_down(self.body.changes())
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
         self.body.decide_again(moved).map(slowed_down)
     }
 }

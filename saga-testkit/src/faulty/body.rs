@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use saga_core::env::BoxFuture;
 use saga_core::memory::MemoryConn;
-use saga_core::store::{Changes, SagaRow, TransactionBody, Verdict};
+use saga_core::store::{Changes, MovedSaga, TransactionBody, Verdict};
 
 use super::{FaultyStore, StoreFlaw};
 
@@ -62,13 +62,18 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         self.store.twist(changes)
     }
 
-    fn decide_again(&mut self, moved: Vec<SagaRow>) -> Option<Vec<Changes>> {
+    fn decide_again(&mut self, mut moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
+        if self.store.has(StoreFlaw::ForgetsOtherRecords) {
+            for moved in &mut moved {
+                moved.records.clear();
+            }
+        }
         let changes = self.store.twist(self.body.decide_again(moved.clone())?);
         if !self.store.has(StoreFlaw::LeavesMovedSagas) {
             return Some(changes);
         }
         let has_moved = |change: &Changes| {
-            change.saga.as_ref().is_some_and(|advance| moved.iter().any(|saga| saga.id == advance.id))
+            change.saga.as_ref().is_some_and(|advance| moved.iter().any(|moved| moved.saga.id == advance.id))
         };
         let leave = |change: Changes| if has_moved(&change) { Changes { saga: None, ..change } } else { change };
         Some(changes.into_iter().map(leave).collect())

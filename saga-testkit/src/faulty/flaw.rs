@@ -100,6 +100,8 @@ flaws! {
         CommitsTwice breaks "S-TX-4",
         /// A moved saga is left where it is.
         LeavesMovedSagas breaks "S-TX-5",
+        /// What is recorded of a moved saga is not told.
+        ForgetsOtherRecords breaks "S-TX-14",
         /// Who ended the transaction is not told.
         BlamesNobody breaks "S-TX-6",
         /// The decision is written though no claim was granted.
@@ -134,6 +136,8 @@ flaws! {
         DiscardsNothing breaks "S-OUT-6",
         /// A message is discarded without a trace.
         DiscardsSilently breaks "S-OUT-6",
+        /// A message is read before it is due.
+        ReadsEarly breaks "S-OUT-7",
         /// A message whose id was inserted before fails its changes.
         RefusesWaiting breaks "S-OUT-5",
         /// Of the messages of a call only the first is stored.

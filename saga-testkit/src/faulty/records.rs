@@ -57,6 +57,9 @@ impl FaultyStore {
                     *condition = Condition::Held;
                 }
             }
+            for message in change.messages.iter_mut().filter(|_| self.has(StoreFlaw::ReadsEarly)) {
+                message.due_in = std::time::Duration::ZERO;
+            }
             for postponed in &mut change.postponed {
                 postponed.work = self.inward_to_record(postponed.work);
             }

@@ -30,7 +30,7 @@ struct Queues {
     /// How many copies are on their way: late, waiting, or received and not settled.
     under_way: u64,
     /// Messages whose receiver said that it has them.
-    settled: BTreeMap<(String, MessageId), Message>,
+    settled: BTreeMap<(String, MessageId), (Duration, Message)>,
     /// Steps whose command was received: only a mistake that is made on purpose looks at them.
     asked: BTreeSet<String>,
 }
@@ -92,9 +92,11 @@ impl Broker {
         self.lock().under_way == 0
     }
 
-    /// The messages that receivers said they have, each with the topic of the queue that it came from.
-    pub(crate) fn settled(&self) -> Vec<(String, Message)> {
-        self.lock().settled.iter().map(|((topic, _), message)| (topic.clone(), message.clone())).collect()
+    /// The messages that receivers said they have, each with the topic of the queue that it came from and the time when
+    /// that was said first.
+    pub(crate) fn settled(&self) -> Vec<(String, Duration, Message)> {
+        let settled = &self.lock().settled;
+        settled.iter().map(|((topic, _), (at, message))| (topic.clone(), *at, message.clone())).collect()
     }
 
     /// Remembers that the step of this command was asked for.
@@ -186,7 +188,8 @@ impl Line {
                 Settlement::Accept => {
                     let mut queues = self.world.broker.lock();
                     queues.under_way -= 1;
-                    queues.settled.insert((self.topic.clone(), message.id), message);
+                    let at = self.world.env.now();
+                    queues.settled.entry((self.topic.clone(), message.id)).or_insert((at, message));
                 }
                 Settlement::Reject => self.world.broker.put(Waiting { message, redelivered: true }),
             }

@@ -1,11 +1,11 @@
 use saga_core::memory::MemoryStore;
-use saga_core::saga::{SagaBuilder, SagaError};
+use saga_core::saga::{Branch, Group, SagaBuilder, SagaError};
 use saga_core::service::ServiceError;
 use saga_core::{Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
 use super::steps::{Announce, Charge, Collect, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
-use crate::checker::Variant;
+use crate::checker::{StepPlan, Variant};
 
 /// A saga definition, and what the checker knows of it.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(crate) struct SimDefinition {
 /// # Errors
 /// Those of the builder; there are none unless a definition here is wrong.
 pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
-    Ok(vec![
+    let plain = vec![
         named("order").step::<Reserve<0>>().step::<Charge<1>>().step::<Confirm<2>>().build()?,
         named("long")
             .step::<Reserve<0>>()
@@ -61,6 +61,73 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .after::<Charge<3>, Reserve<2>>(2)
             .step::<Announce<4>>()
             .build()?,
+    ];
+    Ok([plain, fork_definitions()?, batch_definitions()?.to_vec()].concat())
+}
+
+/// Those with groups.
+fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("fork")
+            .step::<Reserve<0>>()
+            .parallel(|group| group.branch(PlannedBranch::step::<Charge<1>>).branch(PlannedBranch::step::<Reserve<2>>))
+            .step::<Confirm<3>>()
+            .build()?,
+        named("fork-reads")
+            .parallel(|group| {
+                group
+                    .branch(|branch| branch.step::<Ship<0>>().after::<Reserve<1>, Ship<0>>(0))
+                    .branch(PlannedBranch::step::<Charge<2>>)
+                    .branch(PlannedBranch::step::<Reserve<3>>)
+            })
+            .after::<Charge<4>, Charge<2>>(2)
+            .after::<Reserve<5>, Reserve<1>>(1)
+            .build()?,
+        named("fork-local")
+            .parallel(|group| {
+                group
+                    .branch(|branch| branch.step::<Reserve<0>>().after::<Reserve<1>, Reserve<0>>(0))
+                    .branch(|branch| branch.step::<Note<2>>().step::<Reserve<3>>())
+            })
+            .after::<Reserve<4>, Reserve<3>>(3)
+            .step::<Confirm<5>>()
+            .build()?,
+        named("fork-last")
+            .step::<Reserve<0>>()
+            .parallel(|group| {
+                group
+                    .branch(PlannedBranch::step::<Charge<1>>)
+                    .branch(|branch| branch.step::<Ship<2>>().after::<Reserve<3>, Ship<2>>(2))
+            })
+            .build()?,
+        named("pivot-fork")
+            .step::<Reserve<0>>()
+            .step::<Confirm<1>>()
+            .pivot()
+            .parallel(|group| {
+                group.branch(PlannedBranch::step::<Announce<2>>).branch(PlannedBranch::step::<Confirm<3>>)
+            })
+            .step::<Charge<4>>()
+            .build()?,
+        named("fork-in-fork")
+            .parallel(|group| {
+                group
+                    .branch(|branch| {
+                        branch.step::<Charge<0>>().parallel(|group| {
+                            group
+                                .branch(PlannedBranch::step::<Reserve<1>>)
+                                .branch(|branch| branch.after::<Ship<2>, Charge<0>>(0))
+                        })
+                    })
+                    .branch(PlannedBranch::step::<Reserve<3>>)
+            })
+            .after::<Reserve<4>, Ship<2>>(2)
+            .build()?,
+    ])
+}
+
+fn batch_definitions() -> Result<[SimDefinition; BATCH_DEFINITIONS], SagaError> {
+    Ok([
         named("batch").step::<Collect<0>>().step::<Collect<1>>().step::<Confirm<2>>().build()?,
         named("batches")
             .step::<Collect<0>>()
@@ -105,6 +172,15 @@ pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .pivot()
             .step::<Reserve<2>>()
             .step::<Elsewhere<Announce<3>>>()
+            .build()?,
+        named("far-fork")
+            .step::<Reserve<0>>()
+            .parallel(|group| {
+                group
+                    .branch(PlannedBranch::step::<Elsewhere<Charge<1>>>)
+                    .branch(PlannedBranch::step::<Elsewhere<Ship<2>>>)
+            })
+            .step::<Confirm<3>>()
             .build()?,
         named("far-end").step::<Charge<0>>().step::<Elsewhere<Note<1>>>().step::<Elsewhere<Reserve<2>>>().build()?,
     ])
@@ -159,24 +235,103 @@ pub(crate) fn services() -> Result<Vec<SimService>, ServiceError> {
 struct Planner {
     builder: SagaBuilder<MemoryStore, SimInput>,
     variant: Variant,
+    /// The steps that the next one comes after.
+    tips: Vec<u8>,
+}
+
+/// Builds a group and its plan side by side.
+struct PlannedGroup {
+    group: Group<MemoryStore, SimInput>,
+    steps: Vec<StepPlan>,
+    /// The steps that every branch comes after, and the last ones of the branches.
+    from: Vec<u8>,
+    ends: Vec<u8>,
+}
+
+/// Builds a branch and its plan side by side.
+struct PlannedBranch {
+    branch: Branch<MemoryStore, SimInput>,
+    steps: Vec<StepPlan>,
+    tips: Vec<u8>,
+}
+
+fn plan_step<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, reads: Option<u8>) {
+    let place = steps.len() as u8;
+    let after = std::mem::replace(tips, vec![place]);
+    let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
+    steps.push(StepPlan { after: (!is_plain).then_some(after), ..T::plan(reads) });
+}
+
+/// A step's input, made with the output of an earlier one.
+fn read(input: &SimInput, output: SimOutput) -> SimInput {
+    SimInput { reads: Some(output.effect), ..*input }
+}
+
+impl PlannedGroup {
+    fn branch(self, build: impl FnOnce(PlannedBranch) -> PlannedBranch) -> Self {
+        let Self { group, steps, from, mut ends } = self;
+        let mut planned = Vec::new();
+        let group = group.branch(|branch| {
+            let PlannedBranch { branch, steps, tips } = build(PlannedBranch { branch, steps, tips: from.clone() });
+            ends.extend(tips);
+            planned = steps;
+            branch
+        });
+        Self { group, steps: planned, from, ends }
+    }
+}
+
+impl PlannedBranch {
+    fn step<T: Planned>(mut self) -> Self {
+        plan_step::<T>(&mut self.steps, &mut self.tips, None);
+        Self { branch: self.branch.step::<T>(), ..self }
+    }
+
+    fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
+        plan_step::<T>(&mut self.steps, &mut self.tips, Some(earlier));
+        Self { branch: self.branch.step_after::<T, E>(read), ..self }
+    }
+
+    fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
+        let Self { branch, steps, tips } = self;
+        let mut planned = (Vec::new(), Vec::new());
+        let branch = branch.parallel(|group| {
+            let PlannedGroup { group, steps, ends, .. } =
+                build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
+            planned = (steps, ends);
+            group
+        });
+        Self { branch, steps: planned.0, tips: planned.1 }
+    }
 }
 
 fn named(name: &str) -> Planner {
     let variant = Variant { definition: name.to_owned(), steps: Vec::new() };
-    Planner { builder: Saga::named(name).input(), variant }
+    Planner { builder: Saga::named(name).input(), variant, tips: Vec::new() }
 }
 
 impl Planner {
     fn step<T: Planned>(mut self) -> Self {
-        self.variant.steps.push(T::plan(None));
+        plan_step::<T>(&mut self.variant.steps, &mut self.tips, None);
         Self { builder: self.builder.step::<T>(), ..self }
     }
 
     /// A step whose input is made with the output of the earlier step at that place.
     fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
-        self.variant.steps.push(T::plan(Some(earlier)));
-        let map = |input: &SimInput, output: SimOutput| SimInput { reads: Some(output.effect), ..*input };
-        Self { builder: self.builder.step_after::<T, E>(map), ..self }
+        plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(earlier));
+        Self { builder: self.builder.step_after::<T, E>(read), ..self }
+    }
+
+    fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
+        let Self { builder, mut variant, tips } = self;
+        let mut ends = Vec::new();
+        let builder = builder.parallel(|group| {
+            let steps = std::mem::take(&mut variant.steps);
+            let planned = build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
+            (variant.steps, ends) = (planned.steps, planned.ends);
+            planned.group
+        });
+        Self { builder, variant, tips: ends }
     }
 
     fn pivot(mut self) -> Self {

@@ -143,6 +143,16 @@ faults! {
     OperatorForced = "operator forced",
     /// Two operators acted on one stuck saga at once.
     OperatorsRaced = "operators raced",
+    /// Two branches of a group were under way at once.
+    BranchesAtOnce = "branches at once",
+    /// Two branches of a group failed.
+    BranchesFailed = "branches failed beside each other",
+    /// Two branches of a group were undone at once.
+    BranchesUndoneAtOnce = "branches undone at once",
+    /// All branches of a group were done, and the saga went on behind it.
+    BranchesJoined = "branches joined",
+    /// Two branches of a group needed a person at once.
+    BranchesStuck = "branches stuck beside each other",
     /// A saga completed.
     Completed = "saga completed",
     /// A saga was compensated.

@@ -1,10 +1,13 @@
 //! How everything stands in the end, as the store tells it.
 
+use std::time::Duration;
+
 use saga_core::Key;
+use saga_core::env::Environment as _;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    DeadLetter, DeadLetters, HistoryKind, Ids, Inbox, LetterFilter, Message, NewReceived, Outbox, RecordedOutcome,
-    SagaFilter, SagaWithSteps, Sagas, Status, StepRecord, Work, WorkId, service_topic,
+    DeadLetter, DeadLetters, HistoryKind, Ids, Inbox, LetterFilter, Message, MessageKind, NewReceived, Outbox,
+    RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord, Timestamp, Work, WorkId, service_topic,
 };
 
 use super::Scenario;
@@ -128,23 +131,53 @@ async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, e
     known
 }
 
-/// How many of these messages, each received from the queue of that service, are known to none of the stores that
-/// received for it.
-pub(crate) async fn unknown_messages(stores: &[MemoryStore], settled: Vec<(String, Message)>) -> u64 {
+/// How many of these messages, each received from the queue of that service and acknowledged at that time, are known to
+/// none of the stores that received for it.
+pub(crate) async fn unknown_messages(
+    stores: &[MemoryStore],
+    world: &World,
+    settled: Vec<(String, Duration, Message)>,
+) -> u64 {
     let mut unknown = 0;
-    for (topic, message) in settled {
+    for (topic, at, message) in settled {
         let mut services = std::iter::once(HOME).chain(SERVICES);
         // Whoever else received something keeps it elsewhere.
         let Some(service) = services.position(|name| service_topic(name) == topic) else { continue };
         let store = &stores[service.min(stores.len() - 1)];
-        unknown += u64::from(!is_known(store, message).await);
+        let is_known = has_taken_effect(store, world, at, &message).await || is_stored(store, message).await;
+        unknown += u64::from(!is_known);
     }
     unknown
 }
 
+/// Whether what a message brings had taken effect when it was acknowledged: the step of a command has begun, and something
+/// became of the step that a reply is about.
+async fn has_taken_effect(store: &MemoryStore, world: &World, at: Duration, message: &Message) -> bool {
+    let (Some(key), Some(step)) = (&message.headers.saga_key, &message.headers.step) else { return false };
+    // The clocks of the services differ. It is asked at one moment of the world's time.
+    let Ok(receipt) = store.receive(Vec::new()).await else { return false };
+    let since = i64::try_from(world.env.now().saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
+    let at = Timestamp(receipt.now.0 - since);
+    match message.kind {
+        MessageKind::Command => {
+            let hosted = stored(store, message.tenant.as_str(), &format!("{key}>{step}")).await;
+            hosted.is_some_and(|hosted| hosted.saga.started_at <= at)
+        }
+        MessageKind::Reply => {
+            let Some(of) = stored(store, message.tenant.as_str(), key).await else { return false };
+            let is_over = of.saga.ended_at.is_some_and(|ended| ended <= at);
+            let recorded = of.records.iter().filter(|record| record.recorded_at <= at).map(|record| &record.step);
+            let noted =
+                of.history.iter().filter(|(noted, _)| *noted <= at).filter_map(|(_, entry)| entry.step.as_ref());
+            is_over || recorded.chain(noted).any(|known| known.step() == step)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a store has received a message or keeps it as a dead letter. It is asked in the only way that there is, which
 /// leaves a row behind where the answer is no: nothing is asked of the store after that.
-async fn is_known(store: &MemoryStore, message: Message) -> bool {
+async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     let filter = LetterFilter { tenant: message.tenant.clone(), state: None, limit: LIMIT, ..LetterFilter::default() };
     let letters = store.dead_letters(&filter).await.unwrap_or_default();
     let is_letter = |letter: &DeadLetter| letter.letter.message.as_ref().is_some_and(|kept| kept.id == message.id);

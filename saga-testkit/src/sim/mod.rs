@@ -1,6 +1,7 @@
 //! The seeded simulation of the whole engine.
 
 mod blows;
+mod branches;
 mod broker;
 mod calls;
 mod client;
@@ -12,6 +13,7 @@ mod finals;
 mod foreign;
 mod hook;
 mod log;
+mod misjudge;
 mod operate;
 mod outside;
 mod random;

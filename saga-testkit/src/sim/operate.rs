@@ -113,6 +113,8 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
     }
     world.enter(What::StuckSeen { saga });
     world.hit(if row.hosted.is_some() { Fault::HostStuck } else { Fault::Stuck });
+    let stuck = status.steps.iter().filter(|step| step.stuck.is_some()).count();
+    world.hit_if(stuck > 1, Fault::BranchesStuck);
     let act = choose(world, row, &status, rounds);
     let first = act_and_note(world, live, row, act, status.revision);
     // Another person may look at the same moment, and want something else.

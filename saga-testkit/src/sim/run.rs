@@ -5,6 +5,7 @@ use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 
 use super::blows::strike;
+use super::branches::note_branches;
 use super::client::Client;
 use super::definitions::{
     BATCH_DEFINITIONS, SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services,
@@ -13,6 +14,7 @@ use super::executor::{Executor, Finish, Limits};
 use super::finals::{finals, is_quiet, plans, unknown_messages};
 use super::foreign::ask_and_take_back;
 use super::log::Log;
+use super::misjudge::misjudged;
 use super::operate::operate;
 use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
@@ -108,7 +110,8 @@ impl Parts {
     fn roles(&self, scenario: &Scenario) -> Vec<(Role, u64)> {
         let has_others = !scenario.hosts.is_empty();
         let definitions = if has_others { &self.all } else { &self.near };
-        let home = Role { service: 0, definitions: Arc::clone(definitions), hosts: Vec::new(), has_others };
+        let definitions = of_plant(definitions, scenario.plant);
+        let home = Role { service: 0, definitions, hosts: Vec::new(), has_others };
         let mut roles = vec![(home, scenario.replicas)];
         for (service, replicas) in (1..).zip(&scenario.hosts) {
             let is_last = usize::from(service) == scenario.hosts.len();
@@ -117,6 +120,14 @@ impl Parts {
             roles.push((Role { service, definitions: Arc::new([]), hosts, has_others }, *replicas));
         }
         roles
+    }
+}
+
+/// The definitions as an engine has them, with that mistake or without.
+fn of_plant(definitions: &Arc<[SimDefinition]>, plant: Option<Plant>) -> Arc<[SimDefinition]> {
+    match plant {
+        None => Arc::clone(definitions),
+        Some(plant) => definitions.iter().map(|definition| misjudged(definition, plant)).collect(),
     }
 }
 
@@ -149,6 +160,7 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
         }
         note_hosted(&world, end);
     }
+    note_branches(&world, &ledger);
     let violations = match finish {
         Finish::Done => check(&ledger),
         // Without an end there is nothing to compare with.
@@ -208,7 +220,7 @@ async fn live_through(
     let clients = |saga: u32, variant: u8| Client {
         world: Arc::clone(&world),
         replicas: replicas.clone(),
-        definitions: Arc::clone(&parts.all),
+        definitions: of_plant(&parts.all, scenario.plant),
         saga,
         variant,
     };
@@ -253,7 +265,7 @@ async fn live_through(
     }
     world.env.sleep(LOOK_EVERY).await;
     let (finals, mut rest) = finals(&stores, &world, &plans).await;
-    rest.unknown_messages = unknown_messages(&stores, world.broker.settled()).await;
+    rest.unknown_messages = unknown_messages(&stores, &world, world.broker.settled()).await;
     *end.lock().unwrap_or_else(PoisonError::into_inner) = Some((finals, rest));
 }
 

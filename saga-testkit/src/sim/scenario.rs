@@ -37,6 +37,12 @@ pub enum Plant {
     WritesForRejected,
     /// An undo of a step that nobody asked for yet is answered, and leaves nothing behind that bars the step.
     NoTombstone,
+    /// What stands behind a group begins when its first branch is done.
+    JoinsEarly,
+    /// What a branch did is never undone.
+    ForgetsABranch,
+    /// A branch is done and undone as if what stands in front of its group stood beside it.
+    DetachesBranches,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that

@@ -75,6 +75,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             kind: Self::KIND,
             host: Self::HOST,
             undo: Self::UNDO_PLAN,
+            after: None,
             reads,
             is_pivot: false,
             emits: Self::EMITS,

@@ -238,6 +238,28 @@ pub(crate) async fn the_depth_tells_the_age_of_the_oldest<H: StoreHarness>(bench
     Ok(())
 }
 
+pub(crate) async fn a_message_is_read_when_it_is_due<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let (one, two) = neighbours(&begun);
+    let pause = bench.harness.timing().lease;
+    let due_in = |key: &str, due_in| saga_core::store::NewMessage { due_in, ..begun.message(key, 1) };
+    let (soon, late) = (due_in(&one, pause), due_in(&two, crate::fixture::HOUR));
+    let ids = [soon.id, late.id];
+    bench.apply(saga_core::store::Changes { messages: vec![soon, late], ..begun.done(1) }).await?;
+    let lanes = bench.store.lease_lanes(bench.lease().await?, 64).await?;
+    ensure_eq!(lanes.len(), 0, "the lanes whose messages are due later");
+    ensure_eq!(bench.store.depth().await?.rows, 2, "the depth, with what is due later");
+    bench.send(&begun, &one, &[2]).await?;
+    ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is read while another one of its key is due later");
+    bench.pass(pause).await;
+    let rows = bench.outbox().await?;
+    ensure_eq!(positions(&rows, &one), [1, 2], "what is read when its time has come");
+    ensure_eq!(positions(&rows, &two), Vec::<u64>::new(), "what is read before its time has come");
+    bench.store.sent(&ids).await?;
+    ensure_eq!(bench.store.depth().await?.rows, 1, "the depth, when what is due later was sent as well");
+    Ok(())
+}
+
 pub(crate) async fn a_message_that_waits_is_not_inserted_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let message = begun.message("o-1", 1);

@@ -1,6 +1,7 @@
 //! Publishing events in the application's own transaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use saga_core::key::Tenant;
 use saga_core::store::{
@@ -31,6 +32,7 @@ fn message(tenant: &Tenant, key: &str, number: u32) -> NewMessage {
         position: 0,
         lane: lane_of(tenant, "stock", key),
         headers: Headers { traceparent: Some("00-1-2-01".into()), ..Headers::default() },
+        due_in: Duration::ZERO,
     }
 }
 

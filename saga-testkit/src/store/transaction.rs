@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use saga_core::key::StepId;
 use saga_core::store::{
-    Changes, Claim, ClaimRequest, Condition, Lease, RecordedOutcome, RetryClass, SagaRow, Status, Store,
+    Changes, Claim, ClaimRequest, Condition, Lease, NewRecord, RecordedOutcome, RetryClass, SagaRow, Status, Store,
     StoreErrorKind, TransactError, Verdict, Work, WorkId, WorkKind, WorkRef,
 };
 
@@ -258,6 +258,33 @@ pub(crate) async fn a_moved_saga_is_decided_again<H: StoreHarness>(bench: Bench<
     }
     ensure_eq!(versions, [2, 3, 2], "the versions");
     ensure_eq!(bench.business("b").await, Some(2), "what the handler wrote");
+    Ok(())
+}
+
+pub(crate) async fn a_moved_saga_brings_its_records<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = three(&bench).await?;
+    // The first was recorded before the claim, and the second after it, as other branches of a group do.
+    let (early, late) =
+        (begun[1].record(OTHER, RecordedOutcome::Done), begun[1].record("third", RecordedOutcome::Done));
+    bench.apply(Changes { records: vec![early], ..Changes::default() }).await?;
+    let advance = Some(begun[1].advance(1, Status::Running));
+    let late = NewRecord { output: Some(b"late".to_vec()), input: Some(b"given".to_vec()), position: 2, ..late };
+    bench.apply(Changes { saga: advance, records: vec![late], ..Changes::default() }).await?;
+    let again = begun.clone();
+    let script = bench.script(plays(), done(&begun)).again(move |moved: Vec<SagaRow>| {
+        let version = |begun: &Begun| moved.iter().find(|row| row.id == begun.id).map_or(1, |row| row.version);
+        again.iter().map(|begun| begun.done(version(begun))).collect()
+    });
+    let seen = script.seen();
+    bench.store.transact(claims(&begun), Box::new(script)).await?;
+    let mut told: Vec<_> =
+        seen().recorded.into_iter().map(|record| (record.step, record.output, record.input)).collect();
+    told.sort_by_key(|(step, ..)| step.to_string());
+    let expected = [
+        (StepId::doing(OTHER), Some(b"output".to_vec()), None),
+        (StepId::doing("third"), Some(b"late".to_vec()), Some(b"given".to_vec())),
+    ];
+    ensure_eq!(told, expected, "what is recorded of the saga that had moved");
     Ok(())
 }
 

@@ -64,6 +64,7 @@ fn variant(random: &mut Random) -> Variant {
                 emits: random.below(2) as u8,
                 attempts: 3,
             }),
+            after: None,
             reads: (step > 0 && random.per_mille(500)).then(|| random.below(u64::from(step)) as u8),
             is_pivot: pivot == Some(step),
             emits: random.below(3) as u8,

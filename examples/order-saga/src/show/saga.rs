@@ -25,6 +25,12 @@ impl fmt::Display for Shown<'_> {
             let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", phase.as_str());
             writeln!(f, "{}", format!("{line}  {}", said(step)).trim_end())?;
         }
+        if !is_sequence(steps) {
+            writeln!(f, "\nwhat comes after what")?;
+            for step in steps {
+                writeln!(f, "{:<16} {}", step.step, behind(step))?;
+            }
+        }
         if !history.is_empty() {
             writeln!(f, "\nwhat else happened")?;
         }
@@ -44,11 +50,68 @@ fn stands(summary: &SagaSummary) -> String {
     }
 }
 
-/// Why a step was not done, and what it waits for.
+/// Whether each step comes after the one before it, so that nothing is to be said of it.
+fn is_sequence(steps: &[StepStatus]) -> bool {
+    let before = std::iter::once(None).chain(steps.iter().map(|step| Some(&step.step)));
+    steps.iter().zip(before).all(|(step, before)| step.after.iter().eq(before))
+}
+
+/// What the step comes after: the start, or the ends of all branches before it.
+fn behind(step: &StepStatus) -> String {
+    if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") }
+}
+
+/// Why a step was not done, or needs a person, and what it waits for.
 fn said(step: &StepStatus) -> String {
-    let error = step.error.clone().unwrap_or_default();
+    let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saga_core::memory::MemoryStore;
+    use saga_core::saga::Branch;
+    use saga_core::{Runtime, Saga, StepError, saga_step};
+
+    use super::Shown;
+
+    #[saga_step(no_compensation)]
+    async fn reserve_stock(_order: u32) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[saga_step(no_compensation)]
+    async fn check_credit(_order: u32) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[saga_step]
+    async fn confirm_order(_order: u32) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    async fn shown(saga: Saga<MemoryStore, u32>) -> String {
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
+        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        Shown(&status).to_string()
+    }
+
+    #[tokio::test]
+    async fn branches_are_named_and_a_sequence_says_nothing_of_it() {
+        let named = || Saga::named("create-order").input::<u32>();
+        let in_a_row = named().step::<reserve_stock>().step::<check_credit>().step::<confirm_order>();
+        let said = shown(in_a_row.build().expect("it is valid")).await;
+        assert!(!said.contains("comes after"), "{said}");
+        let group =
+            named().parallel(|group| group.branch(Branch::step::<reserve_stock>).branch(Branch::step::<check_credit>));
+        let said = shown(group.step::<confirm_order>().build().expect("it is valid")).await;
+        let after =
+            "reserve-stock    the start\ncheck-credit     the start\nconfirm-order    reserve-stock and check-credit\n";
+        assert!(said.ends_with(&format!("what comes after what\n{after}")), "{said}");
     }
 }

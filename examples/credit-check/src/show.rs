@@ -1,0 +1,22 @@
+//! A saga for people: each step with what it comes after, so that one sees which stand beside each other.
+
+use std::fmt;
+
+use saga_core::engine::SagaStatus;
+
+pub(crate) struct Shown<'a>(pub(crate) &'a SagaStatus);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SagaStatus { summary, steps, .. } = self.0;
+        match &summary.outcome {
+            Some(outcome) => writeln!(f, "{}: {outcome}", summary.key)?,
+            None => writeln!(f, "{}: {}", summary.key, summary.status)?,
+        }
+        for step in steps {
+            let after = if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") };
+            writeln!(f, "  {:<14} {:<10} after {after}", step.step, step.phase.as_str())?;
+        }
+        Ok(())
+    }
+}

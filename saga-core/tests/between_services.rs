@@ -1,0 +1,155 @@
+//! What a step of another service costs, and what becomes of a message that is sent from memory and lost.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use saga_core::env::BoxFuture;
+use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
+use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind};
+use saga_core::{Outcome, Runtime, Saga, Service, Settings, StepError, saga_step};
+
+mod contracts {
+    use saga_core::{StepError, saga_step};
+
+    #[saga_step(service = "payments", no_compensation)]
+    pub async fn charge_card(cents: u64) -> Result<u64, StepError>;
+}
+
+#[saga_step(no_compensation)]
+async fn reserve(tx: &mut MemoryConn, cents: u64) -> Result<u64, StepError> {
+    Ok(tx.add("reserved", 1).map(|_| cents)?)
+}
+
+#[saga_step(implements = contracts::charge_card, no_compensation)]
+async fn charge_card(tx: &mut MemoryConn, cents: u64) -> Result<u64, StepError> {
+    Ok(tx.add("charged", 1).map(|_| cents)?)
+}
+
+#[saga_step(no_compensation)]
+async fn confirm(tx: &mut MemoryConn, cents: u64) -> Result<u64, StepError> {
+    Ok(tx.add("confirmed", 1).map(|_| cents)?)
+}
+
+/// Counts the commits of a store by what was asked of it.
+#[derive(Debug, Default, Clone)]
+struct Commits(Arc<Mutex<BTreeMap<&'static str, u32>>>);
+
+impl Commits {
+    fn of(&self, operation: &str) -> u32 {
+        self.0.lock().unwrap().get(operation).copied().unwrap_or(0)
+    }
+}
+
+impl CommitHook for Commits {
+    fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
+        if let CommitPoint::Committed(operation) = point {
+            *self.0.lock().unwrap().entry(operation).or_default() += 1;
+        }
+        Box::pin(std::future::ready(CommitFate::Proceed))
+    }
+}
+
+/// Fails to send while it is told to.
+#[derive(Debug, Clone)]
+struct Failing {
+    inner: MemoryTransport,
+    fails: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Transport for Failing {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
+        if self.fails.load(Ordering::Acquire) {
+            let refused = || TransportError::new(TransportErrorKind::Unavailable, "publish", "the cable is cut");
+            return messages.iter().map(|_| Err(refused())).collect();
+        }
+        self.inner.publish(messages).await
+    }
+
+    async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
+        self.inner.subscribe(subscription).await
+    }
+}
+
+/// Two services, each with a store of its own.
+struct Services {
+    saga: Saga<MemoryStore, u64>,
+    orders: Runtime<MemoryStore>,
+    _payments: Runtime<MemoryStore>,
+    of_orders: Commits,
+    of_payments: Commits,
+    charged: MemoryStore,
+    fails: Arc<AtomicBool>,
+}
+
+impl Services {
+    async fn start() -> Self {
+        let (of_orders, of_payments, fails) = (Commits::default(), Commits::default(), Arc::default());
+        let transport = Failing { inner: MemoryTransport::new(), fails: Arc::clone(&fails) };
+        let store = |commits: &Commits| MemoryStore::new().with_commit_hook(Arc::new(commits.clone()));
+        // Nobody looks for what nobody announced.
+        let rare = |settings: &mut Settings| settings.poll_interval = Duration::from_secs(3);
+        let charged = store(&of_payments);
+        let service = Service::named("payments").host::<charge_card>().build().unwrap();
+        let payments = Runtime::builder(charged.clone()).transport(transport.clone()).service(&service).settings(rare);
+        let payments = payments.start().await.unwrap();
+        let saga = Saga::named("order").input::<u64>();
+        let saga = saga.step::<reserve>().step::<contracts::charge_card>().step::<confirm>().build().unwrap();
+        let orders = Runtime::builder(store(&of_orders)).transport(transport).saga(&saga).settings(move |settings| {
+            rare(settings);
+            settings.service = Some("orders".to_owned());
+        });
+        let orders = orders.start().await.unwrap();
+        Self { saga, orders, _payments: payments, of_orders, of_payments, charged, fails }
+    }
+
+    async fn order(&self, key: &str) {
+        let outcome = self.orders.start(&self.saga, key, 7).await.unwrap().outcome().await.unwrap();
+        assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_of_another_service_takes_one_commit_there() {
+    let services = Services::start().await;
+    // Nothing is known of the steps yet, nor of the clocks.
+    services.order("first").await;
+    services.order("second").await;
+    let count = || {
+        let of = |commits: &Commits| ["receive", "record", "lease_lanes", "transact"].map(|name| commits.of(name));
+        (of(&services.of_payments), of(&services.of_orders))
+    };
+    let (payments, orders) = count();
+    for number in 0..10 {
+        services.order(&format!("order-{number}")).await;
+    }
+    let (payments_after, orders_after) = count();
+    let spent = |after: [u32; 4], before: [u32; 4]| [0, 1, 2, 3].map(|at| after[at] - before[at]);
+    assert_eq!(spent(payments_after, payments), [0, 0, 0, 10], "receive, record, lease_lanes, transact of the host");
+    assert_eq!(spent(orders_after, orders), [0, 10, 0, 20], "the same of who asks: each reply is recorded by itself");
+    assert_eq!(services.charged.read(|table| table.counter("charged")), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_lost_on_its_way_from_memory_is_sent_by_the_relay() {
+    let services = Services::start().await;
+    services.order("first").await;
+    services.order("second").await;
+    services.fails.store(true, Ordering::Release);
+    let cut = services.orders.start(&services.saga, "cut", 7).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(services.charged.read(|table| table.counter("charged")), 2, "nothing gets through");
+    services.fails.store(false, Ordering::Release);
+    // Well before the command would be sent once more because no reply came.
+    let outcome = tokio::time::timeout(Duration::from_secs(50), cut.outcome()).await;
+    assert!(matches!(outcome, Ok(Ok(Outcome::Completed { .. }))), "{outcome:?}");
+    assert_eq!(services.charged.read(|table| table.counter("charged")), 3);
+}

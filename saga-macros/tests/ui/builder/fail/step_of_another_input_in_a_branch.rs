@@ -1,0 +1,13 @@
+// rule: step-input
+use saga_core::{Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
+
+#[saga_step]
+async fn charge_card(_cents: u64) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn saga() -> SagaBuilder<MemoryStore, String> {
+    Saga::named("order").input::<String>().parallel(|group| group.branch(|branch| branch.step::<charge_card>()))
+}
+
+fn main() {}

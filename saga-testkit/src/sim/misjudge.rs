@@ -1,0 +1,35 @@
+//! Engines that are mistaken about groups: the checker is told what the author wrote, the engine something else.
+
+use saga_core::machine::{Shape, UndoShape};
+
+use super::Plant;
+use super::definitions::SimDefinition;
+
+/// The definition as an engine with that mistake has it.
+pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefinition {
+    let change = match plant {
+        Plant::JoinsEarly => join_early,
+        Plant::ForgetsABranch => forget_a_branch,
+        Plant::DetachesBranches => detach,
+        _ => return definition.clone(),
+    };
+    SimDefinition { saga: definition.saga.misjudged(change), ..definition.clone() }
+}
+
+fn join_early(shape: &mut Shape) {
+    for after in shape.steps.iter_mut().filter_map(|step| step.after.as_mut()) {
+        after.truncate(1);
+    }
+}
+
+fn forget_a_branch(shape: &mut Shape) {
+    let branches =
+        shape.steps.iter_mut().skip(1).filter(|step| step.after.as_ref().is_some_and(|after| after.len() < 2));
+    branches.for_each(|step| step.undo = UndoShape::NotNeeded);
+}
+
+fn detach(shape: &mut Shape) {
+    for after in shape.steps.iter_mut().filter_map(|step| step.after.as_mut()).filter(|after| after.len() == 1) {
+        after.clear();
+    }
+}
