@@ -58,6 +58,7 @@ mod straight;
 mod suspects;
 mod tasks;
 mod transactions;
+mod trial;
 mod trouble;
 mod waiters;
 
