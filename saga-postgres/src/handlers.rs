@@ -33,8 +33,6 @@ pub(crate) struct Stopped {
     pub(crate) error: TransactError,
     /// Whether the connection may be in a state that nobody knows.
     pub(crate) is_tainted: bool,
-    /// Whether only a run with savepoints can go past it, or tell who is to blame.
-    pub(crate) needs_savepoints: bool,
 }
 
 /// Which handlers get a savepoint in front of them.
@@ -44,8 +42,6 @@ pub(crate) enum Savepoints {
     All,
     /// Those of which the body says that they need one.
     Needed,
-    /// None.
-    Spared,
 }
 
 /// Where the last savepoint stands.
@@ -72,8 +68,7 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
     format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
-/// Claims, runs and records; answers which commands were granted, and whether all that their handlers wrote was kept. Where
-/// savepoints are spared, not everything can be taken back alone: who needs that stops the transaction.
+/// Claims, runs and records; answers which commands were granted, and whether no handler of them needed a savepoint.
 pub(crate) async fn run(
     store: &PostgresStore,
     conn: &mut PgConnection,
@@ -97,19 +92,17 @@ pub(crate) async fn run(
         limit,
         limit_before: limit,
         before: None,
-        has_spared: false,
+        is_spared: true,
     };
-    let mut is_clean = true;
     for index in &indexes {
         if !body.has_run(*index) {
-            let ran = handlers.handle_all(conn, body, *index).await;
-            is_clean &= ran.map_err(|stopped| handlers.judged(stopped))?;
+            handlers.handle_all(conn, body, *index).await?;
             last = *index;
         }
     }
-    let recorded = record(store, conn, claims, body, &granted, last).await;
-    recorded.map_err(|stopped| handlers.judged(stopped))?;
-    Ok((indexes, is_clean))
+    let is_spared = handlers.is_spared;
+    record(store, conn, claims, body, &granted, last).await?;
+    Ok((indexes, is_spared))
 }
 
 struct Handlers<'a> {
@@ -125,21 +118,15 @@ struct Handlers<'a> {
     limit_before: Duration,
     /// Whose writes lie behind the savepoint.
     before: Option<usize>,
-    /// Whether a handler ran without a savepoint of its own.
-    has_spared: bool,
+    /// Whether no handler needed a savepoint.
+    is_spared: bool,
 }
 
 impl Handlers<'_> {
-    /// Runs the handlers of a claim; answers whether all that they wrote was kept.
-    async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<bool, Stopped> {
-        let mut was_clean = true;
-        loop {
-            let verdict = self.handle(conn, body, index).await?;
-            was_clean &= matches!(verdict, Verdict::Keep | Verdict::GoOn);
-            if !matches!(verdict, Verdict::GoOn | Verdict::GoBack) {
-                return Ok(was_clean);
-            }
-        }
+    /// Runs the handlers of a claim.
+    async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<(), Stopped> {
+        while matches!(self.handle(conn, body, index).await?, Verdict::GoOn | Verdict::GoBack) {}
+        Ok(())
     }
 
     /// Runs the next handler of a claim, behind the savepoint that it needs.
@@ -147,9 +134,8 @@ impl Handlers<'_> {
         let is_needed = match self.savepoints {
             Savepoints::All => true,
             Savepoints::Needed => body.needs_savepoint(index),
-            Savepoints::Spared => false,
         };
-        self.has_spared |= !is_needed;
+        self.is_spared &= !is_needed;
         self.set_savepoint(conn, is_needed, body.time_limit(index)).await?;
         let verdict = caught(body, index, conn).await?;
         self.before = Some(index);
@@ -158,11 +144,8 @@ impl Handlers<'_> {
             Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => {
                 self.use_savepoint();
             }
-            Verdict::RollBack | Verdict::GoBack
-                if self.savepoints == Savepoints::Spared || self.savepoint == Savepoint::Unset =>
-            {
-                let stopped = Stopped::from(conflict(OPERATION, "it runs again, with savepoints"));
-                return Err(Stopped { needs_savepoints: true, ..stopped });
+            Verdict::RollBack | Verdict::GoBack if self.savepoint == Savepoint::Unset => {
+                return Err(conflict(OPERATION, "a handler failed that was to have no savepoint").into());
             }
             Verdict::RollBack | Verdict::GoBack => {
                 let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
@@ -217,11 +200,6 @@ impl Handlers<'_> {
             (self.savepoint, self.is_before_claim, self.limit_before) = (Savepoint::Set, false, self.limit);
         }
         Ok(())
-    }
-
-    /// Who is to blame is known only where every handler had a savepoint of its own.
-    fn judged(&self, stopped: Stopped) -> Stopped {
-        Stopped { needs_savepoints: stopped.needs_savepoints && self.has_spared, ..stopped }
     }
 
     /// Claims once more what was given up with the savepoint. Somebody else may have it by now.
@@ -338,7 +316,7 @@ fn in_words(met: &Met) -> String {
 impl Stopped {
     fn blame(index: usize, error: StoreError) -> Self {
         let error = TransactError { error, culprit: Some(index), ended_transaction: false };
-        Self { error, is_tainted: false, needs_savepoints: false }
+        Self { error, is_tainted: false }
     }
 
     fn tainted(self) -> Self {
@@ -350,15 +328,14 @@ impl Stopped {
         let detail = "a handler ended the transaction that it was given";
         let mut stopped = Self::blame(index, StoreError::new(StoreErrorKind::Misuse, OPERATION, detail)).tainted();
         stopped.error.ended_transaction = true;
-        Self { needs_savepoints: true, ..stopped }
+        stopped
     }
 
     /// The handler kept quiet about a statement that failed.
     fn failed(index: usize) -> Self {
         let detail = "a statement of the handler failed, and it went on as if nothing had happened";
         let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
-        let stopped = Self::blame(index, error.with_class(RetryClass::Transient));
-        Self { needs_savepoints: true, ..stopped }
+        Self::blame(index, error.with_class(RetryClass::Transient))
     }
 
     fn panicked(index: usize) -> Self {
@@ -370,6 +347,6 @@ impl Stopped {
 /// An error that the store met itself: what was written is taken back.
 impl From<StoreError> for Stopped {
     fn from(error: StoreError) -> Self {
-        Self { error: error.into(), is_tainted: false, needs_savepoints: false }
+        Self { error: error.into(), is_tainted: false }
     }
 }

@@ -62,7 +62,6 @@ mod statement;
 mod statistics;
 mod store;
 mod transaction;
-mod trust;
 mod work;
 
 pub use self::options::{PostgresOptions, Relay};

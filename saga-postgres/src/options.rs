@@ -6,7 +6,6 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 
 use crate::planted::Planted;
-use crate::trust::TRUSTED_AFTER;
 
 /// The longest name of a schema: PostgreSQL cuts longer ones.
 const SCHEMA_BYTES_MAX: usize = 63;
@@ -40,7 +39,6 @@ pub struct PostgresOptions {
     pub(crate) batch_lock_timeout: Duration,
     pub(crate) batch_max: usize,
     pub(crate) pgbouncer: bool,
-    pub(crate) trusted_after: u32,
     pub(crate) hints: bool,
     pub(crate) relay: Relay,
     pub(crate) read_only: bool,
@@ -71,7 +69,6 @@ impl PostgresOptions {
             batch_lock_timeout: Duration::from_millis(50),
             batch_max: 32,
             pgbouncer: false,
-            trusted_after: TRUSTED_AFTER,
             hints: true,
             relay: Relay::Runtime,
             read_only: false,
@@ -140,14 +137,6 @@ impl PostgresOptions {
     #[must_use]
     pub fn pgbouncer(mut self) -> Self {
         self.pgbouncer = true;
-        self
-    }
-
-    /// For tests: after how many clean runs in a row a step needs no savepoint.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn trusted_after(mut self, clean_runs: u32) -> Self {
-        self.trusted_after = clean_runs;
         self
     }
 

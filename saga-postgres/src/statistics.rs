@@ -7,8 +7,8 @@ pub struct Statistics {
     pub transactions: u64,
     /// Commands that they carried.
     pub commands: u64,
-    /// Step transactions that ran without savepoints, since their steps were clean lately.
-    pub trusted: u64,
+    /// Step transactions that committed and set no savepoint, since none of their handlers needed one.
+    pub spared: u64,
     /// Step transactions that were rolled back whole.
     pub rollbacks: u64,
     /// Times that a saga had moved while its step ran, and was decided again.
@@ -25,7 +25,7 @@ pub struct Statistics {
 pub(crate) struct Counters {
     pub(crate) transactions: Counter,
     pub(crate) commands: Counter,
-    pub(crate) trusted: Counter,
+    pub(crate) spared: Counter,
     pub(crate) rollbacks: Counter,
     pub(crate) decided_again: Counter,
     pub(crate) cut: Counter,
@@ -49,7 +49,7 @@ impl Counters {
         Statistics {
             transactions: self.transactions.read(),
             commands: self.commands.read(),
-            trusted: self.trusted.read(),
+            spared: self.spared.read(),
             rollbacks: self.rollbacks.read(),
             decided_again: self.decided_again.read(),
             cut: self.cut.read(),

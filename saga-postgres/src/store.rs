@@ -22,7 +22,6 @@ use crate::planted::Planted;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
 use crate::transaction;
-use crate::trust::Trust;
 
 /// The oldest server whose functions this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
@@ -53,7 +52,6 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
-    pub(crate) trust: Trust,
     pub(crate) hints: HintLine,
 }
 
@@ -205,7 +203,6 @@ impl PostgresStore {
     }
 
     fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
-        let trust = Trust::new(options.trusted_after);
         let statements =
             Statements { schema: options.quoted_schema(), planted: options.planted, met: RwLock::default() };
         let shared = Shared {
@@ -220,7 +217,6 @@ impl PostgresStore {
             definitions: Definitions::default(),
             statements,
             statistics: Counters::default(),
-            trust,
         };
         Self { shared: Arc::new(shared), doubt: None }
     }

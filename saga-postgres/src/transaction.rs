@@ -14,28 +14,10 @@ pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
 
 /// Runs one step transaction. Nobody drops it half way: it is a task of its own.
 pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
-    let shared = store.shared();
-    let savepoints = savepoints_of(store, claims);
-    match once(store, claims, body, savepoints).await {
-        Err(Stopped { needs_savepoints: true, .. }) => shared.trust.lose(claims),
-        ended => {
-            if ended.is_ok() && savepoints == Savepoints::Spared {
-                shared.statistics.trusted.add(1);
-            }
-            return ended.map_err(|stopped| stopped.error);
-        }
-    }
-    once(store, claims, body, Savepoints::All).await.map_err(|stopped| stopped.error)
-}
-
-/// Which handlers of these get savepoints. A savepoint also finds out that the handler before it ended the transaction;
-/// without one, what the next writes behind it must be refused.
-fn savepoints_of(store: &PostgresStore, claims: &[Claim]) -> Savepoints {
-    match store.shared().trust.is_in_all(claims) {
-        _ if !store.guards_outside() => Savepoints::All,
-        true => Savepoints::Spared,
-        false => Savepoints::Needed,
-    }
+    // A savepoint also finds out that the handler before it ended the transaction; without one, what the next writes behind
+    // it must be refused.
+    let savepoints = if store.guards_outside() { Savepoints::Needed } else { Savepoints::All };
+    once(store, claims, body, savepoints).await.map_err(|stopped| stopped.error)
 }
 
 async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoints: Savepoints) -> Result<(), Stopped> {
@@ -43,7 +25,7 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoin
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;
     let statistics = &store.shared().statistics;
-    let (ran, is_clean) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
+    let (ran, is_spared) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
         Ok((ran, _)) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
                 unguard(store, conn).await;
@@ -66,12 +48,9 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoin
     match committed {
         Ok(()) => {
             conn.done();
-            for index in &ran {
-                // Whose handlers they were that came later is not known here.
-                store.shared().trust.note(&claims[*index], is_clean);
-            }
             statistics.transactions.add(1);
             statistics.commands.add(ran.len());
+            statistics.spared.add(usize::from(is_spared));
             Ok(())
         }
         Err(error) => {
@@ -79,7 +58,7 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoin
             if error.error.class() != RetryClass::Unknown {
                 unguard(store, conn).await;
             }
-            Err(Stopped { error, is_tainted: false, needs_savepoints: false })
+            Err(Stopped { error, is_tainted: false })
         }
     }
 }

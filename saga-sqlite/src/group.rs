@@ -61,7 +61,7 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
             Ended::By { index, flow, error } => {
                 let is_alone = jobs.len() == 1;
                 let culprit = jobs.remove(index);
-                if flow == Flow::Spoilt || (is_alone && flow != Flow::Distrusted) {
+                if flow == Flow::Spoilt || is_alone {
                     culprit.settle(error.as_ref().map_or(Fate::Answered, Fate::Failed));
                 } else {
                     groups.push_back(vec![culprit]);

@@ -27,9 +27,6 @@ pub(crate) enum Flow {
     GoOn,
     /// Not: the transaction may hold half of the job. It is rolled back, and the job runs once more, alone.
     Broken,
-    /// Not: the job was trusted to need no savepoint, and needs one. The transaction is rolled back, and the job runs once
-    /// more, alone.
-    Distrusted,
     /// Not: the transaction is rolled back, and the job has failed for good.
     Spoilt,
 }

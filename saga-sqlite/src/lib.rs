@@ -51,7 +51,6 @@ mod statistics;
 mod store;
 mod threads;
 mod transaction;
-mod trust;
 mod work;
 mod writer;
 

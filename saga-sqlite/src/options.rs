@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use saga_core::store::{StoreError, StoreErrorKind};
 
-use crate::trust::TRUSTED_AFTER;
-
 /// When a commit is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Synchronous {
@@ -41,7 +39,6 @@ pub struct SqliteOptions {
     pub(crate) wait_for_lock: Duration,
     pub(crate) on_wait: Option<Arc<OnWait>>,
     pub(crate) read_only: bool,
-    pub(crate) trusted_after: u32,
 }
 
 pub(crate) type OnWait = dyn Fn(&Path) + Send + Sync;
@@ -60,7 +57,6 @@ impl SqliteOptions {
             wait_for_lock: Duration::MAX,
             on_wait: None,
             read_only: false,
-            trusted_after: TRUSTED_AFTER,
         }
     }
 
@@ -147,14 +143,6 @@ impl SqliteOptions {
         self.path = std::path::absolute(&self.path)
             .map_err(|error| refused(format!("`{}` is no path of a file ({error})", self.path.display())))?;
         Ok(self)
-    }
-
-    /// After how many clean runs of a step its handlers run without savepoints.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn trusted_after(mut self, clean_runs: u32) -> Self {
-        self.trusted_after = clean_runs;
-        self
     }
 
     /// Opens the file beside the process that works on it, to look only: whatever writes fails.

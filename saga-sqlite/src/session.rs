@@ -14,7 +14,6 @@ use crate::clock::Clock;
 use crate::definitions::Definitions;
 use crate::guard::Guard;
 use crate::store::Shared;
-use crate::trust::Trust;
 
 /// The writer's connection and what belongs to it.
 pub(crate) struct Session {
@@ -22,7 +21,6 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) definitions: Definitions,
-    pub(crate) trust: Trust,
     /// Members that hold, or held, a lease.
     pub(crate) owners: Vec<MemberId>,
     /// Whether somebody got past what guards the connection, so that it is opened again.
@@ -33,9 +31,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(conn: Connection, shared: Arc<Shared>, guard: Arc<Guard>) -> Self {
         let poller = Poller::new(Arc::clone(&shared.clock));
-        let trust = Trust::new(shared.options.trusted_after);
         Self {
-            trust,
             conn,
             shared,
             guard,
@@ -95,7 +91,7 @@ impl Session {
 const GRACE: Duration = Duration::from_millis(250);
 
 /// The statements of one savepoint.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Savepoint {
     set: &'static str,
     roll_back: &'static str,
@@ -105,7 +101,7 @@ pub(crate) struct Savepoint {
 /// Around a job that could fail alone.
 pub(crate) const JOB: Savepoint =
     Savepoint { set: "SAVEPOINT saga_job", roll_back: "ROLLBACK TO saga_job", release: "RELEASE saga_job" };
-/// Around one handler of several.
+/// Around one handler of several, or several of one step.
 pub(crate) const HANDLER: Savepoint =
     Savepoint { set: "SAVEPOINT saga_handler", roll_back: "ROLLBACK TO saga_handler", release: "RELEASE saga_handler" };
 

@@ -27,10 +27,22 @@ pub(crate) struct Transact {
     body: Box<dyn TransactionBody<Connection>>,
     /// The runtime of the caller, so that handlers find timers and sockets.
     runtime: Option<Handle>,
-    /// Whether all its steps were clean lately.
-    is_trusted: bool,
+    savepoints: Savepoints,
     answer: Option<Result<(), TransactError>>,
     reply: oneshot::Sender<Result<(), TransactError>>,
+}
+
+/// Where its savepoints stand. They are set where the body says that a handler needs one.
+#[derive(Debug, Default)]
+struct Savepoints {
+    /// The last one.
+    last: Option<Savepoint>,
+    /// Whether nothing was written behind it.
+    is_fresh: bool,
+    /// Whether the first of them lies in front of all that was written.
+    is_around: bool,
+    /// Whether something may have been written.
+    has_written: bool,
 }
 
 /// Why a step transaction did not come to its end.
@@ -41,7 +53,7 @@ struct Stopped {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// Back to the savepoint; the others of the group go on.
+    /// Back to the savepoint; the others of the group go on. Where it had none, they run again.
     Alone,
     /// The whole transaction is in doubt: it is rolled back, and this one runs again alone.
     WithGroup,
@@ -55,76 +67,53 @@ impl Transact {
         body: Box<dyn TransactionBody<Connection>>,
         reply: oneshot::Sender<Result<(), TransactError>>,
     ) -> Self {
-        Self { claims, body, runtime: Handle::try_current().ok(), is_trusted: false, answer: None, reply }
+        Self {
+            claims,
+            body,
+            runtime: Handle::try_current().ok(),
+            savepoints: Savepoints::default(),
+            answer: None,
+            reply,
+        }
     }
 
     fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
         let mut standings = Vec::with_capacity(self.claims.len());
         let mut granted = Vec::with_capacity(self.claims.len());
-        self.is_trusted = self.claims.iter().all(|claim| session.trust.is_trusted(&claim.step.function()));
-        self.set(session, JOB)?;
+        self.savepoints = Savepoints::default();
         for claim in &self.claims {
             let standing = match &claim.start {
                 None => grant(&session.conn, claim)?,
                 Some(saga) => begin(session, saga)?,
             };
+            self.savepoints.has_written |= standing.is_some_and(|standing| standing.is_new);
             granted.push(standing.is_some());
             standings.extend(standing.map(|standing| (claim.saga, standing)));
         }
         self.body.granted(&granted);
         if standings.is_empty() {
-            return self.release(session, JOB);
+            return Ok(());
         }
-        let is_one = matches!(standings[..], [(_, standing)] if !standing.is_new);
-        let mut was_clean = true;
         for index in (0..granted.len()).filter(|index| granted[*index]) {
-            if !self.body.has_run(index) {
-                was_clean &= self.handle_all(session, index, is_one)?;
+            let mut goes_on = !self.body.has_run(index);
+            while goes_on {
+                goes_on = matches!(self.handle(session, index)?, Verdict::GoOn | Verdict::GoBack);
             }
         }
-        for index in (0..granted.len()).filter(|index| granted[*index]) {
-            // Whose handlers they were that came later is not known here.
-            let step = self.claims[index].step.function();
-            if was_clean { session.trust.was_clean(&step) } else { session.trust.failed(&step) }
-        }
+        self.savepoints.close_handler(session)?;
         self.record(session, &standings)?;
-        self.release(session, JOB)
-    }
-
-    /// Runs the handlers of a claim; answers whether all that they wrote was kept.
-    fn handle_all(&mut self, session: &mut Session, index: usize, is_one: bool) -> Result<bool, Stopped> {
-        let (mut is_first, mut was_clean) = (is_one, true);
-        loop {
-            let verdict = self.handle(session, index, is_first)?;
-            was_clean &= matches!(verdict, Verdict::Keep | Verdict::GoOn);
-            if !matches!(verdict, Verdict::GoOn | Verdict::GoBack) {
-                return Ok(was_clean);
-            }
-            is_first = false;
-        }
-    }
-
-    fn set(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
-        if !self.is_trusted {
-            session.set(savepoint)?;
+        if self.savepoints.is_around {
+            session.release(JOB)?;
         }
         Ok(())
     }
 
-    fn release(&self, session: &Session, savepoint: Savepoint) -> Result<(), Stopped> {
-        if !self.is_trusted {
-            session.release(savepoint)?;
+    /// Runs the next handler of a claim, behind a savepoint if it needs one.
+    fn handle(&mut self, session: &mut Session, index: usize) -> Result<Verdict, Stopped> {
+        if self.body.needs_savepoint(index) {
+            self.savepoints.set(session)?;
         }
-        Ok(())
-    }
-
-    /// Runs one handler behind a savepoint. The first one of a lone claim that wrote nothing needs none beside that of the
-    /// job.
-    fn handle(&mut self, session: &mut Session, index: usize, is_first: bool) -> Result<Verdict, Stopped> {
-        let savepoint = if is_first { JOB } else { HANDLER };
-        if !is_first {
-            self.set(session, savepoint)?;
-        }
+        self.savepoints.has_written = true;
         let limit = self.body.time_limit(index);
         let body = &mut self.body;
         let ran =
@@ -135,19 +124,13 @@ impl Transact {
         };
         look_after(session, index)?;
         match verdict {
-            Verdict::Keep | Verdict::GoOn => {}
-            Verdict::RollBack | Verdict::GoBack if self.is_trusted => {
-                return Err(conflict("it runs again, with savepoints".to_owned()).into());
-            }
-            Verdict::RollBack | Verdict::GoBack => session.roll_back_to(savepoint)?,
+            Verdict::Keep | Verdict::GoOn => self.savepoints.is_fresh = false,
+            Verdict::RollBack | Verdict::GoBack => self.savepoints.roll_back(session)?,
             Verdict::GiveWay => return Err(conflict("a handler met another transaction".to_owned()).into()),
             Verdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));
             }
-        }
-        if !is_first {
-            self.release(session, savepoint)?;
         }
         Ok(verdict)
     }
@@ -194,6 +177,47 @@ impl Transact {
     }
 }
 
+impl Savepoints {
+    /// Sets one, if that is still to be done. The first one lies around the whole job where nothing was written before it.
+    fn set(&mut self, session: &Session) -> Result<(), Stopped> {
+        if self.last.is_some() && self.is_fresh {
+            return Ok(());
+        }
+        self.close_handler(session)?;
+        let is_around = self.last.is_none() && !self.has_written;
+        let savepoint = if is_around { JOB } else { HANDLER };
+        session.set(savepoint)?;
+        self.is_around |= is_around;
+        (self.last, self.is_fresh) = (Some(savepoint), true);
+        Ok(())
+    }
+
+    fn roll_back(&mut self, session: &mut Session) -> Result<(), Stopped> {
+        let none = || conflict("a handler failed that was to have no savepoint".to_owned());
+        session.roll_back_to(self.last.ok_or_else(none)?)?;
+        self.is_fresh = true;
+        Ok(())
+    }
+
+    /// A savepoint copies every page that is written behind it, so it ends with its handlers.
+    fn close_handler(&mut self, session: &Session) -> Result<(), Stopped> {
+        if self.last.take_if(|last| *last == HANDLER).is_some() {
+            session.release(HANDLER)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back all that the job wrote, if that can be done without its group.
+    fn leave(&self, session: &mut Session) -> Flow {
+        match self.is_around {
+            // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.
+            true if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => Flow::Broken,
+            false if self.has_written => Flow::Spoilt,
+            _ => Flow::GoOn,
+        }
+    }
+}
+
 impl Job for Transact {
     fn run(&mut self, session: &mut Session) -> Flow {
         let runtime = self.runtime.clone();
@@ -207,17 +231,11 @@ impl Job for Transact {
             Ok(Err(stopped)) => stopped,
             Err(panic) => Stopped::from(panicked(OPERATION, &*panic)),
         };
-        for claim in &self.claims {
-            session.trust.failed(&claim.step.function());
-        }
         self.answer = Some(Err(stopped.error));
         match stopped.flow {
-            Stop::Alone if self.is_trusted => Flow::Distrusted,
             Stop::WithGroup => Flow::Broken,
             Stop::ForGood => Flow::Spoilt,
-            // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.
-            Stop::Alone if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => Flow::Broken,
-            Stop::Alone => Flow::GoOn,
+            Stop::Alone => self.savepoints.leave(session),
         }
     }
 

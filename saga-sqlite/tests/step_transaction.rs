@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use rusqlite::hooks::{AuthContext, Authorization};
 use saga_core::store::{RetryClass, Status, StoreErrorKind, Verdict};
-use saga_sqlite::{SqliteOptions, SqliteStore};
-use support::{Body, Error, Gate, begun, complete, create_notes, keep, notes, refused, status, store, write_note};
+use support::{Body, Error, Gate, begun, complete, keep, notes, refused, status, store, write_note};
 
 /// A statement that runs for hours.
 const ENDLESS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000000) \
@@ -280,38 +279,63 @@ async fn a_deferred_constraint_is_the_fault_of_the_handler_that_broke_it() {
     assert_eq!(status(&store, "k-1").await, Some(Status::Running));
 }
 
+/// Without a savepoint there is nothing that one call could be taken back to: its group is rolled back with it. What was
+/// not its fault runs again.
 #[tokio::test]
-async fn a_trusted_step_that_fails_takes_back_its_own_writes_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = SqliteOptions::new(folder.path().join("orders.db")).trusted_after(2);
-    let store = SqliteStore::open_with(options).await.unwrap();
-    create_notes(&store).await;
-    for key in ["k-1", "k-2"] {
-        complete(&store, key).await.unwrap();
-    }
+async fn what_fails_without_a_savepoint_fails_alone() {
+    let (_folder, store) = store().await;
     let savepoints = store.statistics().savepoints;
-    complete(&store, "k-3").await.unwrap();
-    assert_eq!(store.statistics().savepoints, savepoints, "a trusted step needs no savepoint");
+    let claim = begun(&store, "k-1").await;
+    Body::new(&[claim]).then(|conn| keep(write_note(conn, "k-1"))).spared().transact(&store).await.unwrap();
+    assert_eq!(store.statistics().savepoints, savepoints, "who needs none has none");
 
-    // The failure rolls the group back; its neighbour runs again, and so does it, behind a savepoint.
-    let claims = [begun(&store, "k-4").await, begun(&store, "k-5").await];
-    let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
-    let runs = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&runs);
-    let failing = Body::new(&claims[1..]).then(move |conn| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        write_note(conn, "undone").unwrap();
-        Verdict::RollBack
-    });
-    let gate = Gate::shut(&store).await;
-    let (neighbour, failing, ()) = tokio::join!(neighbour.transact(&store), failing.transact(&store), gate.open());
-    neighbour.unwrap();
-    failing.unwrap();
-    assert_eq!(runs.load(Ordering::Relaxed), 2, "without a savepoint, and with one");
-    assert_eq!(notes(&store).await, ["k-1", "k-2", "k-3", "neighbour"]);
-    assert!(store.statistics().savepoints > savepoints);
-    // It has to earn its trust again.
-    let savepoints = store.statistics().savepoints;
-    complete(&store, "k-6").await.unwrap();
-    assert!(store.statistics().savepoints > savepoints);
+    for verdict in [Verdict::RollBack, Verdict::GiveWay, Verdict::Abandon] {
+        let key = format!("{verdict:?}");
+        let claims = [begun(&store, &format!("{key}-1")).await, begun(&store, &format!("{key}-2")).await];
+        let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
+        let runs = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&runs);
+        let failing = Body::new(&claims[1..]).spared().then(move |conn| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            write_note(conn, "undone").unwrap();
+            verdict
+        });
+        let gate = Gate::shut(&store).await;
+        let (neighbour, failing, ()) = tokio::join!(neighbour.transact(&store), failing.transact(&store), gate.open());
+        neighbour.unwrap();
+        let error = failing.unwrap_err();
+        let (kind, culprit) = match verdict {
+            Verdict::Abandon => (StoreErrorKind::Other, Some(0)),
+            _ => (StoreErrorKind::Conflict, None),
+        };
+        assert_eq!((error.error.kind(), error.culprit), (kind, culprit), "{error:?}");
+        assert_eq!(runs.load(Ordering::Relaxed), 1, "who is asked decides whether it runs again");
+    }
+    assert_eq!(notes(&store).await, ["k-1", "neighbour", "neighbour", "neighbour"]);
+}
+
+/// Several handlers share a savepoint, or have none, as they are told: a rollback takes back what lies behind the last one.
+#[tokio::test]
+async fn savepoints_are_set_where_they_are_needed() {
+    let (_folder, store) = store().await;
+    for (needed, kept) in [([true, true, true], "ab"), ([true, false, false], ""), ([false, true, false], "a")] {
+        let savepoints = store.statistics().savepoints;
+        let key = format!("{needed:?}").replace([' ', '[', ']'], "");
+        let mut claims = Vec::new();
+        for claim in ["a", "b", "c"] {
+            claims.push(begun(&store, &format!("{key}-{claim}")).await);
+        }
+        let before = notes(&store).await.len();
+        let body = Body::new(&claims)
+            .then(|conn| keep(write_note(conn, "a")))
+            .then(|conn| keep(write_note(conn, "b")))
+            .then(|conn| {
+                write_note(conn, "c").unwrap();
+                Verdict::RollBack
+            });
+        body.needs(needed).transact(&store).await.unwrap();
+        assert_eq!(notes(&store).await[before..].concat(), kept, "{needed:?}");
+        let set = needed.iter().filter(|needed| **needed).count() as u64;
+        assert_eq!(store.statistics().savepoints - savepoints, set, "{needed:?}");
+    }
 }

@@ -42,6 +42,7 @@ pub mod explore;
 pub mod faulty;
 mod fixture;
 mod harness;
+pub mod hot_path;
 mod memory;
 mod model;
 pub mod one_step;

@@ -14,10 +14,12 @@ use super::run_on::{RanBefore, RanStep};
 use super::savepoints::{Made, Savepoints};
 use super::shared::Shared;
 use super::starting::Starting;
+use super::trial::Trial;
 use crate::env::BoxFuture;
 use crate::machine::{Ending, Next};
 use crate::store::{
-    Advance, Changes, Claim, Condition, MovedSaga, SagaId, SagaRow, Status, Store, TransactionBody, Verdict,
+    Advance, Changes, Claim, Condition, MovedSaga, SagaId, SagaRow, Status, Store, TransactError, TransactionBody,
+    Verdict,
 };
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
@@ -30,10 +32,9 @@ struct Held<S: Store> {
     members: Vec<Member<S>>,
     plan: Plan,
     savepoints: Savepoints,
-    /// Whether no handler is to be spared a savepoint.
+    /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
-    /// Whether a handler failed that was spared one: all of it is to run again.
-    runs_again: bool,
+    trial: Trial,
 }
 
 /// One command of a batch.
@@ -61,7 +62,7 @@ pub(super) struct Body<S: Store> {
 }
 
 impl<S: Store> Batch<S> {
-    /// `is_careful`: no handler is spared a savepoint.
+    /// `is_careful`: each handler has a savepoint of its own.
     pub(super) fn new(mut commands: Vec<Command<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
         // Those that failed before need a savepoint each. Behind the others they part nobody.
         commands.sort_by_key(|command| command.attempts > 0);
@@ -81,8 +82,8 @@ impl<S: Store> Batch<S> {
             }
         };
         let members = commands.into_iter().map(member).collect();
-        let (plan, savepoints) = (Plan::default(), Savepoints::default());
-        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, runs_again: false }) })
+        let (plan, savepoints, trial) = Default::default();
+        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, trial }) })
     }
 
     pub(super) fn claims(&self) -> Vec<Claim> {
@@ -98,9 +99,9 @@ impl<S: Store> Batch<S> {
         std::mem::take(&mut self.lock().members)
     }
 
-    /// Whether a handler failed that had no savepoint.
-    pub(super) fn runs_again(&self) -> bool {
-        self.lock().runs_again
+    /// Whether all of it is to run again with a savepoint for each handler.
+    pub(super) fn takes_care(&self, error: &TransactError) -> bool {
+        self.lock().trial.takes_care(error)
     }
 
     /// Who is to blame where the store blames one: all whose handler was called with his.
@@ -167,7 +168,11 @@ impl<S: Store> Body<S> {
             _ if lent.many.is_empty() => return Verdict::RollBack,
             _ => self.run_batch_step(lent, conn).await,
         };
-        let has_more = self.batch.lock().plan.has_more();
+        let has_more = {
+            let Held { plan, trial, .. } = &mut *self.batch.lock();
+            trial.called(verdict);
+            plan.has_more()
+        };
         match verdict {
             Verdict::Keep if has_more => Verdict::GoOn,
             Verdict::RollBack if has_more => Verdict::GoBack,
@@ -185,7 +190,7 @@ impl<S: Store> Body<S> {
             BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
             BatchAttempt::Whole(Verdict::RollBack) => {
                 drop(lent);
-                return self.split(call.halves().into_iter());
+                return self.split(&call, call.halves().into_iter());
             }
             BatchAttempt::Whole(verdict) => return verdict,
             BatchAttempt::Apart(apart) => {
@@ -194,7 +199,7 @@ impl<S: Store> Body<S> {
                 let (alone, rest): (Vec<_>, Vec<_>) = with_place.partition(|(place, _)| apart.contains(place));
                 let rest = Call::Many(rest.into_iter().map(|(_, index)| index).collect());
                 let alone = alone.into_iter().map(|(_, index)| Call::Many(vec![index]));
-                return self.split(std::iter::once(rest).chain(alone));
+                return self.split(&call, std::iter::once(rest).chain(alone));
             }
         };
         let with_next = |(command, attempted): (&&Command<S>, Attempted)| {
@@ -204,8 +209,11 @@ impl<S: Store> Body<S> {
         let ended: Vec<_> = commands.iter().zip(ended).map(with_next).collect();
         drop(lent);
         let held = &mut *self.batch.lock();
-        if verdict == Verdict::RollBack && held.savepoints.has_none() {
-            return held.run_again();
+        if verdict == Verdict::RollBack {
+            held.doubt(&self.shared, call.members());
+            if held.savepoints.has_none() {
+                return held.trial.run_again();
+            }
         }
         for made in call.members().iter().copied().zip(ended) {
             held.settle(&self.shared, made, verdict);
@@ -213,10 +221,11 @@ impl<S: Store> Body<S> {
         verdict
     }
 
-    fn split(&self, parts: impl DoubleEndedIterator<Item = Call>) -> Verdict {
+    fn split(&self, call: &Call, parts: impl DoubleEndedIterator<Item = Call>) -> Verdict {
         let mut held = self.batch.lock();
+        held.doubt(&self.shared, call.members());
         if held.savepoints.has_none() {
-            return held.run_again();
+            return held.trial.run_again();
         }
         self.shared.statistics.count_split();
         held.plan.put_first(parts);
@@ -237,9 +246,9 @@ impl<S: Store> Body<S> {
                 }
             }
             Verdict::RollBack => {
-                held.doubt(&self.shared, made.0);
+                held.doubt(&self.shared, &[made.0]);
                 if held.savepoints.has_none() {
-                    return held.run_again();
+                    return held.trial.run_again();
                 }
                 held.settle(&self.shared, made, verdict);
                 let again = held.savepoints.roll_back();
@@ -269,7 +278,7 @@ impl<S: Store> Body<S> {
 impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
         let mut held = self.batch.lock();
-        (held.plan, held.savepoints, held.runs_again) = (Plan::of_granted(granted), Savepoints::default(), false);
+        (held.plan, held.savepoints, held.trial) = (Plan::of_granted(granted), Savepoints::default(), Trial::default());
         for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
@@ -286,7 +295,11 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let held = &mut *self.batch.lock();
         let next = held.plan.is_next(&held.members, index);
         let protection = held.protection_of(&self.shared, next);
-        held.savepoints.before(protection)
+        let is_needed = held.savepoints.before(protection);
+        if !is_needed {
+            held.trial.spares();
+        }
+        is_needed
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, Verdict> {
@@ -355,10 +368,10 @@ impl<S: Store> Held<S> {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
-        if command.attempts > 0 || command.suspect {
+        if command.attempts > 0 || command.suspect || self.is_careful {
             return Protection::Own;
         }
-        match shared.limits.protection_of(command.step().name, command.is_undo(), self.is_careful) {
+        match shared.limits.protection_of(command.step().name, command.is_undo()) {
             // All of a call share one anyway.
             Protection::Shared(_) if command.is_batch() => Protection::Own,
             protection => protection,
@@ -374,18 +387,12 @@ impl<S: Store> Held<S> {
             && matches!(self.protection_of(shared, next), Protection::Shared(_))
     }
 
-    /// A first attempt failed.
-    fn doubt(&self, shared: &Shared<S>, index: usize) {
-        let command = self.members.get(index).and_then(|member| member.command.as_ref());
+    /// A call failed that was made for these: it speaks against their step if it was a first attempt.
+    fn doubt(&self, shared: &Shared<S>, members: &[usize]) {
+        let command = members.first().and_then(|index| self.members.get(*index)?.command.as_ref());
         if let Some(command) = command.filter(|command| command.attempts == 0) {
             shared.limits.failed(command.step().name, command.is_undo());
         }
-    }
-
-    /// The handler that failed had no savepoint.
-    fn run_again(&mut self) -> Verdict {
-        self.runs_again = true;
-        Verdict::GiveWay
     }
 
     fn settle(&mut self, shared: &Shared<S>, (index, attempted): Made, verdict: Verdict) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::relay::all_met_outage;
 use super::shared::Shared;
 use super::tasks::UnderWay;
 use crate::store::{MessageId, MessageKind, NewMessage, OutboxRow, Store};
@@ -98,8 +99,8 @@ impl<S: Store> Shared<S> {
         // Another call need not wait until these are written off.
         drop(line);
         self.direct.waiting.fetch_sub(rows.len(), Ordering::Relaxed);
-        match results.iter().find_map(|result| result.as_ref().err()) {
-            Some(error) if results.iter().all(Result::is_err) => self.transport_failed("publish", error),
+        match results.first() {
+            Some(Err(error)) if all_met_outage(&results) => self.transport_failed("publish", error),
             _ => self.transport_works("publish"),
         }
         let sent = rows.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(row, _)| row.id);

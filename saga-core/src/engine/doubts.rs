@@ -42,13 +42,12 @@ impl Doubt {
         self.rate += (1.0 - self.rate) / REMEMBERED;
     }
 
-    /// `is_careful`: the transaction was rolled back because of a handler that was spared a savepoint.
-    pub(super) fn protection(self, is_careful: bool) -> Protection {
-        if self.rate < NEGLIGIBLE && !is_careful {
+    pub(super) fn protection(self) -> Protection {
+        if self.rate < NEGLIGIBLE {
             return Protection::Spared;
         }
         // With n behind one savepoint, each pays 1/n of it, and one in 1/rate makes n/2 others run again.
-        let together = 1.0 / self.rate.max(NEGLIGIBLE).sqrt();
+        let together = 1.0 / self.rate.sqrt();
         #[expect(clippy::cast_sign_loss, reason = "a root has no sign")]
         match together as usize {
             0 | 1 => Protection::Own,
@@ -70,23 +69,18 @@ mod tests {
 
     #[test]
     fn the_more_often_it_fails_the_fewer_share_a_savepoint() {
-        assert_eq!(Doubt::unknown().protection(false), Protection::Shared(4));
-        assert_eq!(after(0, 500).protection(false), Protection::Own);
-        assert_eq!(after(300, 0).protection(false), Protection::Shared(12));
-        assert_eq!(after(600, 0).protection(false), Protection::Spared);
+        assert_eq!(Doubt::unknown().protection(), Protection::Shared(4));
+        assert_eq!(after(0, 500).protection(), Protection::Own);
+        assert_eq!(after(300, 0).protection(), Protection::Shared(12));
+        assert_eq!(after(600, 0).protection(), Protection::Spared);
     }
 
     #[test]
     fn one_failure_costs_the_trust_for_a_while() {
         let mut doubt = after(5_000, 0);
         doubt.failed();
-        assert_eq!(doubt.protection(false), Protection::Shared(11));
+        assert_eq!(doubt.protection(), Protection::Shared(11));
         (0..300).for_each(|_| doubt.succeeded());
-        assert_eq!(doubt.protection(false), Protection::Spared);
-    }
-
-    #[test]
-    fn nothing_is_spared_where_care_is_taken() {
-        assert_eq!(after(5_000, 0).protection(true), Protection::Shared(31));
+        assert_eq!(doubt.protection(), Protection::Spared);
     }
 }

@@ -154,9 +154,9 @@ impl BatchLimits {
     }
 
     /// What the handler of the step, or its compensation, needs, so that its writes can be taken back.
-    pub(super) fn protection_of(&self, step: &'static str, is_undo: bool, is_careful: bool) -> Protection {
+    pub(super) fn protection_of(&self, step: &'static str, is_undo: bool) -> Protection {
         let doubt = self.lock().get_mut(step).map_or(Doubt::unknown(), |step| *step.doubt(is_undo));
-        doubt.protection(is_careful)
+        doubt.protection()
     }
 
     /// A first attempt at the step, or its compensation, failed.

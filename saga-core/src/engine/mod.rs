@@ -59,6 +59,7 @@ mod straight;
 mod suspects;
 mod tasks;
 mod transactions;
+mod trial;
 mod trouble;
 mod waiters;
 

@@ -208,7 +208,7 @@ impl<S: Store> Shared<S> {
     async fn send_round(&self, round: Vec<(OrderingKey, OutboxRow)>, sending: &mut Sending) {
         let (keys, rows): (Vec<OrderingKey>, Vec<OutboxRow>) = round.into_iter().unzip();
         let results = self.publish(&rows).await;
-        if results.iter().all(|result| result.as_ref().is_err_and(is_outage)) {
+        if all_met_outage(&results) {
             // It is nobody's fault: nothing is counted, and everything stays as it is.
             if let Some(Err(error)) = results.first() {
                 self.transport_failed("publish", error);
@@ -278,8 +278,11 @@ impl<S: Store> Shared<S> {
     }
 }
 
-fn is_outage(error: &TransportError) -> bool {
-    matches!(error.kind(), TransportErrorKind::Unavailable | TransportErrorKind::Closed)
+/// Whether the transport took nothing, for what is no message's fault.
+pub(super) fn all_met_outage(results: &[Result<(), TransportError>]) -> bool {
+    let is_outage =
+        |error: &TransportError| matches!(error.kind(), TransportErrorKind::Unavailable | TransportErrorKind::Closed);
+    results.iter().all(|result| result.as_ref().is_err_and(is_outage))
 }
 
 fn no_answer(limit: Duration) -> TransportError {

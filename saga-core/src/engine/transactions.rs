@@ -23,7 +23,7 @@ struct Part<S: Store> {
     commands: Vec<Command<S>>,
     /// How often in a row that failed for what is nobody's fault.
     failures: u32,
-    /// Whether a handler among them failed that had no savepoint.
+    /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
 }
 
@@ -157,7 +157,7 @@ impl<S: Store> Shared<S> {
             }
             return self.learn_the_truth(members).await;
         }
-        if batch.runs_again() && error.error.kind() == StoreErrorKind::Conflict {
+        if batch.takes_care(error) {
             let commands = members.into_iter().filter_map(Member::into_started_over).collect();
             return waiting.push(Part { is_careful: true, ..Part::of(commands) });
         }

@@ -60,10 +60,11 @@ pub trait TransactionBody<C>: Send {
     /// How long the next handler of that claim may take.
     fn time_limit(&self, index: usize) -> Duration;
 
-    /// Whether the next handler of that claim needs a savepoint in front of it. A store that asks, asks in front of every
-    /// handler, and sets a savepoint exactly where it is needed: [`RollBack`](Verdict::RollBack) and
-    /// [`GoBack`](Verdict::GoBack) then take back all that was written since the last one. A store that does not ask sets
-    /// one for each.
+    /// Whether the next handler of that claim needs a savepoint in front of it: who decides that knows how often its step
+    /// fails, and the store keeps no account of it. A store that asks, asks in front of every handler, and sets a savepoint
+    /// exactly where it is needed: [`RollBack`](Verdict::RollBack) and [`GoBack`](Verdict::GoBack) then take back all that
+    /// was written since the last one, and where there is none, the transaction fails as a `Conflict`. A store that does not
+    /// ask sets one for each.
     fn needs_savepoint(&mut self, index: usize) -> bool {
         let _ = index;
         true
@@ -103,7 +104,8 @@ pub struct TransactError {
     /// What went wrong. Its class says whether the transaction certainly did not commit.
     #[source]
     pub error: StoreError,
-    /// The claim whose handler is to blame, where somebody is.
+    /// The claim whose handler is to blame, where somebody is. Behind a shared savepoint, or without one, it may be the
+    /// fault of one that ran before it.
     pub culprit: Option<usize>,
     /// Whether the culprit ended the transaction that it was given.
     pub ended_transaction: bool,

@@ -26,6 +26,7 @@ pub struct Body {
     handlers: Vec<Handler>,
     kept: Vec<usize>,
     limit: Duration,
+    is_spared: bool,
     others: Vec<Changes>,
     whole: Option<Vec<Changes>>,
     again: Option<Again>,
@@ -42,6 +43,7 @@ impl Body {
             handlers: Vec::new(),
             kept: Vec::new(),
             limit,
+            is_spared: false,
             others: Vec::new(),
             whole: None,
             again: None,
@@ -57,6 +59,12 @@ impl Body {
     /// What is decided when a saga has moved.
     pub fn decides_again(mut self, again: impl FnMut(&[Claim], Vec<SagaRow>) -> Vec<Changes> + Send + 'static) -> Self {
         self.again = Some(Box::new(again));
+        self
+    }
+
+    /// No handler needs a savepoint.
+    pub fn spared(mut self) -> Self {
+        self.is_spared = true;
         self
     }
 
@@ -123,6 +131,10 @@ impl TransactionBody<PgConnection> for Body {
 
     fn time_limit(&self, _index: usize) -> Duration {
         self.limit
+    }
+
+    fn needs_savepoint(&mut self, _index: usize) -> bool {
+        !self.is_spared
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut PgConnection) -> BoxFuture<'a, Verdict> {

@@ -17,18 +17,32 @@ pub struct Body {
     handlers: Vec<Handler>,
     kept: Vec<usize>,
     limit: Duration,
+    /// Which of the claims' handlers need a savepoint; all, where it is not said.
+    needs: Vec<bool>,
     whole: Option<Vec<Changes>>,
 }
 
 impl Body {
     pub fn new(claims: &[Claim]) -> Self {
         let limit = Duration::from_secs(20);
-        Self { claims: claims.to_vec(), handlers: Vec::new(), kept: Vec::new(), limit, whole: None }
+        Self { claims: claims.to_vec(), handlers: Vec::new(), kept: Vec::new(), limit, needs: Vec::new(), whole: None }
     }
 
     /// All that is recorded, whatever was kept.
     pub fn records(mut self, changes: Vec<Changes>) -> Self {
         self.whole = Some(changes);
+        self
+    }
+
+    /// No handler needs a savepoint.
+    pub fn spared(self) -> Self {
+        let spared = vec![false; self.claims.len()];
+        self.needs(spared)
+    }
+
+    /// Whether each handler needs a savepoint.
+    pub fn needs(mut self, needs: impl Into<Vec<bool>>) -> Self {
+        self.needs = needs.into();
         self
     }
 
@@ -67,6 +81,10 @@ impl TransactionBody<Connection> for Body {
 
     fn time_limit(&self, _index: usize) -> Duration {
         self.limit
+    }
+
+    fn needs_savepoint(&mut self, index: usize) -> bool {
+        self.needs.get(index).copied().unwrap_or(true)
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut Connection) -> BoxFuture<'a, Verdict> {
