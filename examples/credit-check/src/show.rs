@@ -27,7 +27,7 @@ impl fmt::Display for Shown<'_> {
                 continue;
             }
             if step.is_item() {
-                writeln!(f, "  {:<14} {:<10}", step.step, step.phase.as_str())?;
+                writeln!(f, "  {:<14} {}", step.step, step.phase.as_str())?;
                 continue;
             }
             let after = if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") };

@@ -13,7 +13,6 @@ fn four_orders_end_as_they_must() {
         "  pack-piece     done       2 of 2 done, 0 undone\n  confirm-order  done       after pack-piece\n",
         "no-credit: compensated, because `check-credit` failed: no credit for bob\n",
         "no-stock: compensated, because `reserve-stock` failed: out of stock\n",
-        "no-boxes: compensated, because `pack-piece#3` failed: no box is left for piece 3\n",
         "3 of 5 pieces are left, and 2 of 4 boxes\n",
     ] {
         assert!(out.contains(said), "no {said:?} in\n{out}{err}");
@@ -22,7 +21,13 @@ fn four_orders_end_as_they_must() {
         let lines = out.split("\n\n").find(|order| order.starts_with(key)).unwrap_or_default().lines().skip(1);
         lines.filter_map(|line| line.split_whitespace().nth(1)).collect::<Vec<_>>()
     };
-    // Which branch comes first is nobody's promise: the other is undone, or never began.
+    // Which of three pieces finds no box is nobody's promise.
+    let no_boxes = |piece| {
+        format!("no-boxes: compensated, because `pack-piece#{piece}` failed: no box is left for piece {piece}\n")
+    };
+    assert!((1..=3).any(|piece| out.contains(&no_boxes(piece))), "{out}");
+    assert!(out.contains("0 of 3 done, 2 undone\n"), "{out}");
+    // Nor is which branch comes first: the other is undone, or never began.
     assert!(["undone", "cancelled"].contains(&phases("no-credit")[0]), "{out}");
     assert!(["undone", "cancelled"].contains(&phases("no-stock")[1]), "{out}");
 }
