@@ -180,6 +180,12 @@ impl Injector {
 
     /// What is in the queue is lost with it, and the consumers are told that they are cancelled.
     async fn delete_queue(&self, role: Role) -> anyhow::Result<()> {
+        // Held to the end, so that nobody kills the broker meanwhile: one that was killed while it deleted a quorum queue has
+        // brought it back without a leader, and answered everybody who asked for it with an error of its own.
+        let _broker = match &self.servers.own {
+            Some(own) => Some(own.broker.lock().await),
+            None => None,
+        };
         let path = format!("queues/{}/saga.service:{}", self.servers.vhost, role.name());
         let deleted = timeout(BROKER_PATIENCE, async {
             // A broker that is on its way back has neither the interface nor the queue yet.
