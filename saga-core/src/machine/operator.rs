@@ -1,5 +1,5 @@
 use super::compensate::{go_on_undoing, undone};
-use super::shape::Shape;
+use super::shape::{Effect, Shape};
 use super::state::{Phase, SagaState, StepPhase, Stuck};
 use super::transition::{Action, Command, Decision, Refused, go_on, next_stuck, settle};
 use crate::store::RecordedOutcome;
@@ -19,6 +19,11 @@ pub(super) fn act(
         return Ok(());
     }
     next_stuck(state, decision);
+    let is_retried_step = action == Action::Retry && !stuck.undo;
+    if is_retried_step && state.phase == Phase::Compensating && is_remote(shape, state, step) {
+        // What its host could not handle lies there as a dead letter, which may be replayed at any time.
+        state.steps[step].maybe = true;
+    }
     match action {
         Action::Retry if stuck.undo => {
             let undone = &mut state.steps[step];
@@ -44,6 +49,10 @@ pub(super) fn act(
         Phase::Completed | Phase::Compensated => {}
     }
     Ok(())
+}
+
+fn is_remote(shape: &Shape, state: &SagaState, step: usize) -> bool {
+    matches!(shape.effect(state, step), Effect::Remote { .. })
 }
 
 /// Nothing of a saga that was ended by force is under way, and what had taken effect is not undone any more. Only a

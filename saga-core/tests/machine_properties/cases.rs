@@ -246,6 +246,23 @@ fn a_failed_branch_cancels_and_undoes_its_siblings() {
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 2, informed: true }).commands, [undo(0)]);
 }
 
+/// What a host could not handle lies there as a dead letter, which may be replayed at any time: that it certainly did not
+/// run is true only until then. So the host is asked again on the way back, and its answer decides (G5).
+#[test]
+fn g5_what_a_host_could_not_handle_is_asked_for_again_on_the_way_back() {
+    let mut shape = group(UndoShape::TakesUnknown);
+    shape.steps[1].effect = Effect::Remote { service: "elsewhere" };
+    let undo = |step, known| Command::Undo { step, round: 1, known };
+    let (mut state, _) = machine::start(&shape);
+    done(&shape, &mut state, 0);
+    assert!(apply(&shape, &mut state, blocked(1, false)).became_stuck);
+    assert_eq!(apply(&shape, &mut state, rejected(2)).commands, []);
+    let retried = apply(&shape, &mut state, Event::Operator(Action::Retry));
+    assert_eq!((retried.commands, retried.record), (vec![Command::Do { step: 1 }], None));
+    assert_eq!(done(&shape, &mut state, 1), [undo(1, true)]);
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: true }).commands, [undo(0, true)]);
+}
+
 /// Both branches need a person; neither is lost, whatever is done about the other.
 #[test]
 fn what_gets_stuck_beside_another_has_its_turn() {

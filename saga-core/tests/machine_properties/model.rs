@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use saga_core::machine::{Action, Command, Event, Shape, Side, UndoShape};
+use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, UndoShape};
 use saga_core::store::Status;
 
 /// What the model believes.
@@ -259,6 +259,12 @@ impl Model {
         let Some(stuck) = stuck.copied() else { return Vec::new() };
         let step = step_of(stuck.command);
         let mut commands = Vec::new();
+        let is_remote = self.shape.steps.get(step).is_some_and(|step| matches!(step.effect, Effect::Remote { .. }));
+        let is_retried_step = action == &Action::Retry && matches!(stuck.command, Command::Do { .. });
+        if is_retried_step && is_remote && self.goes_back {
+            // Its host may do it yet.
+            self.steps[step].maybe = true;
+        }
         match (action, stuck.command) {
             (Action::Retry, Command::Do { step }) if self.goes_back && !self.steps[step].maybe => self.settle(step),
             (Action::Retry, command) => {
