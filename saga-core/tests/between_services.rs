@@ -9,8 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
-use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind};
-use saga_core::{Outcome, Runtime, Saga, Service, Settings, StepError, saga_step};
+use saga_core::transport::{
+    Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+};
+use saga_core::{Outcome, Runtime, Saga, Service, Settings, State, StepError, saga_step};
+use tokio::sync::watch;
 
 mod contracts {
     use saga_core::{StepError, saga_step};
@@ -25,8 +28,20 @@ async fn reserve(tx: &mut MemoryConn, cents: u64) -> Result<u64, StepError> {
 }
 
 #[saga_step(implements = contracts::charge_card, no_compensation)]
-async fn charge_card(tx: &mut MemoryConn, cents: u64) -> Result<u64, StepError> {
+async fn charge_card(tx: &mut MemoryConn, cents: u64, State(gate): State<Gate>) -> Result<u64, StepError> {
+    gate.pass().await;
     Ok(tx.add("charged", 1).map(|_| cents)?)
+}
+
+/// Lets the host go on while it is open.
+#[derive(Clone)]
+struct Gate(watch::Sender<bool>);
+
+impl Gate {
+    async fn pass(&self) {
+        // The sender lives as long as this value.
+        let _ = self.0.subscribe().wait_for(|is_open| *is_open).await;
+    }
 }
 
 #[saga_step(no_compensation)]
@@ -53,11 +68,32 @@ impl CommitHook for Commits {
     }
 }
 
-/// Fails to send while it is told to.
+/// Fails to send, or says of what it delivers that it was delivered before, while it is told to.
 #[derive(Debug, Clone)]
 struct Failing {
     inner: MemoryTransport,
     fails: Arc<AtomicBool>,
+    repeats: Arc<AtomicBool>,
+}
+
+struct Repeating {
+    inner: Box<dyn Incoming>,
+    repeats: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Incoming for Repeating {
+    async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
+        let mut deliveries = self.inner.receive(limit).await?;
+        for delivery in &mut deliveries {
+            delivery.redelivered |= self.repeats.load(Ordering::Acquire);
+        }
+        Ok(deliveries)
+    }
+
+    async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError> {
+        self.inner.settle(settled).await
+    }
 }
 
 #[async_trait]
@@ -75,7 +111,8 @@ impl Transport for Failing {
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
-        self.inner.subscribe(subscription).await
+        let inner = self.inner.subscribe(subscription).await?;
+        Ok(Box::new(Repeating { inner, repeats: Arc::clone(&self.repeats) }))
     }
 }
 
@@ -88,19 +125,23 @@ struct Services {
     of_payments: Commits,
     charged: MemoryStore,
     fails: Arc<AtomicBool>,
+    repeats: Arc<AtomicBool>,
+    gate: Gate,
 }
 
 impl Services {
     async fn start() -> Self {
-        let (of_orders, of_payments, fails) = (Commits::default(), Commits::default(), Arc::default());
-        let transport = Failing { inner: MemoryTransport::new(), fails: Arc::clone(&fails) };
+        let (of_orders, of_payments) = (Commits::default(), Commits::default());
+        let (fails, repeats, gate) = (Arc::default(), Arc::default(), Gate(watch::Sender::new(true)));
+        let inner = MemoryTransport::new();
+        let transport = Failing { inner, fails: Arc::clone(&fails), repeats: Arc::clone(&repeats) };
         let store = |commits: &Commits| MemoryStore::new().with_commit_hook(Arc::new(commits.clone()));
         // Nobody looks for what nobody announced.
         let rare = |settings: &mut Settings| settings.poll_interval = Duration::from_secs(3);
         let charged = store(&of_payments);
         let service = Service::named("payments").host::<charge_card>().build().unwrap();
         let payments = Runtime::builder(charged.clone()).transport(transport.clone()).service(&service).settings(rare);
-        let payments = payments.start().await.unwrap();
+        let payments = payments.state(gate.clone()).start().await.unwrap();
         let saga = Saga::named("order").input::<u64>();
         let saga = saga.step::<reserve>().step::<contracts::charge_card>().step::<confirm>().build().unwrap();
         let orders = Runtime::builder(store(&of_orders)).transport(transport).saga(&saga).settings(move |settings| {
@@ -108,7 +149,11 @@ impl Services {
             settings.service = Some("orders".to_owned());
         });
         let orders = orders.start().await.unwrap();
-        Self { saga, orders, _payments: payments, of_orders, of_payments, charged, fails }
+        Self { saga, orders, _payments: payments, of_orders, of_payments, charged, fails, repeats, gate }
+    }
+
+    fn charged(&self) -> i64 {
+        self.charged.read(|table| table.counter("charged"))
     }
 
     async fn order(&self, key: &str) {
@@ -135,7 +180,7 @@ async fn a_step_of_another_service_takes_one_commit_there() {
     let spent = |after: [u32; 4], before: [u32; 4]| [0, 1, 2, 3].map(|at| after[at] - before[at]);
     assert_eq!(spent(payments_after, payments), [0, 0, 0, 10], "receive, record, lease_lanes, transact of the host");
     assert_eq!(spent(orders_after, orders), [0, 10, 0, 20], "the same of who asks: each reply is recorded by itself");
-    assert_eq!(services.charged.read(|table| table.counter("charged")), 12);
+    assert_eq!(services.charged(), 12);
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,10 +191,41 @@ async fn what_is_lost_on_its_way_from_memory_is_sent_by_the_relay() {
     services.fails.store(true, Ordering::Release);
     let cut = services.orders.start(&services.saga, "cut", 7).await.unwrap();
     tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(services.charged.read(|table| table.counter("charged")), 2, "nothing gets through");
+    assert_eq!(services.charged(), 2, "nothing gets through");
     services.fails.store(false, Ordering::Release);
     // Well before the command would be sent once more because no reply came.
     let outcome = tokio::time::timeout(Duration::from_secs(50), cut.outcome()).await;
     assert!(matches!(outcome, Ok(Ok(Outcome::Completed { .. }))), "{outcome:?}");
-    assert_eq!(services.charged.read(|table| table.counter("charged")), 3);
+    assert_eq!(services.charged(), 3);
+}
+
+/// It may be what its receiver died of: only what is stored has its attempts counted.
+#[tokio::test(start_paused = true)]
+async fn what_was_delivered_before_is_stored_before_it_is_handled() {
+    let services = Services::start().await;
+    services.order("first").await;
+    services.order("second").await;
+    services.repeats.store(true, Ordering::Release);
+    let stored = || [&services.of_payments, &services.of_orders].map(|commits| commits.of("receive"));
+    let before = stored();
+    services.order("third").await;
+    assert_eq!(stored(), before.map(|count| count + 1), "the command at the host, the reply at who asked");
+    assert_eq!(services.charged(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_takes_long_is_stored_meanwhile_and_done_once() {
+    let services = Services::start().await;
+    services.order("first").await;
+    services.order("second").await;
+    services.gate.0.send_replace(false);
+    let before = services.of_payments.of("receive");
+    let slow = services.orders.start(&services.saga, "slow", 7).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(services.of_payments.of("receive"), before + 1, "who sent it does not wait for it");
+    assert_eq!(services.charged(), 2);
+    services.gate.0.send_replace(true);
+    let outcome = slow.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
+    assert_eq!(services.charged(), 3);
 }

@@ -121,8 +121,8 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Handles what takes effect in one commit, and stores the rest, as often as that takes; nothing when the runtime stops first. What comes again is handled
-    /// again, without a row: only its sender waits for it.
+    /// Handles what takes effect in one commit, and stores the rest, as often as that takes; nothing when the runtime stops
+    /// first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
     async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
         let (mut readable, mut fresh) = (Vec::new(), Vec::new());
         for delivery in deliveries {

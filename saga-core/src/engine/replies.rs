@@ -72,8 +72,10 @@ impl<S: Store> Shared<S> {
 
     async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {
         tracing::debug!(message = %arrived.message.id, why, "a reply changes nothing");
-        // Who lost the row to another has nothing to do either.
-        let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+        if arrived.work.is_some() {
+            // Who lost the row to another has nothing to do either.
+            let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+        }
         Ok(())
     }
 
