@@ -5,21 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::attempt::Attempted;
+use super::batch_member::Member;
 use super::batch_plan::{Call, Plan};
 use super::batch_step::BatchAttempt;
 use super::command::Command;
 use super::doubts::Protection;
-use super::prepared::Prepared;
-use super::run_on::{RanBefore, RanStep};
 use super::savepoints::{Made, Savepoints};
 use super::shared::Shared;
-use super::starting::Starting;
 use super::trial::Trial;
 use crate::env::BoxFuture;
-use crate::machine::{Ending, Next};
 use crate::store::{
-    Advance, Changes, Claim, Condition, MovedSaga, SagaId, SagaRow, Status, Store, TransactError, TransactionBody,
-    Verdict,
+    Advance, Changes, Claim, Condition, MovedSaga, SagaRow, Status, Store, TransactError, TransactionBody, Verdict,
 };
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
@@ -35,25 +31,6 @@ struct Held<S: Store> {
     /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
     trial: Trial,
-}
-
-/// One command of a batch.
-pub(super) struct Member<S: Store> {
-    /// Taken out while its handler runs.
-    pub(super) command: Option<Command<S>>,
-    /// The ids for the commands that follow.
-    pub(super) next_ids: i64,
-    pub(super) granted: bool,
-    pub(super) attempted: Option<(Attempted, Next)>,
-    pub(super) prepared: Option<Prepared<S>>,
-    /// Set where the transaction starts the saga as well.
-    pub(super) starting: Option<Box<Starting>>,
-    /// The steps of the same saga that were done before the present one in this transaction.
-    pub(super) ran: Vec<RanStep>,
-    /// What they leave to be recorded.
-    pub(super) before: Option<RanBefore<S>>,
-    /// What was prepared last, where it may be asked for again: what a saga ran on through cannot be prepared twice.
-    pub(super) kept: Option<Box<Changes>>,
 }
 
 pub(super) struct Body<S: Store> {
@@ -402,31 +379,5 @@ impl<S: Store> Held<S> {
         if member.run_on(shared, verdict, company) {
             self.plan.ran_on(index);
         }
-    }
-}
-
-impl<S: Store> Member<S> {
-    fn claim(&self) -> Option<Claim> {
-        let start = self.starting.as_ref().map(|starting| Arc::clone(&starting.saga));
-        self.command.as_ref().map(|command| Claim { start, ..command.claim() })
-    }
-
-    fn has_branches(&self) -> bool {
-        self.command.as_ref().is_some_and(|command| command.saga.definition.width > 1)
-    }
-
-    fn is_of(&self, saga: SagaId) -> bool {
-        self.command.as_ref().is_some_and(|command| command.saga.id == saga)
-    }
-
-    /// Says that the attempt ended otherwise than the handler let it look.
-    pub(super) fn judge(&mut self, shared: &Shared<S>, ending: Ending) {
-        let Some(command) = &self.command else { return };
-        let mut findings = self.attempted.take().map(|(attempted, _)| attempted.findings).unwrap_or_default();
-        (findings.output, findings.emitted) = (None, Vec::new());
-        findings.attempts = command.attempt_number();
-        let attempted = Attempted { ending, findings };
-        let next = shared.after(command, &attempted);
-        self.attempted = Some((attempted, next));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::batch::Member;
+use super::batch_member::Member;
 use super::command::Command;
 use crate::store::Store;
 

@@ -4,6 +4,7 @@ mod arrivals;
 mod attempt;
 mod awaiting;
 mod batch;
+mod batch_member;
 mod batch_plan;
 mod batch_step;
 mod builder;

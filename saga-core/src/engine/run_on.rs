@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use super::batch::Member;
+use super::batch_member::Member;
 use super::command::Command;
 use super::limits::SLOW;
 use super::prepared::{Findings, HandOn, Prepared};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::erred;
-use super::batch::{Batch, Member};
+use super::batch::Batch;
+use super::batch_member::Member;
 use super::command::Command;
 use super::shared::Shared;
 use crate::machine::Ending;

@@ -1,10 +1,12 @@
 //! What services tell each other of a hosted step, and what follows from it.
 
 use super::compensate::begin_compensation;
+use super::decision::Decision;
+use super::event::Event;
 use super::remote::Sent;
 use super::shape::Shape;
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState};
-use super::transition::{Decision, Event, start};
+use super::transition::start;
 use crate::step::Rejection;
 use crate::store::Answer;
 

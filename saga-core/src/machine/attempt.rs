@@ -1,8 +1,8 @@
 use std::time::Duration;
 
+use super::event::Event;
 use super::shape::{Effect, Side};
 use super::state::{Failure, FailureKind};
-use super::transition::Event;
 use crate::step::{Rejection, RetryPolicy};
 
 /// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.

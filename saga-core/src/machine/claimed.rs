@@ -1,8 +1,9 @@
 //! What becomes of a command that is claimed.
 
+use super::decision::Command;
+use super::event::Event;
 use super::shape::Effect;
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
-use super::transition::{Command, Event};
 use crate::step::Rejection;
 
 /// A row that asks for a command, as it was claimed.

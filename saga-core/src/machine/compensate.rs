@@ -1,6 +1,7 @@
+use super::decision::{Command, Decision, Record, Revision};
 use super::shape::{Shape, UndoShape};
 use super::state::{Failure, Phase, SagaState, StepPhase};
-use super::transition::{Command, Decision, Record, Revision, block, done, unblock};
+use super::transition::{block, done, unblock};
 use crate::store::RecordedOutcome;
 
 /// The saga turns round: nothing new of it begins.

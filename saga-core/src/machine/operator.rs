@@ -1,7 +1,9 @@
 use super::compensate::{go_on_undoing, undone};
+use super::decision::{Command, Decision};
+use super::event::{Action, Refused};
 use super::shape::{Effect, Shape};
 use super::state::{Phase, SagaState, StepPhase, Stuck};
-use super::transition::{Action, Command, Decision, Refused, go_on, next_stuck, settle};
+use super::transition::{go_on, next_stuck, settle};
 use crate::store::RecordedOutcome;
 
 pub(super) fn act(

@@ -1,0 +1,101 @@
+use super::state::Failure;
+
+/// Something that happened to a saga.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A step took effect.
+    Done {
+        /// The step.
+        step: usize,
+    },
+    /// A step failed definitely, and took no effect.
+    Rejected {
+        /// The step.
+        step: usize,
+        /// Why.
+        failure: Failure,
+    },
+    /// A step is out of attempts, and took no effect.
+    Failed {
+        /// The step.
+        step: usize,
+        /// Why.
+        failure: Failure,
+    },
+    /// A step is out of attempts, or gives contradictory answers, and may have taken effect.
+    Unknown {
+        /// The step.
+        step: usize,
+        /// Why.
+        failure: Failure,
+    },
+    /// A command was given back before it began, and never begins.
+    Cancelled {
+        /// The step.
+        step: usize,
+    },
+    /// A step cannot go on without a person.
+    Blocked {
+        /// The step.
+        step: usize,
+        /// Why.
+        reason: String,
+        /// Whether it may have taken effect by now.
+        maybe: bool,
+    },
+    /// The list that a step is to be done for is there.
+    Listed {
+        /// The step.
+        step: usize,
+        /// How many items the list has.
+        items: usize,
+    },
+    /// A step was undone.
+    Undone {
+        /// The step.
+        step: usize,
+        /// Whether every call of this undo was given what the step returned. If not, a success that was reported in the
+        /// meantime is still to be undone.
+        informed: bool,
+    },
+    /// An undo cannot go on without a person.
+    UndoBlocked {
+        /// The step.
+        step: usize,
+        /// Why.
+        reason: String,
+    },
+    /// An older owner reports a success after the step was decided without it.
+    Late {
+        /// The step.
+        step: usize,
+    },
+    /// Whoever asked for the saga, which is a hosted step, takes it back.
+    TakenBack,
+    /// An operator acts on a stuck saga.
+    Operator(Action),
+}
+
+/// What an operator can do with a stuck saga.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Try what is stuck again, with fresh attempts.
+    Retry,
+    /// Go past what is stuck. A step that is skipped counts as done without an effect; an undo that is skipped leaves the effect as it is.
+    Skip,
+    /// End the saga as it is.
+    Force {
+        /// As completed, or as compensated.
+        completed: bool,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why an operator's action was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The saga does not need a person.
+    #[error("the saga is not stuck")]
+    NotStuck,
+}
