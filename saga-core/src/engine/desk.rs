@@ -1,6 +1,7 @@
 //! Where a person works on what a store keeps of one tenant: with a runtime in this process, or without one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -24,6 +25,14 @@ impl<S: Store> Desk<S> {
 
     pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
         Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Tells whoever does work that there is some which nobody has: here, and in other processes.
+    pub(super) fn wake_workers(&self) {
+        match &self.runtime {
+            Some(runtime) => runtime.leave_work(Duration::ZERO),
+            None => self.store.hint(Hint::Work),
+        }
     }
 
     /// Tells whoever waits for such rows that there are some: here, and in other processes.

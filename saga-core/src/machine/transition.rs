@@ -1,8 +1,10 @@
 use super::answers::taken_back;
+use super::call_off::call_off;
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::operator;
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
+use crate::step::Rejection;
 use crate::store::RecordedOutcome;
 
 /// Something that happened to a saga.
@@ -70,6 +72,11 @@ pub enum Event {
     },
     /// Whoever asked for the saga, which is a hosted step, takes it back.
     TakenBack,
+    /// The saga is called off before its pivot: it turns round although no step of it failed.
+    CalledOff {
+        /// Why.
+        reason: Rejection,
+    },
     /// An operator acts on a stuck saga.
     Operator(Action),
 }
@@ -148,12 +155,27 @@ pub struct Revision {
     pub outcome: RecordedOutcome,
 }
 
-/// Why an operator's action was refused.
+/// Why an operator's action, or calling a saga off, was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga does not need a person.
     #[error("the saga is not stuck")]
     NotStuck,
+    /// The saga has turned round before.
+    #[error("the saga compensates already")]
+    TurnedRound,
+    /// The saga has come to its end.
+    #[error("the saga has ended already")]
+    Ended,
+    /// The saga only goes forward.
+    #[error("its pivot `{pivot}` is under way or done, and from there the saga only goes forward")]
+    PastPivot {
+        /// The pivot.
+        pivot: &'static str,
+    },
+    /// Another saga asked for it.
+    #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
+    Hosted,
 }
 
 impl Decision {
@@ -177,7 +199,7 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 /// counts.
 ///
 /// # Errors
-/// Only an operator's action is refused; then nothing changed.
+/// Only an operator's action, and calling the saga off, are refused; then nothing changed.
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
@@ -203,6 +225,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Undone { step, informed } => called_back(shape, state, step, informed, &mut decision),
         Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::TakenBack => taken_back(shape, state, &mut decision),
+        Event::CalledOff { reason } => call_off(shape, state, reason, &mut decision)?,
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
     }
