@@ -103,7 +103,8 @@ impl Target {
     /// Prints it below the table, or as a line of JSON.
     pub(crate) fn print(&self, bench: &str, is_json: bool) {
         let Self { name, measured, .. } = self;
-        let bound = format!("{} {}", if self.is_less_better { "<=" } else { ">=" }, self.wanted);
+        let wanted = (self.wanted * 1e3).round() / 1e3;
+        let bound = format!("{} {wanted}", if self.is_less_better { "<=" } else { ">=" });
         if is_json {
             println!("{}", Line::of_target(bench, name, *measured, &bound, self.is_reached()));
         } else {

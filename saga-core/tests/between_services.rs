@@ -145,7 +145,7 @@ async fn what_is_lost_on_its_way_from_memory_is_sent_by_the_relay() {
     services.order("second").await;
     services.fails.store(true, Ordering::Release);
     let cut = services.orders.start(&services.saga, "cut", 7).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(services.charged.read(|table| table.counter("charged")), 2, "nothing gets through");
     services.fails.store(false, Ordering::Release);
     // Well before the command would be sent once more because no reply came.

@@ -73,7 +73,7 @@ impl Bench {
         let spec = cell.spec.clone();
         let sample = match (spec.work, &spec.subject) {
             (Work::Finished, Subject::SagaAmongFinished) => self.among_finished(&spec, round, options).await,
-            (Work::Waiting, _) => self.among_waiting(&spec, options).await,
+            (Work::Waiting, _) => self.among_waiting(&spec, round, options).await,
             _ => self.in_fresh_database(&spec, spec.sagas(options.sagas)).await,
         };
         match sample.with_context(|| spec.to_string()) {
@@ -129,14 +129,23 @@ impl Bench {
         Ok(sample)
     }
 
-    async fn among_waiting(&mut self, spec: &Spec, options: &Options) -> Result<Sample> {
-        let url = self.server.create_database(WAITING).await?;
-        workload::create(&url).await?;
-        waiting::fill(&url, options.waiting).await?;
+    async fn among_waiting(&mut self, spec: &Spec, round: u32, options: &Options) -> Result<Sample> {
+        let url = self.server.url_of(WAITING);
+        if round == 0 {
+            let watch = Stopwatch::started();
+            self.server.create_database(WAITING).await?;
+            workload::create(&url).await?;
+            waiting::fill(&url, options.waiting).await?;
+            eprintln!("filled with {} sagas that wait in {:.0} s", options.waiting, watch.elapsed().as_secs_f64());
+        }
+        // Each round takes some of them, and there must be as many.
+        let sagas = spec.sagas(options.sagas).min(options.waiting / options.rounds);
         let before = self.reading(WAITING).await?;
-        let (done, peak_mb) = waiting::run(&url, spec.sagas(options.sagas)).await?;
+        let (done, peak_mb) = waiting::run(&url, sagas).await?;
         let sample = Sample { peak_mb: Some(peak_mb), ..self.reading(WAITING).await?.sample(before, done) };
-        self.drop_database(WAITING).await?;
+        if round + 1 == options.rounds {
+            self.drop_database(WAITING).await?;
+        }
         Ok(sample)
     }
 

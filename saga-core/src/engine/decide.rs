@@ -91,7 +91,7 @@ impl<S: Store> Shared<S> {
         if is_to_be_taken_back(&saga.state) {
             let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
             decision.commands.extend(back.commands);
-            decision.became_stuck |= back.became_stuck;
+            decision.blocked.extend(back.blocked);
         }
         let mut changes = Changes::default();
         note_record(saga, &decision, findings, error, &mut changes);
@@ -104,9 +104,8 @@ impl<S: Store> Shared<S> {
             self.give_out(saga, order, findings, HandOn { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
         }
         keep_inputs(saga);
-        if decision.became_stuck {
-            prepared.changes.history.extend(stuck_entry(saga));
-        }
+        let stuck = decision.blocked.iter().filter_map(|step| stuck_entry(saga, *step));
+        prepared.changes.history.extend(stuck);
         prepared.changes.messages.extend(self.reply_to_move(saga, told));
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
@@ -143,7 +142,7 @@ impl<S: Store> Shared<S> {
                     let reason = format!("its input cannot be made: {problem}");
                     let blocked = Event::Blocked { step, reason, maybe: false };
                     let blocked = machine::apply(&definition.shape, &mut saga.state, blocked);
-                    decision.became_stuck |= blocked.is_ok_and(|blocked| blocked.became_stuck);
+                    decision.blocked.extend(blocked.map(|blocked| blocked.blocked).unwrap_or_default());
                     false
                 }
             }

@@ -103,8 +103,9 @@ pub(super) fn keep_inputs<S: Store>(saga: &mut InFlight<S>) {
     }
 }
 
-pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>) -> Option<HistoryEntry> {
-    let stuck = saga.state.stuck.as_ref()?;
+/// What got stuck just now, though its turn with a person may come later.
+pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>, step: usize) -> Option<HistoryEntry> {
+    let stuck = saga.state.stuck_at(step)?;
     let order = if stuck.undo {
         let round = saga.state.steps[stuck.step].undo_round;
         machine::Command::Undo { step: stuck.step, round, known: true }

@@ -100,7 +100,8 @@ impl<S: Store> Shared<S> {
             let batch = Batch::new(commands, ids, is_careful);
             match self.store.transact(batch.claims(), batch.body(self)).await {
                 Ok(()) => self.committed(batch.take()).await,
-                Err(error) => self.not_committed(&batch, &error, failures, &mut waiting).await,
+                // It is large, and rarely needed.
+                Err(error) => Box::pin(self.not_committed(&batch, &error, failures, &mut waiting)).await,
             }
         }
     }

@@ -108,6 +108,8 @@ pub struct Decision {
     pub further: Vec<Record>,
     /// The step record to revise.
     pub revision: Option<Revision>,
+    /// The steps that cannot go on without a person from now on, or whose undos cannot.
+    pub blocked: Vec<usize>,
     /// The saga turned out to need a person just now.
     pub became_stuck: bool,
 }
@@ -399,6 +401,7 @@ pub(super) fn block(
     match state.phase {
         Phase::Running | Phase::Compensating => {
             state.stuck_too.push(Stuck { step, undo, reason, input: None });
+            decision.blocked.push(step);
             next_stuck(state, decision);
         }
         _ if undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
