@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use saga_core::engine::{Cancellation, RuntimeError, SagaDesk};
+use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Status};
 use saga_core::{Outcome, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
@@ -198,5 +199,41 @@ async fn what_cannot_be_cancelled_says_why() {
     assert!(matches!(stranger.cancel("order", REASON).await, Err(RuntimeError::UnknownDefinition { .. })));
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    runtime.shutdown().await;
+}
+
+/// A saga that begins later is ended by a cancel without any call, also where it would have begun with its pivot.
+#[tokio::test]
+async fn what_begins_later_and_is_cancelled_calls_nobody() {
+    let outside = Outside::default();
+    let saga = Saga::named("thanks").input::<u32>().step::<thank>().build().unwrap();
+    let runtime = runtime(&saga, &outside).await;
+    let hour = std::time::Duration::from_hours(1);
+    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    assert!(!running.already_known());
+    assert!(runtime.start(&saga, "order", 1).await.unwrap().already_known(), "it is the same saga (G6)");
+    let due = runtime.saga("order").await.unwrap().unwrap();
+    assert!(due.steps[0].due_at.unwrap().0 - due.summary.started_at.0 >= 3_600_000_000);
+    let desk = SagaDesk::new(Arc::clone(runtime.store())).saga(&saga);
+    assert_eq!(desk.cancel("order", REASON).await.unwrap(), Cancellation::Begun);
+    let outcome = running.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert_eq!(outside.calls(), [""; 0]);
+    runtime.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_begins_later_waits_for_its_time() {
+    let outside = Outside::default();
+    let saga = Saga::named("thanks").input::<u32>().step::<thank>().build().unwrap();
+    // The clock of the store is that of the test.
+    let store = MemoryStore::with_environment(Arc::new(TokioEnvironment::current().unwrap()));
+    let runtime = Runtime::builder(store).saga(&saga).state(outside.clone()).start().await.unwrap();
+    let before = tokio::time::Instant::now();
+    let hour = std::time::Duration::from_hours(1);
+    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    assert!(before.elapsed() >= hour);
+    assert_eq!(outside.calls(), ["thank"]);
     runtime.shutdown().await;
 }

@@ -8,14 +8,15 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::{Definition, Saga};
 use crate::step::Rejection;
 use crate::store::{
-    Advance, Changes, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow, SagaWithSteps, Status, Store,
-    WorkKind,
+    Advance, Changes, Condition, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow, SagaWithSteps,
+    Status, Store, WorkKind, WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -117,22 +118,24 @@ impl<S: Store> SagaDesk<S> {
         if seen.is_some_and(|seen| seen != version) {
             return Err(RuntimeError::Moved { key: key.to_string(), status, version }.into());
         }
-        let changes = self.changes(&stored, reason)?;
+        let (changes, outcome) = self.changes(&stored, reason)?;
         let is_hurried = !changes.postponed.is_empty();
         let applied = self.desk.store.record(vec![changes]).await.map_err(RuntimeError::from)?;
         match applied.into_iter().next() {
-            Some(Ok(())) if is_hurried => {
-                self.desk.wake_workers();
+            Some(Ok(())) => {
+                if is_hurried {
+                    self.desk.wake_workers();
+                }
+                self.desk.tell(stored.saga.id, outcome);
                 Ok(())
             }
-            Some(Ok(())) => Ok(()),
             Some(Err(Miss::Saga(_) | Miss::Work(_))) => Err(Missed::Moved),
             miss => Err(of_key(format!("it was not cancelled: {miss:?}")).into()),
         }
     }
 
-    /// The saga turns round. What waits to be tried again falls due now, to be given back.
-    fn changes(&self, stored: &SagaWithSteps, reason: &str) -> Result<Changes, Missed> {
+    /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
+    fn changes(&self, stored: &SagaWithSteps, reason: &str) -> Result<(Changes, Option<Outcome>), Missed> {
         let saga = &stored.saga;
         let unreadable =
             |problem: &str| RuntimeError::Unreadable { key: saga.key.to_string(), problem: problem.to_owned() };
@@ -148,17 +151,20 @@ impl<S: Store> SagaDesk<S> {
         if saga.status == Status::Stuck && state.stuck.is_none() {
             return Err(unreadable("it got stuck because it could not be read; have it tried again first").into());
         }
-        let called_off = Event::CalledOff { reason: Rejection::new(reason) };
+        let called_off = Event::CalledOff { reason: Rejection::new(reason), has_begun: has_begun(stored) };
         let decision = machine::apply(&definition.shape, &mut state, called_off);
         let decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
         if decision != Decision::default() {
             // Something of a saga that goes forward is always under way, or needs a person.
             return Err(unreadable("nothing of it is under way").into());
         }
-        let expected = saga.version;
-        Ok(Changes {
-            saga: Some(Advance { id: saga.id, expected, status: state.status(), state: state.encode() }),
-            postponed: hurried(stored, definition),
+        let (expected, status) = (saga.version, state.status());
+        let is_over = status.is_ended();
+        let whole = |work: &WorkStatus| (work.work, Condition::NotLate);
+        let changes = Changes {
+            saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
+            finished: if is_over { stored.work.iter().map(whole).collect() } else { Vec::new() },
+            postponed: if is_over { Vec::new() } else { hurried(stored, definition) },
             history: vec![HistoryEntry {
                 saga: saga.id,
                 step: None,
@@ -167,8 +173,16 @@ impl<S: Store> SagaDesk<S> {
                 detail: format!("cancel: {reason}"),
             }],
             ..Changes::default()
-        })
+        };
+        Ok((changes, outcome_of(&definition.shape, &state)))
     }
+}
+
+/// Whether somebody may have had a command of the saga since it was started.
+fn has_begun(stored: &SagaWithSteps) -> bool {
+    let is_untouched =
+        |work: &WorkStatus| work.work.epoch == 1 && work.owner.is_none() && work.attempts == 0 && !work.maybe;
+    stored.saga.version > 1 || stored.work.is_empty() || !stored.work.iter().all(is_untouched)
 }
 
 /// Commands that nobody has, and that may be due much later. What was sent to another service waits for its answer.

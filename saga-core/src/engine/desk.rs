@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::outcome::Outcome;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{Hint, Store};
+use crate::store::{Hint, SagaId, Store};
 
 /// One tenant's part of a store.
 pub(super) struct Desk<S: Store> {
@@ -25,6 +26,13 @@ impl<S: Store> Desk<S> {
 
     pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
         Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Tells whoever waits for the saga in this process.
+    pub(super) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
+        if let Some(runtime) = &self.runtime {
+            runtime.waiters.tell(saga, outcome);
+        }
     }
 
     /// Tells whoever does work that there is some which nobody has: here, and in other processes.

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::builder::RuntimeBuilder;
 use super::cancel::{Cancellation, SagaDesk};
@@ -75,7 +76,59 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input).await?))
+        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, Duration::ZERO).await?;
+        Ok(self.running_of(started))
+    }
+
+    /// Starts a saga that begins after that time at the earliest, by the store's clock. When it returns, the saga is
+    /// durable, with the guarantees of [`Runtime::start`] (G6): the same key is the same saga, and the first start of it
+    /// says when it begins. Whatever runtime works on the store then begins it. Until then
+    /// [`Runtime::cancel`] ends it without anything being called, also where its first step is the pivot.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::start`].
+    ///
+    /// # Cancel safety
+    /// That of [`Runtime::start`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step]
+    /// async fn remind(_customer: String) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reminder = Saga::named("reminder").input::<String>().step::<remind>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&reminder).start().await?;
+    ///
+    /// let (soon, in_a_week) = (Duration::from_millis(20), Duration::from_hours(7 * 24));
+    /// let first = runtime.start_after(&reminder, "reminder-1", "Ada".to_owned(), soon).await?;
+    /// let second = runtime.start_after(&reminder, "reminder-2", "Ada".to_owned(), in_a_week).await?;
+    ///
+    /// assert!(matches!(first.outcome().await?, Outcome::Completed { .. }));
+    /// runtime.cancel("reminder-2", "she has paid").await?;
+    /// assert!(matches!(second.outcome().await?, Outcome::Compensated { cancelled: true, .. }));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn start_after<I: Payload>(
+        &self,
+        saga: &Saga<S, I>,
+        key: impl AsRef<str>,
+        input: I,
+        delay: Duration,
+    ) -> Result<Running<S>, StartError> {
+        let key = Key::new(key)?;
+        let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, delay).await?))
     }
 
     /// Starts many sagas of one definition: one commit carries up to 1,000 of them, more of them go in several, in their
@@ -392,7 +445,7 @@ impl<S: Store> StartedIn<S> {
 
     /// Says that the transaction was committed, so that the saga begins at once.
     pub fn committed(self) {
-        self.shared.leave_work(std::time::Duration::ZERO);
+        self.shared.leave_work(Duration::ZERO);
     }
 }
 

@@ -1,5 +1,5 @@
 use super::answers::taken_back;
-use super::call_off::call_off;
+use super::call_off::{call_off, is_fresh};
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::operator;
 use super::shape::{Shape, Side, UndoShape};
@@ -76,6 +76,8 @@ pub enum Event {
     CalledOff {
         /// Why.
         reason: Rejection,
+        /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
+        has_begun: bool,
     },
     /// An operator acts on a stuck saga.
     Operator(Action),
@@ -227,7 +229,10 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Undone { step, informed } => called_back(shape, state, step, informed, &mut decision),
         Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::TakenBack => taken_back(shape, state, &mut decision),
-        Event::CalledOff { reason } => call_off(shape, state, reason, &mut decision)?,
+        Event::CalledOff { reason, has_begun } => {
+            let is_fresh = !has_begun && is_fresh(state);
+            call_off(shape, state, reason, is_fresh, &mut decision)?;
+        }
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
     }

@@ -191,7 +191,7 @@ fn g5_what_is_taken_back_is_undone_or_barred() {
 }
 
 fn called_off() -> Event {
-    Event::CalledOff { reason: rejection("no longer wanted") }
+    Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true }
 }
 
 /// What is called off turns round before its pivot: what is in flight comes to its end first, and then all is undone (G5).
@@ -232,6 +232,24 @@ fn g5_behind_its_pivot_nothing_is_called_off() {
     let mut state = before_pivot;
     apply(&shape, &mut state, called_off());
     assert_eq!(state.status(), Status::Compensating);
+}
+
+/// What nobody ever had is taken back: the saga is over, also where it would have begun with its pivot (G5).
+#[test]
+fn g5_what_never_began_is_called_off_at_once() {
+    let unbegun = || Event::CalledOff { reason: rejection("no longer wanted"), has_begun: false };
+    for pivot in [None, Some(0)] {
+        let shape = calls(2, UndoShape::TakesUnknown, pivot);
+        let mut state = machine::start(&shape).0;
+        let mut begun = state.clone();
+        assert_eq!(apply(&shape, &mut state, unbegun()), Decision::default());
+        assert_eq!(state.status(), Status::Compensated);
+        assert!(state.steps.iter().all(|step| step.phase == StepPhase::Ready), "{state:?}");
+        apply(&shape, &mut begun, Event::Done { step: 0 });
+        let called_off = machine::apply(&shape, &mut begun, unbegun());
+        assert_eq!(called_off.is_ok(), pivot.is_none(), "it is not believed of one that has moved");
+        assert_ne!(begun.status(), Status::Compensated);
+    }
 }
 
 /// A stuck saga that is called off turns round and stays stuck: a person decides about what is stuck.

@@ -23,8 +23,8 @@ fn event(kind: u8, step: usize) -> Event {
         12 => Event::Operator(Action::Retry),
         13 => Event::Operator(Action::Skip),
         14 => Event::TakenBack,
-        15 => Event::CalledOff { reason: rejection("no longer wanted") },
-        16 => Event::Operator(Action::Force { completed: true, reason: reason() }),
+        15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
+        17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
 }
@@ -37,7 +37,7 @@ proptest! {
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
         shape in prop_oneof![shape(), groups()],
-        events in prop::collection::vec((0..18_u8, 0..24_usize), 0..80),
+        events in prop::collection::vec((0..19_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();

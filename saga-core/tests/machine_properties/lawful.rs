@@ -41,7 +41,7 @@ impl Run {
             events.extend(actions.map(Event::Operator));
         }
         if self.model.may_be_called_off() {
-            events.push(Event::CalledOff { reason: rejection("no longer wanted") });
+            events.push(Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true });
         }
         for command in self.model.in_flight() {
             match command {

@@ -66,6 +66,7 @@ fn behind(step: &StepStatus) -> String {
 fn said(step: &StepStatus) -> String {
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
+        Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
     }
