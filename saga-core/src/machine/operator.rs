@@ -1,5 +1,5 @@
 use super::compensate::{go_on_undoing, undone};
-use super::shape::Shape;
+use super::shape::{Effect, Shape};
 use super::state::{Phase, SagaState, StepPhase, Stuck};
 use super::transition::{Action, Command, Decision, Refused, go_on, next_stuck, settle};
 use crate::store::RecordedOutcome;
@@ -19,6 +19,10 @@ pub(super) fn act(
         return Ok(());
     }
     next_stuck(state, decision);
+    if !stuck.undo && action == Action::Retry && matches!(shape.steps[step].effect, Effect::Remote { .. }) {
+        // What its host could not handle lies there as a dead letter, which may be replayed at any time.
+        state.steps[step].maybe |= state.phase == Phase::Compensating;
+    }
     match action {
         Action::Retry if stuck.undo => {
             let undone = &mut state.steps[step];

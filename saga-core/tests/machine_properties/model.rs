@@ -1,7 +1,7 @@
 //! G5 once more, written from its text and from nothing else: a list of the effects that stand, in the order in which
 //! they came to stand, a direction, and the commands that nobody has answered.
 
-use saga_core::machine::{Action, Command, Event, Shape, Side, UndoShape};
+use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, UndoShape};
 use saga_core::store::Status;
 
 /// What the model believes.
@@ -231,6 +231,11 @@ impl Model {
         let Some(stuck) = stuck.copied() else { return Vec::new() };
         let step = step_of(stuck.command);
         let mut commands = Vec::new();
+        let is_remote = matches!(self.shape.steps[step].effect, Effect::Remote { .. });
+        if (action, stuck.command) == (&Action::Retry, Command::Do { step }) && is_remote {
+            // Its host may do it yet, so that it is asked again also on the way back.
+            self.steps[step].maybe |= self.goes_back;
+        }
         match (action, stuck.command) {
             (Action::Retry, Command::Do { step }) if self.goes_back && !self.steps[step].maybe => self.settle(step),
             (Action::Retry, command) => {
