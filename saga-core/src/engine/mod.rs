@@ -10,6 +10,7 @@ mod batch_step;
 mod builder;
 mod callers;
 mod calls;
+mod cancel;
 mod canonical;
 mod command;
 mod dead_letters;
@@ -65,6 +66,7 @@ mod trouble;
 mod waiters;
 
 pub use self::builder::RuntimeBuilder;
+pub use self::cancel::{Cancellation, SagaDesk};
 pub use self::dead_letters::DeadLetterDesk;
 pub use self::error::{BuildError, RuntimeError, StartError};
 pub use self::inspect::Inspector;
