@@ -1,12 +1,11 @@
-//! A step that is done for each item of a list, on SQLite.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+//! A step that is done for each item of a list, on every store.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use rusqlite::Connection;
-use saga_core::store::{Records, Sagas};
 use saga_core::{
     Each, Key, Outcome, Output, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
-use saga_sqlite::SqliteStore;
+use saga_postgres::PostgresStore;
+use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
 /// How many parcels there are, and which one is refused; 0 refuses the bill.
@@ -23,16 +22,18 @@ struct Parcel {
 }
 
 #[saga_step(compensate = unpack)]
-async fn pack(tx: &mut Connection, parcel: Parcel) -> Result<u32, StepError> {
-    // A key of its own for each item: the second insert of one would fail.
-    tx.execute("INSERT INTO parcels (number) VALUES (?1)", [parcel.number])?;
+async fn pack<S: Books>(tx: &mut S::Conn, parcel: Parcel) -> Result<u32, StepError> {
+    let packed = S::add(tx, &format!("parcel {}", parcel.number), 1).await?;
+    assert_eq!(packed, 1, "each item is done once");
+    S::add(tx, "parcels", 1).await?;
     if parcel.is_refused { Err(StepError::reject("too heavy")) } else { Ok(parcel.number * 10) }
 }
 
 #[saga_compensation]
-async fn unpack(tx: &mut Connection, parcel: Parcel, packed: u32) -> Result<(), StepError> {
+async fn unpack<S: Books>(tx: &mut S::Conn, parcel: Parcel, packed: u32) -> Result<(), StepError> {
     assert_eq!(packed, parcel.number * 10);
-    assert_eq!(tx.execute("DELETE FROM parcels WHERE number = ?1", [parcel.number])?, 1);
+    assert_eq!(S::add(tx, &format!("parcel {}", parcel.number), -1).await?, 0);
+    S::add(tx, "parcels", -1).await?;
     Ok(())
 }
 
@@ -48,15 +49,15 @@ async fn unlabel(_ctx: &StepContext, parcel: Parcel, label: String) -> Result<()
 }
 
 #[saga_step]
-async fn bill(
-    tx: &mut Connection,
+async fn bill<S: Books>(
+    tx: &mut S::Conn,
     order: Order,
     Output(packed): Output<Each<pack>>,
     Output(labels): Output<Each<label>>,
 ) -> Result<(), StepError> {
     assert_eq!(packed, (1..=order.parcels).map(|number| number * 10).collect::<Vec<_>>());
     assert_eq!(labels.len(), packed.len());
-    tx.execute("INSERT INTO bills (parcels) VALUES (?1)", [order.parcels])?;
+    S::add(tx, "bills", 1).await?;
     if order.refused == Some(0) { Err(StepError::reject("no credit")) } else { Ok(()) }
 }
 
@@ -64,56 +65,61 @@ fn parcels(order: &Order) -> Vec<Parcel> {
     (1..=order.parcels).map(|number| Parcel { number, is_refused: order.refused == Some(number) }).collect()
 }
 
-async fn run(parcels_of: u32, refused: Option<u32>) -> (Outcome, u32, usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("orders.db")).await.unwrap();
-    let create =
-        "CREATE TABLE parcels (number INTEGER PRIMARY KEY) STRICT; CREATE TABLE bills (parcels INTEGER) STRICT";
-    store
-        .write(move |conn| -> Result<(), Box<dyn std::error::Error + Send + Sync>> { Ok(conn.execute_batch(create)?) })
-        .await
-        .unwrap();
-    let saga: Saga<SqliteStore, Order> = Saga::named("ship")
-        .input()
-        .for_each_with::<label>(4, parcels)
-        .for_each_with::<pack>(8, parcels)
+/// How it ended, how many parcels are packed then, and how many bytes its state has.
+async fn run<S: Books>(parcels_of: u32, refused: Option<u32>) -> (Outcome, i64, usize) {
+    let (store, _kept) = S::fresh().await;
+    let saga: Saga<S, Order> = Saga::named("ship")
+        .input::<Order>()
+        .for_each_with::<pack>(16, parcels)
+        .for_each_with::<label>(16, parcels)
         .step::<bill>()
         .build()
         .unwrap();
     let runtime = Runtime::builder(store.clone()).saga(&saga).start().await.unwrap();
     let order = Order { parcels: parcels_of, refused };
-    let running = runtime.start(&saga, "o-1", order).await.unwrap();
-    let outcome = running.outcome().await.unwrap();
+    let outcome = runtime.start(&saga, "o-1", order).await.unwrap().outcome().await.unwrap();
     runtime.shutdown().await;
     let key = Key::new("o-1").unwrap();
     let state = store.saga(&Tenant::default(), &key).await.unwrap().unwrap().state.len();
     let records = store.records_of(&Tenant::default(), &key).await.unwrap();
     let of_steps = store.records_of_steps(&Tenant::default(), &key).await.unwrap();
     assert!(of_steps.len() <= 5 && of_steps.iter().all(|record| records.contains(record)), "{of_steps:?}");
-    let rows = store
-        .write(|conn| -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
-            Ok(conn.query_row("SELECT count(*) FROM parcels", [], |row| row.get(0))?)
-        })
-        .await
-        .unwrap();
-    (outcome, rows, state)
+    (outcome, store.counter("parcels").await, state)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_items_are_done_each_once() {
+async fn a_thousand_items_are_done_each_once<S: Books>() {
     for count in [0, 1, 1_000] {
-        let (outcome, rows, state) = run(count, None).await;
+        let (outcome, packed, state) = run::<S>(count, None).await;
         assert!(matches!(outcome, Outcome::Completed { .. }), "{count}: {outcome}");
-        assert_eq!(rows, count);
+        assert_eq!(packed, i64::from(count));
         assert!(state < 8_000, "the state has {state} bytes");
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_took_effect_is_undone_when_an_item_fails_or_what_stands_behind() {
+async fn what_took_effect_is_undone_when_an_item_fails_or_what_stands_behind<S: Books>() {
     for (refused, step) in [(7, "pack#7"), (0, "bill")] {
-        let (outcome, rows, _) = run(60, Some(refused)).await;
+        let (outcome, packed, _) = run::<S>(60, Some(refused)).await;
         let Outcome::Compensated { failed_step, .. } = outcome else { panic!("{outcome}") };
-        assert_eq!((failed_step.as_str(), rows), (step, 0));
+        assert_eq!((failed_step.as_str(), packed), (step, 0));
     }
+}
+
+macro_rules! on_every_store {
+    ($($case:ident),* $(,)?) => {
+        saga_tests::on_both_stores!($($case),*);
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    saga_tests::within(super::$case::<super::PostgresStore>()).await;
+                }
+            )*
+        }
+    };
+}
+
+on_every_store! {
+    a_thousand_items_are_done_each_once,
+    what_took_effect_is_undone_when_an_item_fails_or_what_stands_behind,
 }
