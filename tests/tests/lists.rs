@@ -5,6 +5,7 @@ use saga_core::{
     Each, Key, Outcome, Output, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
 use saga_postgres::PostgresStore;
+use saga_sqlite::SqliteStore;
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
@@ -87,12 +88,11 @@ async fn run<S: Books>(parcels_of: u32, refused: Option<u32>) -> (Outcome, i64, 
     (outcome, store.counter("parcels").await, state)
 }
 
-async fn a_thousand_items_are_done_each_once<S: Books>() {
-    for count in [0, 1, 1_000] {
-        let (outcome, packed, state) = run::<S>(count, None).await;
+async fn each_item_is_done_once<S: Books>() {
+    for count in [0, 1, 100] {
+        let (outcome, packed, _) = run::<S>(count, None).await;
         assert!(matches!(outcome, Outcome::Completed { .. }), "{count}: {outcome}");
         assert_eq!(packed, i64::from(count));
-        assert!(state < 8_000, "the state has {state} bytes");
     }
 }
 
@@ -102,6 +102,14 @@ async fn what_took_effect_is_undone_when_an_item_fails_or_what_stands_behind<S: 
         let Outcome::Compensated { failed_step, .. } = outcome else { panic!("{outcome}") };
         assert_eq!((failed_step.as_str(), packed), (step, 0));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_items_leave_the_state_small() {
+    let (outcome, packed, state) = saga_tests::within(run::<SqliteStore>(1_000, None)).await;
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    assert_eq!(packed, 1_000);
+    assert!(state < 8_000, "the state has {state} bytes");
 }
 
 macro_rules! on_every_store {
@@ -120,6 +128,6 @@ macro_rules! on_every_store {
 }
 
 on_every_store! {
-    a_thousand_items_are_done_each_once,
+    each_item_is_done_once,
     what_took_effect_is_undone_when_an_item_fails_or_what_stands_behind,
 }
