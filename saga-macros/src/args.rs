@@ -21,6 +21,7 @@ pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) compensate: Option<Path>,
     pub(crate) no_compensation: Option<Ident>,
+    pub(crate) resolve: Option<Path>,
     pub(crate) attempts: Option<u32>,
     pub(crate) base: Option<(Duration, Span)>,
     pub(crate) cap: Option<(Duration, Span)>,
@@ -36,6 +37,7 @@ pub(crate) struct Options {
 const OF_STEP: &[&str] = &[
     "compensate",
     "no_compensation",
+    "resolve",
     "retry",
     "timeout",
     "group",
@@ -46,6 +48,7 @@ const OF_STEP: &[&str] = &[
     "crate",
 ];
 const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "crate"];
+const OF_RESOLUTION: &[&str] = &["retry", "timeout", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
 impl Options {
@@ -55,6 +58,7 @@ impl Options {
         let (known, owner) = match kind {
             Kind::Step => (OF_STEP, "a step"),
             Kind::Compensation => (OF_COMPENSATION, "a compensation"),
+            Kind::Resolution => (OF_RESOLUTION, "a resolution"),
         };
         let list = List { known, owner };
         read(tokens, |input| {
@@ -70,6 +74,7 @@ impl Options {
                 self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
             }
             "no_compensation" => self.no_compensation = Some(option.clone()),
+            "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),

@@ -26,6 +26,7 @@ pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
         Kind::Compensation => {
             vec![compensation(model, options, &generics), compensation_handler(model, options, &generics)]
         }
+        Kind::Resolution => vec![resolution(model, options, &generics)],
     };
     item(model, &generics, &parts)
 }
@@ -92,6 +93,10 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
         let undo = checks::undo(krate, path, &generics.compensation(path));
         quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;)
     });
+    let resolve = options.resolve.as_ref().map(|path| {
+        let resolve = checks::resolve(krate, path);
+        quote!(const RESOLVE: #krate::__private::Option<#krate::__private::ResolveOf<Self>> = #resolve;)
+    });
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::Step for #this #bounds {
@@ -103,6 +108,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
             const OUTPUT: #krate::__private::Codec<Self::Output> = #output_codec;
             #undo
+            #resolve
         }
     }
 }
@@ -216,6 +222,29 @@ fn compensation_handler(model: &Model, options: &Options, generics: &Generics<'_
     }
 }
 
+fn resolution(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let krate = &options.krate;
+    let (parameters, bounds) = generics.without_store();
+    let this = generics.this();
+    let input = model.input();
+    let found = checks::found(krate, &value_type(krate, model), judged_output(model));
+    let reads = reads(model);
+    let settings = settings(krate, options);
+    let body = body(model, krate, generics);
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::Resolution for #this #bounds {
+            type Input = #input;
+            type Output = #found;
+            type Params = #reads;
+            const OPTIONS: #krate::__private::StepOptions = #settings;
+            fn resolver() -> #krate::__private::ResolveFn<Self> {
+                |__args, __input| #body
+            }
+        }
+    }
+}
+
 /// Reads the parameters and calls the function. A future that is not `Send` is reported at its name.
 fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let place = model.ident().span();
@@ -224,6 +253,7 @@ fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let read = match model.kind {
         Kind::Step => krate.private("read_step", place),
         Kind::Compensation => krate.private("read_compensation", place),
+        Kind::Resolution => krate.private("read_resolution", place),
     };
     let reads = model.in_role(Role::Read).next().is_some();
     let reading = reads.then(|| quote_spanned!(place=> let __params = #read::<Self>(__args)?;));

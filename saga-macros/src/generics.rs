@@ -191,6 +191,7 @@ fn visible_tokens(model: &Model, options: &Options) -> TokenStream {
         Returned::Other(_) => {}
     }
     options.compensate.to_tokens(&mut tokens);
+    options.resolve.to_tokens(&mut tokens);
     tokens
 }
 

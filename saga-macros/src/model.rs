@@ -16,6 +16,7 @@ use crate::function::Function;
 pub(crate) enum Kind {
     Step,
     Compensation,
+    Resolution,
 }
 
 impl Kind {
@@ -23,6 +24,7 @@ impl Kind {
         match self {
             Self::Step => "saga_step",
             Self::Compensation => "saga_compensation",
+            Self::Resolution => "saga_resolution",
         }
     }
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Step => "step",
             Self::Compensation => "compensation",
+            Self::Resolution => "resolution",
         })
     }
 }

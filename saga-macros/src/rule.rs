@@ -113,6 +113,10 @@ rules! {
     BatchUngrouped = "batch-ungrouped",
     /// `compensate` together with `no_compensation`.
     CompensateAndNone = "compensate-and-none",
+    /// `resolve` on a step that runs in a transaction.
+    ResolveOfTransaction = "resolve-of-transaction",
+    /// A resolution takes a connection.
+    ResolutionInTransaction = "resolution-in-transaction",
     /// `group` on a function without a transaction.
     GroupWithoutTransaction = "group-without-transaction",
 }

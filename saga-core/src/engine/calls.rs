@@ -47,7 +47,7 @@ impl<S: Store> Shared<S> {
                 let Some((attempted, next)) = self.unfold_or_join(&command).await else { return };
                 return self.settle(command, attempted, next, next_ids.start).await;
             }
-            None => self.attempt_outside(&command).await,
+            None => self.ask_or_call(&command).await,
         };
         let next = self.after(&command, &attempted);
         self.statistics.count(&command, &attempted.ending);

@@ -267,6 +267,7 @@ impl<S: Store> Command<S> {
             maybe: claimed.maybe,
             suspect: claimed.suspect,
             is_late: claimed.late.is_some(),
+            can_be_asked: saga.step(step).resolve.is_some(),
         };
         Ok(Self {
             work: claimed.work,
@@ -292,6 +293,7 @@ impl<S: Store> Command<S> {
             maybe: self.maybe,
             suspect: self.suspect,
             is_late: self.late.is_some(),
+            can_be_asked: self.resolve().is_some(),
         }
     }
 

@@ -47,6 +47,7 @@ mod recorder;
 mod relay;
 mod remote;
 mod replies;
+mod resolve;
 mod run_on;
 mod running;
 mod runtime;

@@ -43,6 +43,7 @@ pub(crate) fn has_a_body(model: &Model, errors: &mut Errors) {
              help: write the code that the step runs, in braces, or who hosts it: `#[saga_step(service = \"payments\")]`"
         }
         Kind::Compensation => "a compensation needs a body\nhelp: write the code that the compensation runs, in braces",
+        Kind::Resolution => "a resolution needs a body\nhelp: write the code that asks the other side, in braces",
     };
     errors.at(Rule::NoBody, &model.signature, message);
 }
@@ -116,11 +117,14 @@ fn returns_a_result(model: &Model, errors: &mut Errors) {
     let form = match model.kind {
         Kind::Step => "Result<T, StepError>",
         Kind::Compensation => "Result<(), StepError>",
+        Kind::Resolution => "Result<Resolved<T>, StepError>",
     };
     let rule = format!("a {} returns `{form}`, or an alias of it whose name ends in `Result`", model.kind);
     match written {
         ReturnType::Default => {
-            errors.at(Rule::NotAResult, model.ident(), format!("{rule}\nhelp: write `-> Result<(), StepError>`"));
+            let value = if model.kind == Kind::Resolution { "Resolved<T>" } else { "()" };
+            let message = format!("{rule}\nhelp: write `-> Result<{value}, StepError>`");
+            errors.at(Rule::NotAResult, model.ident(), message);
         }
         ReturnType::Type(_, ty) => {
             let value = if model.kind == Kind::Compensation { "()".to_owned() } else { text_of(ty) };

@@ -1,0 +1,70 @@
+//! Asking the other side what became of a call that was not answered, before it is made again.
+
+use std::time::Duration;
+
+use super::attempt::Attempted;
+use super::command::Command;
+use super::shared::Shared;
+use crate::machine::{Ending, Phase, Resolving, attempts_max};
+use crate::saga::StepResolve;
+use crate::step::Args;
+use crate::store::Store;
+
+impl<S: Store> Shared<S> {
+    /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.
+    pub(super) async fn ask_or_call(&self, command: &Command<S>) -> Attempted {
+        let Some(resolve) = command.asks() else { return self.attempt_outside(command).await };
+        let mut asked = self.ask_other_side(command, resolve).await;
+        match asked.ending {
+            Ending::NotDone if self.attempt_of(command, &asked.findings).may_call() => {
+                self.attempt_outside(command).await
+            }
+            Ending::Rejected(reason) => {
+                asked.ending = Ending::Refused(reason);
+                asked
+            }
+            _ => asked,
+        }
+    }
+
+    async fn ask_other_side(&self, command: &Command<S>, resolve: &StepResolve) -> Attempted {
+        let limit = resolve.options.timeout;
+        let ctx = self.context(command, limit);
+        let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
+        let input = command.saga.input_of(command.step_index());
+        let handler = async { (resolve.ask)(args, input).await.map(Some) };
+        self.finish_attempt(command, &ctx, limit, handler).await.0
+    }
+}
+
+impl<S: Store> Command<S> {
+    /// How the next attempt asks what became of the step, if that is what it begins with.
+    fn asks(&self) -> Option<&StepResolve> {
+        self.resolve().filter(|_| self.maybe)
+    }
+
+    /// How the other side can be asked what became of the step.
+    pub(super) fn resolve(&self) -> Option<&StepResolve> {
+        self.step().resolve.as_ref().filter(|_| !self.is_undo())
+    }
+
+    /// The same as the machine sees it.
+    pub(super) fn resolving(&self) -> Option<Resolving<'_>> {
+        self.resolve().map(|resolve| Resolving {
+            policy: &resolve.options.retry,
+            settle_time: 2 * self.step().options.timeout,
+            turned_round: self.saga.state.phase != Phase::Running,
+            suspect: self.suspect,
+        })
+    }
+
+    /// How often it is attempted before it counts as out of attempts.
+    pub(super) fn attempts_max(&self) -> u32 {
+        attempts_max(&self.options().retry, self.resolve().map(|resolve| &resolve.options.retry))
+    }
+
+    /// How long an attempt may take at most.
+    pub(super) fn time_limit(&self) -> Duration {
+        self.options().timeout + self.asks().map_or(Duration::ZERO, |resolve| resolve.options.timeout)
+    }
+}
