@@ -81,11 +81,12 @@ pub(crate) fn undo(krate: &Krate, compensation: &Path, alias: &TokenStream) -> T
 }
 
 /// What is known of the resolution, which demands that it is one and that the types fit.
-pub(crate) fn resolve(krate: &Krate, resolution: &Path) -> TokenStream {
+pub(crate) fn resolve(krate: &Krate, resolution: &Path, alias: &TokenStream) -> TokenStream {
     let place = resolution.span();
     let some = krate.private("Option", place);
     let resolved_by = krate.private("resolved_by", place);
-    quote_spanned!(place=> #some::Some(#resolved_by::<Self, #resolution>()))
+    let alias = at(alias, place);
+    quote_spanned!(place=> #some::Some(#resolved_by::<Self, #alias>()))
 }
 
 /// What a resolution finds, which demands that it returns a `Resolved`.

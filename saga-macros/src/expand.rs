@@ -21,7 +21,12 @@ pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
     let parts = match model.kind {
         Kind::Step => {
             let hosted = hosted(options, &generics);
-            vec![alias(options, &generics), step(model, options, &generics), handler(model, options, &generics), hosted]
+            vec![
+                aliases(options, &generics),
+                step(model, options, &generics),
+                handler(model, options, &generics),
+                hosted,
+            ]
         }
         Kind::Compensation => {
             vec![compensation(model, options, &generics), compensation_handler(model, options, &generics)]
@@ -94,7 +99,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
         quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;)
     });
     let resolve = options.resolve.as_ref().map(|path| {
-        let resolve = checks::resolve(krate, path);
+        let resolve = checks::resolve(krate, path, &generics.resolution(path));
         quote!(const RESOLVE: #krate::__private::Option<#krate::__private::ResolveOf<Self>> = #resolve;)
     });
     quote! {
@@ -173,11 +178,12 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     }
 }
 
-/// The compensation under a name of its own, because it is named once.
-fn alias(options: &Options, generics: &Generics<'_>) -> TokenStream {
-    let Some(path) = &options.compensate else { return TokenStream::new() };
-    let alias = generics.compensation(path);
-    quote!(type #alias = #path;)
+/// The compensation and the resolution under names of their own, because each is named once.
+fn aliases(options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let compensation = options.compensate.as_ref().map(|path| (generics.compensation(path), path));
+    let resolution = options.resolve.as_ref().map(|path| (generics.resolution(path), path));
+    let aliases = compensation.into_iter().chain(resolution).map(|(alias, path)| quote!(type #alias = #path;));
+    quote!(#(#aliases)*)
 }
 
 fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
@@ -222,12 +228,23 @@ fn compensation_handler(model: &Model, options: &Options, generics: &Generics<'_
     }
 }
 
+/// What a resolution finds: the `T` of the `Resolved<T>` that it returns.
+pub(crate) fn found_type(krate: &Krate, model: &Model) -> TokenStream {
+    match (model.found(), &model.returned) {
+        (Some(found), _) => quote!(#found),
+        (None, Returned::Alias(_)) => checks::found(krate, &value_type(krate, model), judged_output(model)),
+        // That it is no `Resolved` was reported; most likely only that word is missing.
+        (None, Returned::Result { value, .. }) => quote!(#value),
+        (None, Returned::Other(_)) => quote!(()),
+    }
+}
+
 fn resolution(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
     let krate = &options.krate;
     let (parameters, bounds) = generics.without_store();
     let this = generics.this();
     let input = model.input();
-    let found = checks::found(krate, &value_type(krate, model), judged_output(model));
+    let found = found_type(krate, model);
     let reads = reads(model);
     let settings = settings(krate, options);
     let body = body(model, krate, generics);

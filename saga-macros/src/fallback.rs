@@ -6,7 +6,7 @@ use quote::{ToTokens, quote};
 
 use crate::{
     args::Options,
-    checks, expand,
+    expand,
     generics::{self, Generics},
     model::{Kind, Model},
     validate,
@@ -86,7 +86,7 @@ fn resolution(model: &Model, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let this = model.ident();
     let input = model.input();
-    let found = checks::found(krate, &expand::value_type(krate, model), expand::judged_output(model));
+    let found = expand::found_type(krate, model);
     quote! {
         impl #krate::__private::Resolution for #this {
             type Input = #input;

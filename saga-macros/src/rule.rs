@@ -115,6 +115,8 @@ rules! {
     CompensateAndNone = "compensate-and-none",
     /// `resolve` on a step that runs in a transaction.
     ResolveOfTransaction = "resolve-of-transaction",
+    /// A resolution returns something else than a `Resolved`.
+    ResolutionReturn = "resolution-return",
     /// A resolution takes a connection.
     ResolutionInTransaction = "resolution-in-transaction",
     /// `group` on a function without a transaction.

@@ -20,6 +20,7 @@ pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
     batch::check(model, errors);
     returns_a_result(model, errors);
     compensation_returns_nothing(model, errors);
+    resolution_says_what_became_of_it(model, errors);
     errors.count() == before
 }
 
@@ -139,6 +140,15 @@ fn compensation_returns_nothing(model: &Model, errors: &mut Errors) {
     {
         let message = "a compensation returns `Result<(), StepError>`: nobody reads what it gives\nhelp: write `()`";
         errors.at(Rule::CompensationReturnsValue, value, message);
+    }
+}
+
+fn resolution_says_what_became_of_it(model: &Model, errors: &mut Errors) {
+    if let (Kind::Resolution, None, Returned::Result { value, .. }) = (model.kind, model.found(), &model.returned) {
+        let message = "a resolution says what became of a step\n\
+                       help: return `Result<Resolved<T>, StepError>`, where the step returns `T`: `Resolved::Done(output)`, \
+                       `Resolved::NotDone` or `Resolved::Pending`";
+        errors.at(Rule::ResolutionReturn, value, message);
     }
 }
 
