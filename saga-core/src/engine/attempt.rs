@@ -88,7 +88,7 @@ impl<S: Store> Shared<S> {
             attempts: findings.attempts,
             maybe: command.maybe,
             informed: command.saga.own_output_of(step).is_some(),
-            resolving: command.resolving(),
+            resolving: command.resolving(findings),
             retrying_for: command.retrying_for,
             random: self.env.random(),
         }

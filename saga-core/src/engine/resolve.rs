@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::attempt::Attempted;
+use super::attempt::{Attempted, erred};
 use super::command::Command;
+use super::prepared::Findings;
 use super::shared::Shared;
+use crate::env::timeout;
 use crate::machine::{Ending, Phase, Resolving, attempts_max};
 use crate::saga::StepResolve;
 use crate::step::Args;
@@ -15,16 +17,29 @@ impl<S: Store> Shared<S> {
     pub(super) async fn ask_or_call(&self, command: &Command<S>) -> Attempted {
         let Some(resolve) = command.asks() else { return self.attempt_outside(command).await };
         let mut asked = self.ask_other_side(command, resolve).await;
+        if asked.ending == Ending::NotDone && self.attempt_of(command, &asked.findings).must_settle() {
+            if !self.wait_settled(command).await {
+                asked.ending = erred("the runtime stops before it is certain that it did not happen");
+                return asked;
+            }
+            asked = self.ask_other_side(command, resolve).await;
+            asked.findings.is_settled = true;
+        }
         match asked.ending {
             Ending::NotDone if self.attempt_of(command, &asked.findings).may_call() => {
-                self.attempt_outside(command).await
+                let is_settled = asked.findings.is_settled;
+                let mut called = self.attempt_outside(command).await;
+                called.findings.is_settled = is_settled;
+                called
             }
-            Ending::Rejected(reason) => {
-                asked.ending = Ending::Refused(reason);
-                asked
-            }
+            Ending::Rejected(reason) => Attempted { ending: Ending::Refused(reason), ..asked },
             _ => asked,
         }
+    }
+
+    /// Waits until no call of the step is on its way any more; false where the runtime stops first.
+    async fn wait_settled(&self, command: &Command<S>) -> bool {
+        timeout(&*self.env, command.settle_time(), self.stopping.cancelled()).await.is_err()
     }
 
     async fn ask_other_side(&self, command: &Command<S>, resolve: &StepResolve) -> Attempted {
@@ -49,13 +64,18 @@ impl<S: Store> Command<S> {
     }
 
     /// The same as the machine sees it.
-    pub(super) fn resolving(&self) -> Option<Resolving<'_>> {
+    pub(super) fn resolving(&self, findings: &Findings) -> Option<Resolving<'_>> {
         self.resolve().map(|resolve| Resolving {
             policy: &resolve.options.retry,
-            settle_time: 2 * self.step().options.timeout,
+            settle_time: self.settle_time(),
             turned_round: self.saga.state.phase != Phase::Running,
-            suspect: self.suspect,
+            is_fresh: self.suspect && !findings.is_settled,
         })
+    }
+
+    /// After so long no call of the step is on its way any more.
+    fn settle_time(&self) -> Duration {
+        2 * self.step().options.timeout
     }
 
     /// How often it is attempted before it counts as out of attempts.
@@ -65,6 +85,8 @@ impl<S: Store> Command<S> {
 
     /// How long an attempt may take at most.
     pub(super) fn time_limit(&self) -> Duration {
-        self.options().timeout + self.asks().map_or(Duration::ZERO, |resolve| resolve.options.timeout)
+        let Some(resolve) = self.asks() else { return self.options().timeout };
+        let once = self.options().timeout + resolve.options.timeout;
+        if self.suspect { once + self.settle_time() + resolve.options.timeout } else { once }
     }
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::event::Event;
-use super::resolve::{Resolving, after_not_done, after_refusal, ask_again};
+use super::resolve::{Resolving, after_late_rejection, after_not_done, after_refusal, ask_again};
 use super::shape::{Effect, Side};
 use super::state::{Failure, FailureKind};
 use crate::step::{Rejection, RetryPolicy};
@@ -105,11 +105,10 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
         Ending::Done => Event::Done { step },
         // An earlier attempt may have taken effect, so this answer does not say that the step did not.
         Ending::Rejected(reason) if is_maybe => {
-            let message = format!("{reason} (but an earlier attempt ended without an answer)");
-            match attempt.resolving {
-                Some(resolving) => return ask_again(attempt, resolving, message),
-                None => unknown(message),
+            if let Some(resolving) = attempt.resolving {
+                return after_late_rejection(attempt, resolving, reason);
             }
+            unknown(format!("{reason} (but an earlier attempt ended without an answer)"))
         }
         Ending::Rejected(reason) => {
             Event::Rejected { step, failure: Failure { step, kind: FailureKind::Rejected, reason } }

@@ -22,11 +22,19 @@ pub struct Resolving<'a> {
     pub settle_time: Duration,
     /// Whether the saga goes back, so that nothing of it is called any more.
     pub turned_round: bool,
-    /// Whether the command comes from an owner that vanished, whose call may have been made just now.
-    pub suspect: bool,
+    /// Whether a call may still be on its way that an owner made just before it vanished.
+    pub is_fresh: bool,
 }
 
 impl Attempt<'_> {
+    /// Whether this is the last attempt, and what the other side says in it is certain only when the settle time has
+    /// passed once more: an owner vanished, and nobody knows when.
+    pub fn must_settle(&self) -> bool {
+        self.resolving.is_some_and(|resolving| {
+            resolving.is_fresh && self.attempts >= attempts_max(self.policy, Some(resolving.policy))
+        })
+    }
+
     /// Whether the step is called in this attempt, where the other side says that it did not happen so far.
     pub fn may_call(&self) -> bool {
         let turned_round = self.resolving.is_some_and(|resolving| resolving.turned_round);
@@ -62,13 +70,24 @@ pub(super) fn ask_again(attempt: &Attempt<'_>, resolving: Resolving<'_>, message
 pub(super) fn after_not_done(attempt: &Attempt<'_>, resolving: Resolving<'_>) -> Next {
     let message = "out of attempts; the other side says that it did not happen".to_owned();
     let (step, max) = (attempt.step, attempts_max(attempt.policy, Some(resolving.policy)));
-    if attempt.attempts < max || resolving.suspect {
+    if attempt.attempts < max || resolving.is_fresh {
         return again(attempt, resolving, max - 1, message);
     }
     Next::Settled(match attempt.side {
         Side::After => Event::Blocked { step, reason: message, maybe: false },
         _ => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
     })
+}
+
+/// What comes after a rejection behind a call that was not answered. The other side has just said that nothing happened so
+/// far, so only a call that is still on its way may say otherwise.
+pub(super) fn after_late_rejection(attempt: &Attempt<'_>, resolving: Resolving<'_>, reason: Rejection) -> Next {
+    let max = attempts_max(attempt.policy, Some(resolving.policy));
+    if attempt.attempts >= max && !resolving.is_fresh {
+        return after_refusal(attempt, reason);
+    }
+    let message = format!("{reason} (but an earlier attempt ended without an answer)");
+    again(attempt, resolving, max - 1, message)
 }
 
 /// What comes after the other side has said that it refused the call for good.

@@ -20,7 +20,7 @@ struct Asked {
     asks: u32,
     maybe: bool,
     turned_round: bool,
-    suspect: bool,
+    is_fresh: bool,
     retrying_for: Duration,
     ending: Ending,
 }
@@ -41,7 +41,7 @@ impl Asked {
             policy: &asking,
             settle_time: SETTLE_TIME,
             turned_round: self.turned_round,
-            suspect: self.suspect,
+            is_fresh: self.is_fresh,
         };
         let attempt = Attempt {
             step: 3,
@@ -82,12 +82,12 @@ prop_compose! {
         asks in 1..5_u32,
         maybe in any::<bool>(),
         turned_round in any::<bool>(),
-        suspect in any::<bool>(),
+        is_fresh in any::<bool>(),
         hours in 0..48_u64,
         ending in ending(),
     ) -> Asked {
         let retrying_for = Duration::from_hours(hours);
-        Asked { side, attempts, calls, asks, maybe, turned_round, suspect, retrying_for, ending }
+        Asked { side, attempts, calls, asks, maybe, turned_round, is_fresh, retrying_for, ending }
     }
 }
 
@@ -99,8 +99,9 @@ proptest! {
         asked.maybe = true;
         let (_, next) = asked.next();
         let is_without_effect = matches!(next, Next::Settled(Event::Rejected { .. } | Event::Failed { .. }));
-        let is_last = asked.attempts >= asked.max() && !asked.suspect;
-        let may = matches!(asked.ending, Ending::Refused(_)) || (asked.ending == Ending::NotDone && is_last);
+        let is_last = asked.attempts >= asked.max() && !asked.is_fresh;
+        let is_no = matches!(asked.ending, Ending::NotDone | Ending::Rejected(_));
+        let may = matches!(asked.ending, Ending::Refused(_)) || (is_no && is_last);
         prop_assert!(!is_without_effect || may, "{:?}", next);
     }
 
@@ -128,7 +129,7 @@ proptest! {
     /// Whatever the answers, a step before the pivot is settled within the attempts of both policies and one more.
     #[test]
     fn asking_comes_to_an_end(mut asked in asked(), endings in prop::collection::vec(ending(), 32)) {
-        (asked.side, asked.attempts, asked.suspect) = (Side::Before, 1, false);
+        (asked.side, asked.attempts, asked.is_fresh) = (Side::Before, 1, false);
         for made in 0..32_u32 {
             asked.ending = endings[made as usize].clone();
             match asked.next().1 {

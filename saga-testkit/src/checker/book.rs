@@ -62,6 +62,8 @@ pub(super) struct Call<'a> {
     pub(super) key: Option<&'a str>,
     pub(super) took: Vec<usize>,
     pub(super) barred: Option<usize>,
+    /// Where the service outside said, for which saga, that it took effect.
+    pub(super) found: Option<(usize, usize)>,
     pub(super) wrote: Vec<usize>,
 }
 
@@ -160,6 +162,7 @@ impl<'a> Book<'a> {
                         key: None,
                         took: Vec::new(),
                         barred: None,
+                        found: None,
                         wrote: Vec::new(),
                     },
                 );
@@ -173,6 +176,7 @@ impl<'a> Book<'a> {
         | What::Called { call, .. }
         | What::Took { call }
         | What::Barred { call }
+        | What::Found { call, .. }
         | What::Wrote { call }) = what
         else {
             return;
@@ -186,6 +190,7 @@ impl<'a> Book<'a> {
             What::Called { key, .. } => call.key = Some(key),
             What::Took { .. } => call.took.push(at),
             What::Barred { .. } => call.barred = Some(at),
+            What::Found { saga, .. } => call.found = call.found.or(Some((at, *saga as usize))),
             _ => call.wrote.push(at),
         }
     }

@@ -172,6 +172,13 @@ pub enum What {
         /// The number of that call.
         call: u64,
     },
+    /// The service outside was asked by a step's key, and said that this call took effect.
+    Found {
+        /// The number of the call that took effect.
+        call: u64,
+        /// For which saga it was asked, by the payload that was given.
+        saga: u32,
+    },
     /// What a transactional step function wrote was committed.
     Wrote {
         /// The number of that call.

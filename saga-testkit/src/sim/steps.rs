@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::step::{
-    Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Run, Step, StepOptions, Undo, UndoOf,
-    codec, undo, undone_by,
+    Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Resolution, ResolveFn, ResolveOf, Run,
+    Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
 };
 use saga_core::{Event, State};
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, external, transactional};
+use super::calls::{Call, external, external_in_time, transactional};
+use super::look::look;
 use super::together::together;
 use super::world::Seat;
 use crate::checker::{Kind, Op, StepPlan, UndoPlan};
@@ -28,6 +29,9 @@ const OPTIONS: StepOptions = StepOptions::DEFAULT
     .base(Duration::from_millis(50))
     .cap(Duration::from_millis(800))
     .timeout(TIME_LIMIT);
+/// How often the other side is asked, beyond the attempts of the step.
+const LOOK_ATTEMPTS: u32 = 3;
+const LOOK_OPTIONS: StepOptions = OPTIONS.attempts(LOOK_ATTEMPTS).timeout(Duration::from_millis(900));
 const UNDO_OPTIONS: StepOptions = OPTIONS.attempts(UNDO_ATTEMPTS);
 
 /// The input of every saga and every step: who I am, as the user's own data knows it.
@@ -95,7 +99,9 @@ fn call(args: Args<'_>, step: u8, op: Op, input: SimInput, reads: Option<u64>, e
 }
 
 macro_rules! steps {
-    ($($(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt;)*) => {$(
+    ($(
+        $(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt $(, resolved by $look:ident)?;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $step<const N: usize>;
@@ -109,11 +115,12 @@ macro_rules! steps {
             const INPUT: Codec<SimInput> = codec::<SimInput>();
             const OUTPUT: Codec<SimOutput> = codec::<SimOutput>();
             const UNDO: Option<UndoOf<Self>> = steps!(@undo $undo);
+            $(const RESOLVE: Option<ResolveOf<Self>> = Some(resolved_by::<Self, $look<N>>());)?
         }
 
         impl<const N: usize> Handler<MemoryStore> for $step<N> {
             fn handler() -> Run<MemoryStore, Self> {
-                steps!(@run $run N $emits)
+                steps!(@run $run N $emits $($look)?)
             }
 
             fn undo() -> Undo<MemoryStore, Self> {
@@ -145,6 +152,11 @@ macro_rules! steps {
     };
     (@kind External) => { Kind::External };
     (@kind $transactional:ident) => { Kind::Transactional };
+    (@run External $n:ident $emits:literal $look:ident) => {
+        Run::External(|args, input| {
+            Box::pin(external_in_time(call(args, $n as u8, Op::Do, input, input.reads, $emits)))
+        })
+    };
     (@run External $n:ident $emits:literal) => {
         Run::External(|args, input| Box::pin(external(call(args, $n as u8, Op::Do, input, input.reads, $emits))))
     };
@@ -180,6 +192,8 @@ steps! {
     Charge names!("charge"), External, emits 2, (Refund Option<SimOutput>, emits 1);
     /// External, undone only with its output.
     Ship names!("ship"), External, emits 0, (CallBack SimOutput, emits 0);
+    /// External, undone only with its output, and asked for.
+    Pay names!("pay"), External, emits 1, (PayBack SimOutput, emits 0), resolved by Look;
     /// Transactional, and nothing has to be undone.
     Note names!("note"), Transactional, emits 0, (not_needed);
     /// Transactional, not to be undone: a pivot, or behind it.
@@ -225,4 +239,20 @@ compensations! {
     BringBack SimOutput, Transactional, emits 1, |given: Given<SimOutput>| Some(given.0.effect);
     Refund Option<SimOutput>, External, emits 1, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
     CallBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
+    PayBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
+}
+
+/// Asks the service outside what became of a payment.
+#[derive(Debug)]
+pub(crate) struct Look<const N: usize>;
+
+impl<const N: usize> Resolution for Look<N> {
+    type Input = SimInput;
+    type Output = SimOutput;
+    type Params = (State<Seat>,);
+    const OPTIONS: StepOptions = LOOK_OPTIONS;
+
+    fn resolver() -> ResolveFn<Self> {
+        |args, input| Box::pin(look(args.states.get::<Seat>(), args.ctx, input, Pay::<N>::EMITS))
+    }
 }
