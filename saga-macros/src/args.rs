@@ -27,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) cap: Option<(Duration, Span)>,
     pub(crate) timeout: Option<(Duration, Span)>,
     pub(crate) group: Option<LitBool>,
+    pub(crate) exclusive: Option<Ident>,
     pub(crate) service: Option<LitStr>,
     pub(crate) compensated: Option<Ident>,
     pub(crate) implements: Option<Path>,
@@ -41,13 +42,14 @@ const OF_STEP: &[&str] = &[
     "retry",
     "timeout",
     "group",
+    "exclusive",
     "name",
     "service",
     "compensated",
     "implements",
     "crate",
 ];
-const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "crate"];
+const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "exclusive", "crate"];
 const OF_RESOLUTION: &[&str] = &["retry", "timeout", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
@@ -73,6 +75,7 @@ impl Options {
             "compensate" => {
                 self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
             }
+            "exclusive" => self.exclusive = Some(option.clone()),
             "no_compensation" => self.no_compensation = Some(option.clone()),
             "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,

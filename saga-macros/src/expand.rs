@@ -305,8 +305,9 @@ pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
     let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
     let timeout = options.timeout.map(|(timeout, _)| setting("timeout", timeout, krate));
     let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
+    let exclusive = options.exclusive.as_ref().map(|_| quote!(.exclusive()));
     let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
-    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #none)
+    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #exclusive #none)
 }
 
 fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {

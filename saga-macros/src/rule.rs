@@ -119,6 +119,8 @@ rules! {
     ResolutionReturn = "resolution-return",
     /// A resolution takes a connection.
     ResolutionInTransaction = "resolution-in-transaction",
+    /// `exclusive` on a function that runs in a transaction.
+    ExclusiveInTransaction = "exclusive-in-transaction",
     /// `group` on a function without a transaction.
     GroupWithoutTransaction = "group-without-transaction",
 }

@@ -16,7 +16,7 @@ use crate::env::timeout;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
 use crate::step::{
-    Args, ContextParts, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind, TimeLeft,
+    Args, CancelSignal, ContextParts, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind, TimeLeft,
 };
 use crate::store::{Store, Verdict};
 
@@ -33,7 +33,7 @@ impl<S: Store> Shared<S> {
     /// Runs a handler on the connection of a transaction.
     pub(super) async fn attempt_in(&self, command: &Command<S>, conn: &mut S::Conn) -> (Attempted, Verdict) {
         let limit = command.options().timeout;
-        let ctx = self.context(command, limit);
+        let ctx = self.context(command, limit, &self.stopping);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let index = command.step_index();
         let step = command.step();
@@ -54,7 +54,8 @@ impl<S: Store> Shared<S> {
     /// Runs a handler that calls the outside world.
     pub(super) async fn attempt_outside(&self, command: &Command<S>) -> Attempted {
         let limit = command.options().timeout;
-        let ctx = self.context(command, limit);
+        let cancel = self.stopping.child();
+        let ctx = self.context(command, limit, &cancel);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let step = command.step();
         let input = command.saga.input_of(command.step_index());
@@ -68,7 +69,7 @@ impl<S: Store> Shared<S> {
                 _ => Err(no_handler()),
             }
         };
-        self.finish_attempt(command, &ctx, limit, handler).await.0
+        self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler)).await.0
     }
 
     /// What comes after an attempt of this command.
@@ -164,7 +165,7 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    pub(super) fn context(&self, command: &Command<S>, limit: Duration) -> StepContext {
+    pub(super) fn context(&self, command: &Command<S>, limit: Duration, cancel: &CancelSignal) -> StepContext {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
         let key = saga.key.asked_for();
@@ -177,7 +178,7 @@ impl<S: Store> Shared<S> {
             attempt: command.attempt_number(),
             fence: command.fence(),
             time_left: Some(TimeLeft::Until(until, Arc::clone(&self.env))),
-            cancel: self.stopping.clone(),
+            cancel: cancel.clone(),
             failure: failure_of(command),
         })
     }

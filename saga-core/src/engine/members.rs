@@ -12,13 +12,18 @@ impl<S: Store> Shared<S> {
         let ttl = self.settings.member_ttl;
         loop {
             self.env.sleep(ttl / 4).await;
+            let began = self.env.now();
             match self.store.beat(self.member_id(), ttl).await {
-                Ok(true) => self.store_works("beat"),
+                Ok(true) => {
+                    self.store_works("beat");
+                    self.set_alive_until(began + ttl);
+                }
                 Ok(false) => match self.store.join(ttl).await {
                     Ok(incarnation) => {
                         tracing::warn!("this process was taken for dead; it goes on as another member");
                         self.store_works("join");
                         self.set_member(incarnation.member);
+                        self.set_alive_until(began + ttl);
                     }
                     Err(error) => self.store_failed("join", &error),
                 },

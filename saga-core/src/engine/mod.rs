@@ -31,6 +31,7 @@ mod hosted;
 mod ids;
 mod inbox;
 mod inspect;
+mod keep;
 mod late;
 mod letters;
 mod limits;

@@ -44,11 +44,12 @@ impl<S: Store> Shared<S> {
 
     async fn ask_other_side(&self, command: &Command<S>, resolve: &StepResolve) -> Attempted {
         let limit = resolve.options.timeout;
-        let ctx = self.context(command, limit);
+        let cancel = self.stopping.child();
+        let ctx = self.context(command, limit, &cancel);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let input = command.saga.input_of(command.step_index());
         let handler = async { (resolve.ask)(args, input).await.map(Some) };
-        self.finish_attempt(command, &ctx, limit, handler).await.0
+        self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler)).await.0
     }
 }
 

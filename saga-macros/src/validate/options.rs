@@ -24,6 +24,7 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     cap_covers_base(given, errors);
     groups_transactions(model, given, errors);
     resolves_calls(model, given, errors);
+    excludes_calls(model, given, errors);
     batch::check_options(model, given, errors);
     contract::implementation(model, given, errors);
 }
@@ -111,5 +112,16 @@ fn resolves_calls(model: &Model, given: &Options, errors: &mut Errors) {
         let message = "`resolve` asks another side what became of a call, and this step makes none: \
              it runs in a transaction, and its record says whether that was committed\nhelp: leave it out";
         errors.at(Rule::ResolveOfTransaction, path, message);
+    }
+}
+
+fn excludes_calls(model: &Model, given: &Options, errors: &mut Errors) {
+    if let (Some(flag), Some(_)) = (&given.exclusive, model.connection()) {
+        let message = format!(
+            "`exclusive` keeps others from making the same call meanwhile, and this {} makes none: \
+             while its transaction lasts, nobody else has its command\nhelp: leave it out",
+            model.kind
+        );
+        errors.at(Rule::ExclusiveInTransaction, flag, message);
     }
 }
