@@ -210,6 +210,7 @@ impl<S: Store> Shared<S> {
             lease_until: self.env.now() + self.settings.lease_ttl,
             place: None,
             starting: None,
+            kept: None,
         }
     }
 

@@ -65,6 +65,8 @@ pub(super) struct Call<'a> {
     /// Where the service outside said, for which saga, that it took effect.
     pub(super) found: Option<(usize, usize)>,
     pub(super) wrote: Vec<usize>,
+    /// Where it went on, in an exclusive step.
+    pub(super) hauled: Vec<usize>,
 }
 
 impl Call<'_> {
@@ -163,6 +165,7 @@ impl<'a> Book<'a> {
                         took: Vec::new(),
                         barred: None,
                         found: None,
+                        hauled: Vec::new(),
                         wrote: Vec::new(),
                     },
                 );
@@ -177,6 +180,7 @@ impl<'a> Book<'a> {
         | What::Took { call }
         | What::Barred { call }
         | What::Found { call, .. }
+        | What::Hauled { call }
         | What::Wrote { call }) = what
         else {
             return;
@@ -189,6 +193,7 @@ impl<'a> Book<'a> {
             What::Left { how, .. } => call.left = Some((at, *how)),
             What::Called { key, .. } => call.key = Some(key),
             What::Took { .. } => call.took.push(at),
+            What::Hauled { .. } => call.hauled.push(at),
             What::Barred { .. } => call.barred = Some(at),
             What::Found { saga, .. } => call.found = call.found.or(Some((at, *saga as usize))),
             _ => call.wrote.push(at),

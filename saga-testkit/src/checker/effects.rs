@@ -71,6 +71,10 @@ fn transactional(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec
 fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
     let name = of.name(step, op);
+    let is_exclusive = of.steps().any(|(at, plan)| at == step && plan.is_exclusive);
+    if is_exclusive && op == Op::Do {
+        exclusive(book, saga, step, &name, found);
+    }
     let keys: BTreeSet<&str> = book.calls_of(saga, step, op).filter_map(|call| call.key).collect();
     // A second undo, after a success that came late, has a key of its own, however it ended.
     let keys_max = if op == Op::Undo { of.undos_ended(step).max(1) } else { 1 };
@@ -101,6 +105,18 @@ fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Viol
                 Some(saga),
                 format!("{name} is recorded with an output that it never returned"),
             );
+        }
+    }
+}
+
+/// Once another call of an exclusive step has begun, the one before does nothing any more.
+fn exclusive(book: &Book<'_>, saga: usize, step: u8, name: &str, found: &mut Vec<Violation>) {
+    let calls: Vec<_> = book.calls_of(saga, step, Op::Do).collect();
+    for (before, after) in calls.iter().zip(calls.iter().skip(1)) {
+        let goes_on = before.hauled.iter().copied().chain(before.left.map(|(at, _)| at)).any(|at| at > after.entered);
+        if goes_on {
+            let about = format!("{name}: call {} went on when call {} had begun", before.number, after.number);
+            broken(found, Guarantee::G7, Some(saga), about);
         }
     }
 }

@@ -55,6 +55,9 @@ pub struct StepPlan {
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
     pub is_pivot: bool,
+    /// Whether no two calls of it ever run at once.
+    #[serde(default)]
+    pub is_exclusive: bool,
     /// How many events it emits each time it runs.
     pub emits: u8,
     /// How often it may be called in all, for one turn of its policy.
@@ -169,6 +172,11 @@ pub enum What {
     },
     /// An undo arrived outside for a step that never took effect there: from now on it cannot.
     Barred {
+        /// The number of that call.
+        call: u64,
+    },
+    /// A call of an exclusive step goes on.
+    Hauled {
         /// The number of that call.
         call: u64,
     },

@@ -20,6 +20,9 @@ use crate::checker::{Left, Op, What};
 pub(super) const SLOW_MAX: Duration = Duration::from_millis(1500);
 /// How late a call may arrive outside.
 const LATE_MAX: Duration = Duration::from_secs(9);
+/// How often a haul looks whether it is wanted, and how long it works at most in between.
+const HAUL_ROUNDS: u32 = 4;
+const HAUL_MAX: Duration = Duration::from_secs(4);
 /// How many rows the transactions quarrel about.
 const HOT_ROWS: u64 = 2;
 
@@ -87,6 +90,13 @@ pub(crate) async fn external_in_time(call: Call<'_>) -> Result<SimOutput, StepEr
     running.end(result)
 }
 
+/// Works for longer than a lease, then calls the service outside. It ends at once when it is no longer wanted.
+pub(crate) async fn haul(call: Call<'_>) -> Result<SimOutput, StepError> {
+    let running = call.begin(None)?;
+    let result = running.haul().await;
+    running.end(result)
+}
+
 /// Emits what a call of that number emits.
 pub(super) fn emit(ctx: &StepContext, call: u64, emits: u8) -> Result<(), StepError> {
     (0..emits).try_for_each(|nth| ctx.emit(&SimEvent { call, nth }))
@@ -137,6 +147,18 @@ impl Running<'_> {
         }
         self.refuse()?;
         Ok(SimOutput { effect: self.number, call: self.number })
+    }
+
+    async fn haul(&self) -> Result<SimOutput, StepError> {
+        for _ in 0..HAUL_ROUNDS {
+            self.world().wait_up_to(HAUL_MAX).await;
+            if self.ctx.is_cancelled() {
+                self.world().hit(Fault::HaulGivenUp);
+                return Err(StepError::not_sent("no longer wanted"));
+            }
+            self.seat.enter(What::Hauled { call: self.number });
+        }
+        self.call_outside(LATE_MAX).await
     }
 
     async fn call_outside(&self, late_max: Duration) -> Result<SimOutput, StepError> {

@@ -79,6 +79,8 @@ faults! {
     FoundDone = "found done",
     /// It says that no call took effect so far.
     FoundNothing = "found nothing",
+    /// A long call sees that it is no longer wanted.
+    HaulGivenUp = "haul given up",
     /// A call was never sent, and the step function says so.
     NotSent = "not sent",
     /// A call arrives outside after its caller has gone.
