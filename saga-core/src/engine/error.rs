@@ -129,6 +129,9 @@ pub enum RuntimeError {
         /// Why not.
         problem: String,
     },
+    /// A desk without a runtime was used outside a tokio runtime.
+    #[error("sagas are worked on inside a tokio runtime: {0}")]
+    NoTokio(#[from] tokio::runtime::TryCurrentError),
     /// The runtime ended before the saga did.
     #[error("the runtime ended before the saga did; the saga goes on when a runtime runs again")]
     Ended,

@@ -1,5 +1,6 @@
 //! The thin shell around the machine: it claims, runs, records, relays and recovers.
 
+mod act;
 mod arrivals;
 mod attempt;
 mod awaiting;
@@ -38,6 +39,7 @@ mod notes;
 mod operator;
 mod outcome;
 mod outgoing;
+mod pause;
 mod poller;
 mod prepared;
 mod publish;
@@ -49,6 +51,7 @@ mod replies;
 mod run_on;
 mod running;
 mod runtime;
+mod saga_desk;
 mod savepoints;
 mod settings;
 mod shared;
@@ -65,18 +68,21 @@ mod trial;
 mod trouble;
 mod waiters;
 
+pub use self::act::{Act, ReplacedInput};
 pub use self::builder::RuntimeBuilder;
-pub use self::cancel::{Cancellation, SagaDesk};
+pub use self::cancel::Cancellation;
 pub use self::dead_letters::DeadLetterDesk;
 pub use self::error::{BuildError, RuntimeError, StartError};
 pub use self::inspect::Inspector;
 pub use self::operator::Operator;
 pub use self::outcome::Outcome;
 pub use self::outgoing::OutboxDesk;
+pub use self::pause::{Pausing, Resumption};
 pub use self::publish::{PublishError, PublishedIn};
 pub use self::running::Running;
 pub use self::runtime::{Runtime, StartedIn};
+pub use self::saga_desk::SagaDesk;
 pub use self::settings::Settings;
 pub use self::statistics::Statistics;
-pub use self::status::{Happening, ItemCounts, SagaStatus, SagaSummary, StepStatus};
+pub use self::status::{Happening, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepStatus};
 pub use self::trouble::{Health, Standing};

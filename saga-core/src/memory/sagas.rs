@@ -73,10 +73,9 @@ impl Sagas for MemoryStore {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.reading("forgotten", |data, _| {
-            let waits_for_nothing = data
-                .sagas
-                .values()
-                .filter(|saga| !saga.row.status.is_ended() && saga.row.status != Status::Stuck && saga.work.is_empty());
+            let goes_on = |status| matches!(status, Status::Running | Status::Compensating);
+            let waits_for_nothing =
+                data.sagas.values().filter(|saga| goes_on(saga.row.status) && saga.work.is_empty());
             waits_for_nothing.map(|saga| saga.row.id).take(limit).collect()
         })
         .await

@@ -1,7 +1,7 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    CancelArgs, LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs,
+    DeskArgs, LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs,
 };
 use crate::place::DEFAULT_STORE;
 
@@ -34,7 +34,11 @@ pub enum Command {
     /// List the sagas
     List(ListArgs),
     /// Cancel a saga: nothing new of it begins, and what was done is undone
-    Cancel(CancelArgs),
+    Cancel(DeskArgs),
+    /// Pause a saga: nothing new of it begins until it is resumed
+    Pause(DeskArgs),
+    /// Let a paused saga go on
+    Resume(DeskArgs),
     /// Messages that could not be handled: list, show, replay, discard
     #[command(subcommand)]
     DeadLetters(LettersCommand),
@@ -56,7 +60,7 @@ impl Command {
             Self::Verify(args) => args.stores.first().map_or(DEFAULT_STORE, String::as_str),
             Self::Show(args) => &args.store.store,
             Self::List(args) => &args.store.store,
-            Self::Cancel(args) => &args.store.store,
+            Self::Cancel(args) | Self::Pause(args) | Self::Resume(args) => &args.store.store,
             Self::DeadLetters(command) => &command.store().store,
             Self::Outbox(command) => &command.store().store,
             Self::Outside(args) => &args.store.store,

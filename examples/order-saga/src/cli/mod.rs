@@ -1,7 +1,7 @@
 //! The command line.
 
-mod cancel;
 mod command;
+mod desk;
 mod letters;
 mod look;
 mod outbox;
@@ -9,8 +9,8 @@ mod run;
 mod service;
 mod times;
 
-pub use cancel::CancelArgs;
 pub use command::{Cli, Command};
+pub use desk::{ActArgs, DeskArgs};
 pub use letters::{DecideArgs, LetterArgs, LetterStateArg, LettersCommand, LettersListArgs, ReplayArgs};
 pub use look::{ListArgs, OutsideArgs, ShowArgs, StatusArg, VerifyArgs};
 pub use outbox::{DiscardArgs, OutboxCommand, OutboxListArgs, ReleaseArgs};

@@ -45,10 +45,15 @@ impl fmt::Display for Shown<'_> {
 
 /// Where it stands, and why.
 fn stands(summary: &SagaSummary) -> String {
-    match &summary.outcome {
+    let stands = match &summary.outcome {
         Some(outcome) => outcome.to_string(),
         None => summary.status.to_string(),
-    }
+    };
+    let Some(paused) = &summary.paused else { return stands };
+    let by = paused.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let since = paused.since.map(|since| format!(" since {} UTC", moment(since))).unwrap_or_default();
+    let also = summary.outcome.as_ref().map(|outcome| format!("; {outcome}")).unwrap_or_default();
+    format!("paused{by}{since}: {}{also}", paused.reason)
 }
 
 /// Whether each step comes after the one before it, so that nothing is to be said of it.

@@ -1,0 +1,6 @@
+//! What people do with single orders.
+
+mod command;
+mod open;
+
+pub use command::{cancel, pause, resume};
