@@ -212,6 +212,7 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-1"] => transaction::a_step_with_a_record_is_not_granted::<H>,
         ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_compensates::<H>,
         ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_is_stuck::<H>,
+        ["S-TX-1"] => transaction::nothing_is_granted_while_the_saga_is_paused::<H>,
         ["S-TX-1"] => transaction::undoing_is_not_granted_while_the_saga_runs::<H>,
         ["S-TX-1"] => transaction::undoing_is_granted_while_the_saga_compensates::<H>,
         ["S-TX-1"] => concurrency::a_step_takes_effect_once::<H>,

@@ -4,7 +4,6 @@
 //! Read [`steps`] first, then [`saga`]; the rest is what any program has: reading, tables, other people's services,
 //! a command line and an audit.
 
-
 pub mod cli;
 pub mod contracts;
 pub mod desk;

@@ -6,8 +6,7 @@ use anyhow::Context;
 use clap::Parser;
 use order_saga::{
     cli::{Cli, Command, OutsideArgs},
-    desk,
-    letters, outbox,
+    desk, letters, outbox,
     outside::{Book, Dice, Services, serve},
     place::{Place, StoreUrl},
     run, saga, service, show, verify,

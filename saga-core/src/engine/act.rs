@@ -24,6 +24,9 @@ pub struct Act {
     /// Why.
     #[serde(rename = "why")]
     pub reason: String,
+    /// Which step it is about, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     /// The input that was replaced, and by what, as hashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<ReplacedInput>,
@@ -46,7 +49,8 @@ pub struct ReplacedInput {
 
 impl Act {
     pub(super) fn new(what: &str, by: Option<&str>, reason: &str) -> Self {
-        Self { what: what.to_owned(), by: by.map(str::to_owned), reason: reason.to_owned(), input: None, saga: None }
+        let (what, by, reason) = (what.to_owned(), by.map(str::to_owned), reason.to_owned());
+        Self { what, by, reason, step: None, input: None, saga: None }
     }
 
     /// What is wrong with who acts, or with the reason.
@@ -83,6 +87,9 @@ impl Act {
 impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
+        if let Some(step) = &self.step {
+            write!(f, " from `{step}`")?;
+        }
         if let Some(by) = &self.by {
             write!(f, " by {by}")?;
         }

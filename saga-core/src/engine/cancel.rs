@@ -11,9 +11,7 @@ use crate::key::Key;
 use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
-use crate::store::{
-    Advance, Changes, Condition, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkStatus,
-};
+use crate::store::{Advance, Changes, Condition, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkStatus};
 
 /// What became of the wish to cancel a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

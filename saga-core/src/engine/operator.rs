@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::command::InFlight;
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::pause::due_now;
 use super::prepared::Findings;
 use super::saga_desk::{SagaDesk, moved, refused};
 use crate::key::Key;
@@ -18,9 +20,9 @@ use crate::store::{Miss, SagaWithSteps, Status, Store};
 /// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's
 /// history.
 pub struct Operator<S: Store> {
-    desk: SagaDesk<S>,
-    key: Key,
-    revision: u64,
+    pub(super) desk: SagaDesk<S>,
+    pub(super) key: Key,
+    pub(super) revision: u64,
 }
 
 impl<S: Store> Operator<S> {
@@ -131,18 +133,38 @@ impl<S: Store> Operator<S> {
     }
 
     async fn act(&self, action: Action, output: Option<Vec<u8>>, reason: &str) -> Result<(), RuntimeError> {
+        self.act_with(action, output, None, reason).await
+    }
+
+    /// The same, where a step that is tried again has another input from now on.
+    pub(super) async fn act_with(
+        &self,
+        action: Action,
+        output: Option<Vec<u8>>,
+        input: Option<Vec<u8>>,
+        reason: &str,
+    ) -> Result<(), RuntimeError> {
         outside_step()?;
-        let act = self.desk.act(name_of(&action), reason);
+        let mut act = self.desk.act(name_of(&action), reason);
         if let Some(problem) = act.problem() {
             return Err(self.refused(problem));
         }
-        let mut saga = self.load().await?;
+        let (stored, mut saga) = self.load().await?;
+        let parked = saga.state.paused.as_ref().map(|pause| pause.parked.clone()).unwrap_or_default();
         self.check_output(&saga, &action, output.as_deref())?;
+        if let Some(input) = input {
+            self.replace_input(&mut saga, input, &mut act)?;
+        }
         let engine = self.desk.engine()?;
         let hand_on = self.desk.hand_on(&engine, &saga).await?;
         let findings = Findings { output, ..Findings::default() };
         let prepared = engine.advance(&mut saga, Event::Operator(action), &findings, hand_on);
         let mut prepared = prepared.map_err(|refused| self.refused(refused.to_string()))?;
+        if !parked.is_empty() && !saga.state.is_paused() {
+            // Whoever ends it by force leaves nothing behind that waits for a resumption.
+            prepared.changes.postponed.extend(due_now(&stored, &parked));
+            prepared.leave_free(Duration::ZERO);
+        }
         prepared.changes.history.push(act.entry(saga.id));
         match self.desk.apply(&engine, &self.key, prepared).await? {
             Ok(()) => Ok(()),
@@ -151,7 +173,7 @@ impl<S: Store> Operator<S> {
         }
     }
 
-    async fn load(&self) -> Result<InFlight<S>, RuntimeError> {
+    async fn load(&self) -> Result<(SagaWithSteps, InFlight<S>), RuntimeError> {
         let stored = self.desk.stored(&self.key, Some(self.revision)).await?;
         let mut saga = self.desk.in_flight(&stored)?;
         find_stuck(&mut saga, &stored);
@@ -160,7 +182,7 @@ impl<S: Store> Operator<S> {
         {
             saga.set_input(step, input.into_bytes().into());
         }
-        Ok(saga)
+        Ok((stored, saga))
     }
 
     /// A step that is skipped gives an output if a later step takes one.
@@ -183,7 +205,7 @@ impl<S: Store> Operator<S> {
         }
     }
 
-    fn refused(&self, problem: String) -> RuntimeError {
+    pub(super) fn refused(&self, problem: String) -> RuntimeError {
         refused(&self.key, problem)
     }
 }

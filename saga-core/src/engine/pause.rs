@@ -163,7 +163,7 @@ impl Wish {
 }
 
 /// What was put off while the saga was paused. What somebody has goes on by itself.
-fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> {
+pub(super) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> {
     let waits = stored.work.iter().filter(|work| work.owner.is_none() && parked.contains(&work.work.id.0));
     waits
         .map(|work| Postponed {

@@ -7,7 +7,8 @@ use crate::machine::{SagaState, StepPhase, StepState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp, WorkStatus,
+    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp,
+    WorkStatus,
 };
 
 /// A saga in a list.

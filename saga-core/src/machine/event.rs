@@ -80,6 +80,11 @@ pub enum Event {
         /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
         has_begun: bool,
     },
+    /// A saga that has done nothing yet begins behind what another one of its definition did.
+    TakenOver {
+        /// The steps that the other one did.
+        steps: Vec<usize>,
+    },
     /// A person pauses the saga: nothing new of it begins.
     Paused {
         /// Who.

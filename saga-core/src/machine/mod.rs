@@ -17,6 +17,7 @@ mod pause;
 mod remote;
 mod shape;
 mod state;
+mod take_over;
 mod transition;
 
 pub use self::answers::{Told, answer_again, answer_of, event_of_answer, is_to_be_taken_back, told, unseen};

@@ -7,6 +7,7 @@ use super::operator;
 use super::pause::{park, pause, resume};
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
+use super::take_over::take_over;
 use crate::store::RecordedOutcome;
 
 /// Begins a saga: its state, and the commands of the steps that it begins with.
@@ -55,6 +56,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
             call_off(shape, state, reason, is_fresh, &mut decision)?;
         }
         Event::Late { step } => late(shape, state, step, &mut decision),
+        Event::TakenOver { steps } => take_over(shape, state, &steps, &mut decision),
         Event::Paused { by, reason } => pause(state, by, reason)?,
         Event::Parked { work } => park(state, work),
         Event::Resumed => resume(shape, state, &mut decision)?,

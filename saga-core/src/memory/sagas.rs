@@ -74,8 +74,7 @@ impl Sagas for MemoryStore {
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.reading("forgotten", |data, _| {
             let goes_on = |status| matches!(status, Status::Running | Status::Compensating);
-            let waits_for_nothing =
-                data.sagas.values().filter(|saga| goes_on(saga.row.status) && saga.work.is_empty());
+            let waits_for_nothing = data.sagas.values().filter(|saga| goes_on(saga.row.status) && saga.work.is_empty());
             waits_for_nothing.map(|saga| saga.row.id).take(limit).collect()
         })
         .await

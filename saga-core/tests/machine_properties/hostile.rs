@@ -28,6 +28,7 @@ fn event(kind: u8, step: usize) -> Event {
         22 => Event::Paused { by: Some("ann".to_owned()), reason: reason() },
         23 => Event::Parked { work: step as i64 },
         24 => Event::Resumed,
+        25 => Event::TakenOver { steps: vec![step, 0] },
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -41,7 +42,7 @@ proptest! {
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
         shape in prop_oneof![shape(), groups(), lists()],
-        events in prop::collection::vec((0..25_u8, 0..24_usize), 0..80),
+        events in prop::collection::vec((0..26_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();

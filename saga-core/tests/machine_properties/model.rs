@@ -143,7 +143,8 @@ impl Model {
                 self.is_paused = self.ended.is_none();
                 Vec::new()
             }
-            Event::Parked { .. } => Vec::new(),
+            // No saga that is under way takes anything over.
+            Event::Parked { .. } | Event::TakenOver { .. } => Vec::new(),
             Event::Resumed => {
                 self.is_paused = false;
                 self.next()

@@ -16,6 +16,7 @@ mod log;
 mod misjudge;
 mod operate;
 mod outside;
+mod pauser;
 mod random;
 mod rates;
 mod recorder;

@@ -108,7 +108,9 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
     let (tenant, key) = (tenant_of(world.scenario.sagas[saga as usize].tenant), row.key.clone());
     let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
     let Some(Ok(Some(status))) = seen else { return };
-    if status.summary.status != Status::Stuck {
+    let is_stuck = status.steps.iter().any(|step| step.stuck.is_some());
+    world.hit_if(is_stuck && status.summary.status == Status::Paused, Fault::StuckWhilePaused);
+    if status.summary.status != Status::Stuck && !is_stuck {
         return;
     }
     world.enter(What::StuckSeen { saga });

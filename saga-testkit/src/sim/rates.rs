@@ -46,6 +46,8 @@ pub struct Rates {
     pub client_drops: u32,
     /// A client cancels the saga that it started.
     pub client_cancels: u32,
+    /// A person pauses a saga that was started, and lets it go on later.
+    pub person_pauses: u32,
     /// A message between services is accepted and lost.
     pub message_lost: u32,
     /// A message between services comes twice.
@@ -92,6 +94,7 @@ impl Rates {
             settle_lost: rate(&[30, 200]),
             ignorant: rate(&[200, 700]),
             client_cancels: rate(&[50, 200, 500]),
+            person_pauses: rate(&[100, 300, 700]),
         }
     }
 }
