@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{HistoryEntry, HistoryKind, SagaId};
+use crate::key::Key;
+use crate::store::{HistoryEntry, HistoryKind, SagaId, Timestamp};
 
 /// How long the name of who acts may be.
 const BY_BYTES_MAX: usize = 120;
@@ -33,6 +34,9 @@ pub struct Act {
     /// The key of the other saga, where one was started instead of another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saga: Option<String>,
+    /// The id of the plan that it is part of, where many sagas were acted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
 }
 
 /// An input that was replaced. What it holds is kept where inputs are, and nowhere else.
@@ -47,10 +51,24 @@ pub struct ReplacedInput {
     pub new: String,
 }
 
+/// An act in a list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Acted {
+    /// Its number: the way to the next page.
+    pub number: i64,
+    /// The key of the saga.
+    pub key: Key,
+    /// When.
+    pub at: Timestamp,
+    /// What, who and why.
+    pub act: Act,
+}
+
 impl Act {
     pub(super) fn new(what: &str, by: Option<&str>, reason: &str) -> Self {
         let (what, by, reason) = (what.to_owned(), by.map(str::to_owned), reason.to_owned());
-        Self { what, by, reason, step: None, input: None, saga: None }
+        Self { what, by, reason, step: None, input: None, saga: None, plan: None }
     }
 
     /// What is wrong with who acts, or with the reason.

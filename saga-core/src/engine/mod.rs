@@ -9,6 +9,7 @@ mod batch_member;
 mod batch_plan;
 mod batch_step;
 mod builder;
+mod bulk;
 mod callers;
 mod calls;
 mod cancel;
@@ -70,8 +71,9 @@ mod trial;
 mod trouble;
 mod waiters;
 
-pub use self::act::{Act, ReplacedInput};
+pub use self::act::{Act, Acted, ReplacedInput};
 pub use self::builder::RuntimeBuilder;
+pub use self::bulk::{BulkAction, BulkFilter, BulkPlan, BulkResult, BulkSummary, PlannedAct};
 pub use self::cancel::Cancellation;
 pub use self::dead_letters::DeadLetterDesk;
 pub use self::error::{BuildError, RuntimeError, StartError};

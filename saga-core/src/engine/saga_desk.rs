@@ -31,17 +31,19 @@ pub struct SagaDesk<S: Store> {
     by: Option<String>,
     /// The name that other services reply to.
     replies_to: Option<String>,
+    /// The plan that is carried out.
+    plan: Option<String>,
 }
 
 impl<S: Store> SagaDesk<S> {
     /// The desk of the default tenant's sagas in this store.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self { desk: Desk::new(store.into()), definitions: BTreeMap::new(), by: None, replies_to: None }
+        Self { desk: Desk::new(store.into()), definitions: BTreeMap::new(), by: None, replies_to: None, plan: None }
     }
 
     pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
         let definitions = shared.definitions.clone();
-        Self { desk: Desk::of(shared, tenant), definitions, by: None, replies_to: None }
+        Self { desk: Desk::of(shared, tenant), definitions, by: None, replies_to: None, plan: None }
     }
 
     /// Adds a definition, whose sagas can be worked on then.
@@ -92,8 +94,13 @@ impl<S: Store> SagaDesk<S> {
         Ok(Operator::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
     }
 
+    /// The same desk while it carries out a plan.
+    pub(super) fn carrying_out(self, plan: &str) -> Self {
+        Self { plan: Some(plan.to_owned()), ..self }
+    }
+
     pub(super) fn act(&self, what: &str, reason: &str) -> Act {
-        Act::new(what, self.by.as_deref(), reason)
+        Act { plan: self.plan.clone(), ..Act::new(what, self.by.as_deref(), reason) }
     }
 
     /// The saga of that key; where somebody saw it at a revision, as it was seen.
@@ -196,6 +203,7 @@ impl<S: Store> Clone for SagaDesk<S> {
             definitions: self.definitions.clone(),
             by: self.by.clone(),
             replies_to: self.replies_to.clone(),
+            plan: self.plan.clone(),
         }
     }
 }
