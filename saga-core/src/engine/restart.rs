@@ -12,7 +12,7 @@ use crate::key::Key;
 use crate::machine::{Event, SagaState, StepPhase};
 use crate::saga::Definition;
 use crate::step::Rejection;
-use crate::store::{Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, StepRecord, Store};
+use crate::store::{Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store};
 
 /// What became of the wish to start a saga instead of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,8 @@ impl<S: Store> SagaDesk<S> {
         prepared.changes.start = Some(Box::new(new));
         match self.apply(&engine, key, prepared).await? {
             Ok(()) => Ok(Restart::Begun),
-            Err(Miss::Saga(_)) => self.is_restarted(&old.saga, from, &new_key).await,
+            // A saga of that key has records of its own.
+            Err(Miss::Saga(_) | Miss::Record(_)) => self.is_restarted(&old.saga, from, &new_key).await,
             Err(miss) => Err(refused(key, format!("it was not restarted: {miss:?}"))),
         }
     }
@@ -187,8 +188,13 @@ fn standing<'a, S: Store>(
     let again = "start it anew under another key";
     let earlier = "restart it from there, or from an earlier step";
     let record = match (state.steps[index].phase, outcome) {
-        (StepPhase::Done | StepPhase::UndoSkipped, Some(RecordedOutcome::Done))
-        | (StepPhase::Skipped, Some(RecordedOutcome::Skipped | RecordedOutcome::Done)) => record,
+        (StepPhase::Done | StepPhase::UndoSkipped, Some(RecordedOutcome::Done)) => record,
+        // Who ended it as compensated did not say that what was stuck counts as done.
+        (StepPhase::Skipped, Some(RecordedOutcome::Skipped | RecordedOutcome::Done))
+            if old.saga.status == Status::Completed =>
+        {
+            record
+        }
         (StepPhase::Undone | StepPhase::Undoing, _) => {
             return Err(format!("its step `{name}` was undone, so that nothing of it can be taken over; {again}"));
         }

@@ -96,9 +96,9 @@ async fn a_plan_is_what_the_filter_says<S: Shop>() {
     // What is refused is counted with its reason, and the rest is done.
     let done = ann.carry_out(&all, "look at them first", OFTEN, |_, _| ()).await.unwrap();
     assert_eq!((done.done, done.refused.len()), (2, 3), "{done:?}");
-    let done =
-        ann.carry_out(&ann.plan(BulkAction::Resume, &BulkFilter::default()).await.unwrap(), "seen", OFTEN, |_, _| ());
-    assert_eq!(done.await.unwrap().done, 2);
+    let plan = ann.plan(BulkAction::Resume, &BulkFilter::default()).await.unwrap();
+    let done = ann.carry_out(&plan, "seen", OFTEN, |_, _| ()).await.unwrap();
+    assert_eq!(done.done, 2);
     let nothing = ann.carry_out(&all, " ", OFTEN, |_, _| ()).await.unwrap_err();
     assert!(matches!(&nothing, RuntimeError::Plan(problem) if problem.contains("give a reason")), "{nothing}");
 }

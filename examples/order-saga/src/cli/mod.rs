@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bulk;
 mod command;
 mod desk;
 mod letters;
@@ -9,8 +10,9 @@ mod run;
 mod service;
 mod times;
 
+pub use bulk::{BulkActionArg, BulkCommand, CarryOutArgs, PlanArgs};
 pub use command::{Cli, Command};
-pub use desk::{ActArgs, DeskArgs};
+pub use desk::{ActArgs, AuditArgs, DeskArgs, EndArg, ForceArgs, RestartArgs, RetryArgs, SeenArgs, SkipArgs};
 pub use letters::{DecideArgs, LetterArgs, LetterStateArg, LettersCommand, LettersListArgs, ReplayArgs};
 pub use look::{ListArgs, OutsideArgs, ShowArgs, StatusArg, VerifyArgs};
 pub use outbox::{DiscardArgs, OutboxCommand, OutboxListArgs, ReleaseArgs};

@@ -9,13 +9,14 @@ pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SagaStatus { summary, steps, history, .. } = self.0;
+        let SagaStatus { summary, steps, history, revision, .. } = self.0;
         let start = summary.started_at;
         writeln!(f, "{} ({} version {}): {}", summary.key, summary.saga, summary.version, stands(summary))?;
         match summary.ended_at {
-            Some(at) => writeln!(f, "started {} UTC, ended {}", moment(start), after(start, at))?,
-            None => writeln!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
+            Some(at) => write!(f, "started {} UTC, ended {}", moment(start), after(start, at))?,
+            None => write!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
         }
+        writeln!(f, ", revision {revision}")?;
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
             let StepStatus { step: name, phase, attempts, took, recorded_at, undone_at, .. } = step;
