@@ -2,6 +2,7 @@
 
 mod act;
 mod arrivals;
+mod asking;
 mod attempt;
 mod awaiting;
 mod batch;
