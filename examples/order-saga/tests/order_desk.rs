@@ -83,7 +83,11 @@ fn a_plan_is_looked_at_and_then_carried_out_once() {
     says(&shop.run(&running), "3 sagas; nothing is changed yet: order-saga bulk run ");
     shop.run(&running).is_unusable("cannot write ");
     assert_eq!(listed(&shop, "running").len(), 3, "a plan changes nothing");
-    assert_eq!(shop.run(&["cancel", "again-3", "--reason", "enough"]).code, 0);
+    let late = shop.run(&["cancel", "again-3", "--reason", "enough"]);
+    late.is_unusable("its pivot `confirm-order` is under way or done, and from there the saga only goes forward");
+    for act in ["pause", "resume"] {
+        assert_eq!(shop.run(&[act, "again-3", "--reason", "it is looked at"]).code, 0);
+    }
 
     let run = ["bulk", "run", file, "--reason", "look at them first", "--by", "ann", "--per-second", "1000"];
     let ran = shop.run(&run);

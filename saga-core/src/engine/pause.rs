@@ -8,6 +8,7 @@ use super::command::Command;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::prepared::{Findings, HandOn};
+use super::runtime::Runtime;
 use super::saga_desk::{SagaDesk, refused, unreadable};
 use super::shared::Shared;
 use crate::key::Key;
@@ -54,11 +55,78 @@ enum Missed {
     Error(RuntimeError),
 }
 
-impl<S: Store> SagaDesk<S> {
-    /// Pauses a saga, as [`Runtime::pause`](super::Runtime::pause) does.
+impl<S: Store> Runtime<S> {
+    /// Pauses a saga: nothing new of it begins, no step, no undo and no further attempt, until it is [resumed](Self::resume).
+    /// What a worker has taken comes to its end and is recorded. It can be asked as often as wanted: a saga that is paused
+    /// or has ended already is left as it is, which the answer says.
+    ///
+    /// A paused saga can be cancelled: it turns round, and is undone when it is resumed. One that needs a person needs one
+    /// when it is resumed. A saga that has nothing left to do ends, and its pause with it.
+    ///
+    /// To say who paused it, use [`Runtime::desk`].
     ///
     /// # Errors
-    /// Those of [`Runtime::pause`](super::Runtime::pause).
+    /// When there is no such saga, or its definition is not known here; or when the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the saga was paused or not; the same call again says which.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::engine::{Pausing, Resumption};
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::store::Status;
+    /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn send_newsletter(_issue: u32) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let newsletter = Saga::named("newsletter").input::<u32>().step::<send_newsletter>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&newsletter).start().await?;
+    ///
+    /// let tomorrow = std::time::Duration::from_hours(24);
+    /// let started = runtime.start_after(&newsletter, "issue-7", 7, tomorrow).await?;
+    /// let desk = runtime.desk().by("ann");
+    /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, Pausing::Paused);
+    /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, Pausing::Already);
+    ///
+    /// let status = runtime.saga("issue-7").await?.ok_or("it is there")?;
+    /// assert_eq!(status.summary.status, Status::Paused);
+    /// assert_eq!(status.summary.paused.and_then(|pause| pause.by).as_deref(), Some("ann"));
+    ///
+    /// assert_eq!(desk.resume("issue-7", "it was found").await?, Resumption::Resumed);
+    /// # desk.cancel("issue-7", "the example is over").await?;
+    /// # started.outcome().await?;
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn pause(&self, key: impl AsRef<str>, reason: &str) -> Result<Pausing, RuntimeError> {
+        self.desk().pause(key, reason).await
+    }
+
+    /// Lets a paused saga go on: what waited begins, and an attempt that fell due meanwhile is made at once. One that is
+    /// not paused is left as it is, which the answer says.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::pause`].
+    ///
+    /// # Cancel safety
+    /// When dropped, the saga was resumed or not; the same call again says which.
+    pub async fn resume(&self, key: impl AsRef<str>, reason: &str) -> Result<Resumption, RuntimeError> {
+        self.desk().resume(key, reason).await
+    }
+}
+
+impl<S: Store> SagaDesk<S> {
+    /// Pauses a saga, as [`Runtime::pause`] does.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::pause`].
     ///
     /// # Cancel safety
     /// When dropped, the saga was paused or not; the same call again says which.
@@ -72,10 +140,10 @@ impl<S: Store> SagaDesk<S> {
         }
     }
 
-    /// Resumes a saga, as [`Runtime::resume`](super::Runtime::resume) does.
+    /// Resumes a saga, as [`Runtime::resume`] does.
     ///
     /// # Errors
-    /// Those of [`Runtime::resume`](super::Runtime::resume).
+    /// Those of [`Runtime::resume`].
     ///
     /// # Cancel safety
     /// When dropped, the saga was resumed or not; the same call again says which.

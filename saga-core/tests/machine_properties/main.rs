@@ -9,3 +9,4 @@ mod ledger;
 mod model;
 mod pauses;
 mod shapes;
+mod takeovers;

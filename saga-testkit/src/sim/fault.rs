@@ -149,6 +149,8 @@ faults! {
     SagaResumed = "saga resumed",
     /// A saga needed a person while it was paused.
     StuckWhilePaused = "stuck while paused",
+    /// A person had tried at once what waited for its next attempt.
+    Hurried = "operator hurried",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.
