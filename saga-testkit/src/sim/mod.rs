@@ -17,6 +17,7 @@ mod look;
 mod misjudge;
 mod operate;
 mod outside;
+mod pauser;
 mod random;
 mod rates;
 mod recorder;
