@@ -21,7 +21,7 @@ pub use key::{Key, Tenant};
 pub use saga::Saga;
 pub use service::Service;
 pub use step::{
-    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext,
+    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Rejection, RetryPolicy, State, StepContext,
     StepError, StepErrorKind, StepOptions,
 };
 

@@ -43,7 +43,11 @@ impl<S: Store> Shared<S> {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
             None if command.is_own() => {
-                let Some((attempted, next)) = self.unfold_or_join(&command).await else { return };
+                let done = match command.saga.definition.shape.is_choice(command.step_index()) {
+                    true => Some(self.make_choice(&command)),
+                    false => self.unfold_or_join(&command).await,
+                };
+                let Some((attempted, next)) = done else { return };
                 return self.settle(command, attempted, next, next_ids.start).await;
             }
             None => self.attempt_outside(&command).await,

@@ -7,6 +7,7 @@
 mod answers;
 mod attempt;
 mod call_off;
+mod choose;
 mod claimed;
 mod compensate;
 mod decision;
@@ -25,6 +26,6 @@ pub use self::decision::{Command, Decision, Record, Revision};
 pub use self::event::{Action, Event, Refused};
 pub use self::items::Items;
 pub use self::remote::{Caller, Sent};
-pub use self::shape::{Effect, Shape, Side, StepShape, UndoShape};
+pub use self::shape::{ArmOf, Effect, Shape, Side, StepShape, UndoShape};
 pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};
 pub use self::transition::{apply, start};

@@ -1,5 +1,6 @@
 use super::answers::taken_back;
 use super::call_off::{call_off, is_fresh};
+use super::choose::{chosen, pass_by};
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
@@ -25,6 +26,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     let mut decision = Decision::default();
     match event {
         Event::Done { step } => done(shape, state, step, &mut decision),
+        Event::Chosen { step, arm } => chosen(shape, state, step, arm, &mut decision),
         Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
         Event::Rejected { step, failure } | Event::Failed { step, failure }
             if shape.side(state.base(step)) == Side::After =>
@@ -68,6 +70,8 @@ pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: 
         _ => return late(shape, state, step, decision),
     }
     settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
+    // Only `chosen` says which arm of a choice runs.
+    pass_by(shape, state, step, None);
     match state.phase {
         Phase::Running => go_on(shape, state, decision),
         Phase::Compensating => go_on_undoing(shape, state, decision),
@@ -81,7 +85,7 @@ pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: 
     }
 }
 
-fn without_effect(
+pub(super) fn without_effect(
     shape: &Shape,
     state: &mut SagaState,
     step: usize,
@@ -173,7 +177,7 @@ fn begin(state: &mut SagaState, step: usize, decision: &mut Decision) {
 }
 
 fn is_passed(state: &SagaState, step: usize) -> bool {
-    matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped)
+    state.steps[step].phase.is_passed()
 }
 
 /// The items of a list are branches of a group that begin one after the other, so that not more than so many are under

@@ -147,6 +147,7 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         })),
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
+        StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
     }
 }
 
