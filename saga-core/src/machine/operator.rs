@@ -73,6 +73,7 @@ fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: Stuck, completed:
             undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
         } else {
             settle(state, stuck.step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+            pass_by(shape, state, stuck.step, None);
         }
     }
     let stands = |phase| matches!(phase, StepPhase::Done | StepPhase::Unknown);

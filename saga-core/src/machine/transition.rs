@@ -25,6 +25,9 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
+        // A choice says which arm runs, and nobody but the engine makes it.
+        Event::Done { step } if shape.is_choice(step) => chosen(shape, state, step, None, &mut decision),
+        Event::Late { step } if shape.is_choice(step) => {}
         Event::Done { step } => done(shape, state, step, &mut decision),
         Event::Chosen { step, arm } => chosen(shape, state, step, arm, &mut decision),
         Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
@@ -70,8 +73,6 @@ pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: 
         _ => return late(shape, state, step, decision),
     }
     settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
-    // Only `chosen` says which arm of a choice runs.
-    pass_by(shape, state, step, None);
     match state.phase {
         Phase::Running => go_on(shape, state, decision),
         Phase::Compensating => go_on_undoing(shape, state, decision),
@@ -273,6 +274,9 @@ pub(super) fn block(
             next_stuck(state, decision);
         }
         _ if undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
-        _ => settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision),
+        _ => {
+            settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+            pass_by(shape, state, step, None);
+        }
     }
 }

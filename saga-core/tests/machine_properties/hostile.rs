@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, StepPhase};
 use saga_core::store::RecordedOutcome;
 
+use crate::arms::choices;
 use crate::ledger::{Ledger, are_apart, check_state};
 use crate::shapes::{failure, groups, lists, rejection, shape};
 
@@ -25,6 +26,8 @@ fn event(kind: u8, step: usize) -> Event {
         14 => Event::TakenBack,
         15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
         17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
+        22..26 => Event::Chosen { step, arm: usize::from(kind - 22).checked_sub(1) },
+        26 => Event::Operator(Action::Choose { arm: Some(step % 3) }),
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -37,8 +40,8 @@ proptest! {
     /// only what took effect or may have is undone, the latest first.
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
-        shape in prop_oneof![shape(), groups(), lists()],
-        events in prop::collection::vec((0..22_u8, 0..24_usize), 0..80),
+        shape in prop_oneof![shape(), groups(), lists(), choices()],
+        events in prop::collection::vec((0..27_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();
