@@ -16,6 +16,7 @@ mod log;
 mod misjudge;
 mod operate;
 mod outside;
+mod planner;
 mod random;
 mod rates;
 mod recorder;

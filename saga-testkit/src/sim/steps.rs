@@ -79,6 +79,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             host: Self::HOST,
             undo: Self::UNDO_PLAN,
             after: None,
+            arms: Vec::new(),
             reads,
             is_pivot: false,
             emits: Self::EMITS,
