@@ -114,11 +114,7 @@ fn log(store: &MemoryStore) -> Vec<String> {
 #[tokio::test]
 async fn the_first_arm_that_holds_runs_and_no_other() {
     for (order, expected, taken) in [
-        (
-            200,
-            vec!["reserve 200", "pack 200", "label box 200", "bill 200, Some(\"box 200\"), None"],
-            Some("parcel"),
-        ),
+        (200, vec!["reserve 200", "pack 200", "label box 200", "bill 200, Some(\"box 200\"), None"], Some("parcel")),
         (50, vec!["reserve 50", "bill 50, None, Some(51)"], Some("express")),
         (10, vec!["reserve 10", "bill 10, None, None"], None),
     ] {
@@ -167,7 +163,7 @@ async fn a_choice_is_made_once() {
             choice
                 // It holds the first time only.
                 .when("open", move |_| counted.fetch_add(1, Ordering::SeqCst) == 0, Branch::step::<wait_for>)
-                .otherwise(|branch| branch.step::<pack>())
+                .otherwise(Branch::step::<pack>)
         })
         .build()
         .unwrap();
@@ -195,7 +191,7 @@ async fn a_choice_is_made_once() {
 #[tokio::test]
 async fn choices_stand_first_behind_each_other_and_in_arms() {
     let saga = new()
-        .when("is-even", |order| order % 2 == 0, |branch| branch.step::<reserve>())
+        .when("is-even", |order| order % 2 == 0, Branch::step::<reserve>)
         .choose("size", |choice| {
             choice
                 .when(
@@ -254,7 +250,9 @@ async fn arms_hold_groups_and_lists_and_branches_hold_choices() {
                             |branch| {
                                 branch.parallel(|group| {
                                     group
-                                        .branch(|branch| branch.for_each_with::<weigh>(2, |order| (0..*order).collect()))
+                                        .branch(|branch| {
+                                            branch.for_each_with::<weigh>(2, |order| (0..*order).collect())
+                                        })
                                         .branch(Branch::step::<call_courier>)
                                 })
                             },
@@ -305,7 +303,10 @@ async fn a_condition_that_panics_waits_for_a_person() {
         let running = runtime.start(&saga, format!("o-{order}"), order).await.unwrap();
         let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!("not stuck") };
         assert_eq!(step, "shipping");
-        assert!(reason.contains("the condition of its arm `parcel`: it panicked") && reason.contains("no price list"), "{reason}");
+        assert!(
+            reason.contains("the condition of its arm `parcel`: it panicked") && reason.contains("no price list"),
+            "{reason}"
+        );
         let revision = runtime.saga(format!("o-{order}")).await.unwrap().unwrap().revision;
         let operator = || runtime.operator(format!("o-{order}"), revision).unwrap();
         match how {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::attempt::Attempted;
+use super::choose::make_choice;
 use super::command::{Command, InFlight};
 use super::late;
 use super::prepared::{Findings, HandOn};
@@ -43,10 +44,8 @@ impl<S: Store> Shared<S> {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
             None if command.is_own() => {
-                let done = match command.saga.definition.shape.is_choice(command.step_index()) {
-                    true => Some(self.make_choice(&command)),
-                    false => self.unfold_or_join(&command).await,
-                };
+                let is_choice = command.saga.definition.shape.is_choice(command.step_index());
+                let done = if is_choice { Some(make_choice(&command)) } else { self.unfold_or_join(&command).await };
                 let Some((attempted, next)) = done else { return };
                 return self.settle(command, attempted, next, next_ids.start).await;
             }

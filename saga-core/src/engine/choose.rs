@@ -1,44 +1,43 @@
 //! Choices: which arm runs is decided in the commit that comes to the choice, and recorded with it.
 
+use std::sync::Arc;
+
 use super::attempt::Attempted;
 use super::command::{Command, InFlight};
 use super::notes::note_record;
 use super::prepared::Findings;
-use super::shared::Shared;
 use crate::machine::{self, Decision, Ending, Event, Next, StepPhase};
 use crate::store::{Changes, Store};
 
-impl<S: Store> Shared<S> {
-    /// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
-    pub(super) fn choose(&self, saga: &mut InFlight<S>, decision: &mut Decision, changes: &mut Changes) {
-        if !saga.definition.shape.has_choices() {
-            return;
-        }
-        // The event itself may have been a choice.
+/// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
+pub(super) fn choose<S: Store>(saga: &mut InFlight<S>, decision: &mut Decision, changes: &mut Changes) {
+    if !saga.definition.shape.has_choices() {
+        return;
+    }
+    // The event itself may have been a choice.
+    saga.note_passed_by();
+    while let Some((place, choice)) = next_choice(saga, decision) {
+        decision.commands.remove(place);
+        let (event, findings) = made(saga, choice);
+        let definition = Arc::clone(&saga.definition);
+        // Only what a person does is refused.
+        let Ok(follows) = machine::apply(&definition.shape, &mut saga.state, event) else { return };
+        note_record(saga, &follows, &findings, None, changes);
         saga.note_passed_by();
-        while let Some((place, choice)) = next_choice(saga, decision) {
-            decision.commands.remove(place);
-            let (event, findings) = made(saga, choice);
-            let definition = std::sync::Arc::clone(&saga.definition);
-            // Only what a person does is refused.
-            let Ok(follows) = machine::apply(&definition.shape, &mut saga.state, event) else { return };
-            note_record(saga, &follows, &findings, None, changes);
-            saga.note_passed_by();
-            decision.commands.extend(follows.commands);
-            decision.blocked.extend(follows.blocked);
-        }
+        decision.commands.extend(follows.commands);
+        decision.blocked.extend(follows.blocked);
     }
+}
 
-    /// The choice of the command is made.
-    pub(super) fn make_choice(&self, command: &Command<S>) -> (Attempted, Next) {
-        let (event, findings) = made(&command.saga, command.step_index());
-        let findings = Findings { attempts: command.attempt_number(), ..findings };
-        let ending = match &event {
-            Event::Blocked { reason, .. } => Ending::Unstorable { message: reason.clone() },
-            _ => Ending::Done,
-        };
-        (Attempted { ending, findings }, Next::Settled(event))
-    }
+/// The choice of the command is made.
+pub(super) fn make_choice<S: Store>(command: &Command<S>) -> (Attempted, Next) {
+    let (event, findings) = made(&command.saga, command.step_index());
+    let findings = Findings { attempts: command.attempt_number(), ..findings };
+    let ending = match &event {
+        Event::Blocked { reason, .. } => Ending::Unstorable { message: reason.clone() },
+        _ => Ending::Done,
+    };
+    (Attempted { ending, findings }, Next::Settled(event))
 }
 
 fn next_choice<S: Store>(saga: &InFlight<S>, decision: &Decision) -> Option<(usize, usize)> {

@@ -7,13 +7,7 @@ use super::transition::{go_on, settle, without_effect};
 use crate::store::RecordedOutcome;
 
 /// A choice was made: it is recorded like a step that is done, and what stands in the other arms never runs.
-pub(super) fn chosen(
-    shape: &Shape,
-    state: &mut SagaState,
-    choice: usize,
-    arm: Option<usize>,
-    decision: &mut Decision,
-) {
+pub(super) fn chosen(shape: &Shape, state: &mut SagaState, choice: usize, arm: Option<usize>, decision: &mut Decision) {
     if !shape.is_choice(choice) || state.steps[choice].phase != StepPhase::Started {
         return;
     }

@@ -40,7 +40,9 @@ pub(super) fn act(
             settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
         }
         Action::Retry => decision.commands.push(Command::Do { step }),
-        Action::Skip | Action::Choose { .. } if stuck.undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
+        Action::Skip | Action::Choose { .. } if stuck.undo => {
+            undone(shape, state, step, RecordedOutcome::Skipped, decision);
+        }
         Action::Choose { arm } if shape.is_choice(step) => {
             settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
             pass_by(shape, state, step, arm);

@@ -6,7 +6,7 @@ use super::parts::Parts;
 use super::{Arm, Branch, Chain, Earlier, Predicate, SagaProblem, StepDefinition};
 use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
-use crate::step::{NeededOutput, Payload};
+use crate::step::{NeededOutput, Payload, Step};
 use crate::store::Store;
 
 /// The arm that runs where no other holds.
@@ -16,8 +16,8 @@ pub(super) const LAST_ARM: &str = "otherwise";
 pub struct Choice<S: Store, I> {
     parts: Parts<S>,
     name: &'static str,
-    /// The choice, which is a step.
-    choice: usize,
+    /// The choice itself, which is a step.
+    step: usize,
     arms: Vec<Arm>,
     /// What the next step behind it comes after: the last steps of the arms.
     ends: Vec<usize>,
@@ -34,12 +34,12 @@ impl<S: Store, I> Choice<S, I> {
             let problem = error.to_string().replacen("the step name", "its name", 1);
             SagaProblem::Choice { choice: name, problem }
         }));
-        let choice = parts.steps.len();
+        let step = parts.steps.len();
         let shape = StepShape::new(name, Effect::Own, UndoShape::NotNeeded);
         parts.push(StepDefinition::choice(name), shape);
         parts.depth += 1;
         let (within, width) = (parts.within, parts.width);
-        Self { parts, name, choice, arms: Vec::new(), ends: Vec::new(), within, width, input: PhantomData }
+        Self { parts, name, step, arms: Vec::new(), ends: Vec::new(), within, width, input: PhantomData }
     }
 
     pub(super) fn end(mut self) -> Parts<S> {
@@ -49,12 +49,12 @@ impl<S: Store, I> Choice<S, I> {
         let mut tips = std::mem::take(&mut self.ends);
         if self.arms.iter().all(|arm| arm.holds.is_some()) || tips.is_empty() {
             // Where no arm runs, what stands behind comes after the choice itself.
-            tips.insert(0, self.choice);
+            tips.insert(0, self.step);
         }
         tips.dedup();
-        let Self { mut parts, choice, arms, within, width, .. } = self;
-        parts.shapes[choice].arms = arms.iter().map(|arm| arm.name).collect();
-        parts.steps[choice].set_arms(arms);
+        let Self { mut parts, step, arms, within, width, .. } = self;
+        parts.shapes[step].arms = arms.iter().map(|arm| arm.name).collect();
+        parts.steps[step].set_arms(arms);
         (parts.tips, parts.within, parts.width) = (tips, within, width);
         parts.depth -= 1;
         parts
@@ -69,11 +69,11 @@ impl<S: Store, I> Choice<S, I> {
     ) -> Self {
         self.check_arm(name, holds.is_some());
         for &needed in needed {
-            self.parts.check_needed(self.name, needed, self.choice);
-            self.parts.steps[self.choice].mapped.push(needed.step);
+            self.parts.check_needed(self.name, needed, self.step);
+            self.parts.steps[self.step].mapped.push(needed.step);
         }
-        self.parts.within = Some(ArmOf { choice: self.choice, arm: self.arms.len() });
-        self.parts.tips = vec![self.choice];
+        self.parts.within = Some(ArmOf { choice: self.step, arm: self.arms.len() });
+        self.parts.tips = vec![self.step];
         self.parts.width = 1;
         self.parts = steps(Chain::new(self.parts, Inside)).parts;
         self.width = self.width.max(self.parts.width);
@@ -132,6 +132,43 @@ impl<S: Store, I: Payload> Choice<S, I> {
     #[must_use]
     pub fn otherwise(self, steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>) -> Self {
         self.arm(LAST_ARM, None, &[], steps)
+    }
+}
+
+/// What a step can be added to.
+#[diagnostic::on_unimplemented(
+    message = "a step of a choice stands in one of its arms",
+    label = "this is the choice, and no arm of it",
+    note = "write `.when(\"name\", |input| .., |branch| branch.step::<name>())`: the first arm that holds runs, and no other"
+)]
+#[doc(hidden)]
+pub trait TakesSteps {}
+
+/// Here only so that the mistake has a message.
+#[doc(hidden)]
+impl<S: Store, I: Payload> Choice<S, I> {
+    #[must_use]
+    pub fn step<T: Step>(self) -> Self
+    where
+        Self: TakesSteps,
+    {
+        self
+    }
+
+    #[must_use]
+    pub fn step_with<T: Step>(self, _input: impl Fn(&I) -> T::Input) -> Self
+    where
+        Self: TakesSteps,
+    {
+        self
+    }
+
+    #[must_use]
+    pub fn step_after<T: Step, E: Earlier>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
+    where
+        Self: TakesSteps,
+    {
+        self
     }
 }
 

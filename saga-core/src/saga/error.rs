@@ -82,7 +82,9 @@ pub enum SagaProblem {
         needed: &'static str,
     },
     /// A step takes the output of a step that always runs where it does itself, as if it may not.
-    #[error("`{step}` takes the output of `{needed}` as one that may not be there, but it always is; leave `IfTaken<..>` away")]
+    #[error(
+        "`{step}` takes the output of `{needed}` as one that may not be there, but it always is; leave `IfTaken<..>` away"
+    )]
     OutputOfSure {
         /// The step.
         step: &'static str,

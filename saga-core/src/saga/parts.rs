@@ -169,7 +169,10 @@ impl<S: Store> Parts<S> {
         let ends_with_one = self.tips.len() == 1;
         if self.pivot.is_none()
             && ends_with_one
-            && self.shapes.last().is_some_and(|step| step.undo == UndoShape::Missing && step.each.is_none() && step.within.is_none())
+            && self
+                .shapes
+                .last()
+                .is_some_and(|step| step.undo == UndoShape::Missing && step.each.is_none() && step.within.is_none())
         {
             self.pivot = Some(last);
         }

@@ -83,7 +83,12 @@ pub struct NeededOutput {
 impl NeededOutput {
     /// What a parameter or a mapping needs that takes the output of `T`.
     pub(crate) fn of<T: Step>() -> Self {
-        Self { step: T::NAME, type_id: TypeId::of::<T>(), is_each: T::IS_EACH, is_if_taken: T::WHEN_PASSED_BY.is_some() }
+        Self {
+            step: T::NAME,
+            type_id: TypeId::of::<T>(),
+            is_each: T::IS_EACH,
+            is_if_taken: T::WHEN_PASSED_BY.is_some(),
+        }
     }
 }
 

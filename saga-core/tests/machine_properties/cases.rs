@@ -9,8 +9,7 @@ use saga_core::store::Status;
 use crate::shapes::{failure, rejection};
 
 fn calls(steps: usize, undo: UndoShape, pivot: Option<usize>) -> Shape {
-    let step =
-        |index| StepShape::new(["a", "b", "c"][index], Effect::External, undo);
+    let step = |index| StepShape::new(["a", "b", "c"][index], Effect::External, undo);
     Shape { steps: (0..steps).map(step).collect(), pivot }
 }
 

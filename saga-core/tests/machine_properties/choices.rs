@@ -46,7 +46,8 @@ fn of_the_arms_one_runs_and_the_others_never_do() {
         assert_eq!(decision.record.map(|record| (record.step, record.outcome)), Some((1, RecordedOutcome::Done)));
         assert_eq!(phases(&state), then, "{arm:?}");
         let before = state.clone();
-        for late in [Event::Chosen { step: 1, arm: Some(0) }, Event::Late { step: 1 }, Event::Done { step: 3 - begun / 3 }]
+        for late in
+            [Event::Chosen { step: 1, arm: Some(0) }, Event::Late { step: 1 }, Event::Done { step: 3 - begun / 3 }]
         {
             assert_eq!(apply(&shape, &mut state, late), Decision::default());
         }
@@ -81,12 +82,9 @@ fn a_person_makes_a_choice_that_cannot_be_made() {
     let mut stuck = before_choice(&shape);
     apply(&shape, &mut stuck, Event::Blocked { step: 1, reason: "it panicked".to_owned(), maybe: false });
     assert_eq!(stuck.status(), Status::Stuck);
-    for (action, begun) in [
-        (Action::Retry, 1),
-        (Action::Choose { arm: Some(0) }, 2),
-        (Action::Choose { arm: None }, 4),
-        (Action::Skip, 4),
-    ] {
+    for (action, begun) in
+        [(Action::Retry, 1), (Action::Choose { arm: Some(0) }, 2), (Action::Choose { arm: None }, 4), (Action::Skip, 4)]
+    {
         let mut state = stuck.clone();
         let commands = apply(&shape, &mut state, Event::Operator(action.clone())).commands;
         assert_eq!(commands, [Command::Do { step: begun }], "{action:?}");

@@ -8,9 +8,9 @@ use saga_core::machine::{
 };
 use saga_core::store::{RecordedOutcome, Status};
 
+use crate::arms::choices;
 use crate::ledger::{Ledger, check_state};
 use crate::model::Model;
-use crate::arms::choices;
 use crate::shapes::{failure, groups, lists, rejection, shape};
 
 struct Run {
@@ -106,7 +106,8 @@ impl Run {
         check_state(&self.shape, &self.state);
         match *event {
             Event::Done { step } | Event::Late { step } | Event::Chosen { step, .. }
-                if self.outcome(step) == Some(RecordedOutcome::Done) => {
+                if self.outcome(step) == Some(RecordedOutcome::Done) =>
+            {
                 self.effects.insert(step);
             }
             Event::Unknown { step, .. } if self.outcome(step) == Some(RecordedOutcome::Unknown) => {

@@ -104,9 +104,12 @@ fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec
         broken(found, guarantee, Some(saga), format!("the saga is completed, and {name} never took effect"));
     }
     let reads = of.variant().and_then(|variant| variant.steps[usize::from(step)].reads);
+    let in_arm = |earlier: u8| of.variant().is_some_and(|variant| !variant.steps[usize::from(earlier)].arms.is_empty());
+    let reads_arm = reads.is_some_and(in_arm);
     for call in book.calls_of(saga, step, Op::Do) {
         let expected = reads.and_then(|earlier| book.effect_of(saga, earlier, Op::Do)).map(|(_, call)| call.number);
-        if of.accepted != Some(call.variant) && call.was_rolled_back() {
+        // What was rolled back may have been started with another variant, or behind a choice that was then made anew.
+        if (of.accepted != Some(call.variant) || reads_arm) && call.was_rolled_back() {
             continue;
         }
         let is_skipped = reads.is_some_and(|earlier| of.is_skipped(earlier, Op::Do));

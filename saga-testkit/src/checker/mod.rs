@@ -23,7 +23,7 @@ mod violation;
 pub(crate) use self::book::is_behind;
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, ArmPlan, ChosenSeen, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing, StepPlan,
-    UndoPlan, Variant, What,
+    Act, Answer, ArmPlan, ChosenSeen, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent,
+    Standing, StepPlan, UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

@@ -105,9 +105,7 @@ fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Reserve<0>>()
             .step::<Confirm<1>>()
             .pivot()
-            .parallel(|group| {
-                group.branch(Planner::step::<Announce<2>>).branch(Planner::step::<Confirm<3>>)
-            })
+            .parallel(|group| group.branch(Planner::step::<Announce<2>>).branch(Planner::step::<Confirm<3>>))
             .step::<Charge<4>>()
             .build()?,
         named("fork-in-fork")
@@ -278,9 +276,7 @@ pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
         named("far-fork")
             .step::<Reserve<0>>()
             .parallel(|group| {
-                group
-                    .branch(Planner::step::<Elsewhere<Charge<1>>>)
-                    .branch(Planner::step::<Elsewhere<Ship<2>>>)
+                group.branch(Planner::step::<Elsewhere<Charge<1>>>).branch(Planner::step::<Elsewhere<Ship<2>>>)
             })
             .step::<Confirm<3>>()
             .build()?,

@@ -190,7 +190,8 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
 
-const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), chosen: Vec::new() };
+const ABSENT: Final =
+    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), chosen: Vec::new() };
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;
