@@ -67,7 +67,11 @@ async fn bill<S: Books>(
 }
 
 #[saga_compensation]
-async fn unbill<S: Books>(tx: &mut S::Conn, _order: Order, _billed: (Option<u32>, Option<u32>)) -> Result<(), StepError> {
+async fn unbill<S: Books>(
+    tx: &mut S::Conn,
+    _order: Order,
+    _billed: (Option<u32>, Option<u32>),
+) -> Result<(), StepError> {
     S::add(tx, "bills", -1).await?;
     Ok(())
 }
@@ -88,9 +92,11 @@ fn ship<S: Books>(asked: &Arc<AtomicU32>) -> Saga<S, Order> {
         .input::<Order>()
         .when("is-any", is_any, Branch::step::<take_out>)
         .choose("shipping", |choice| {
-            choice
-                .when_after::<IfTaken<take_out>>("by-parcel", is_large, Branch::step::<pack>)
-                .when("by-courier", |order| order.pieces == 2, Branch::step::<call_courier>)
+            choice.when_after::<IfTaken<take_out>>("by-parcel", is_large, Branch::step::<pack>).when(
+                "by-courier",
+                |order| order.pieces == 2,
+                Branch::step::<call_courier>,
+            )
         })
         .step::<bill>()
         .build()
