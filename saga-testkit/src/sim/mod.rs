@@ -18,6 +18,7 @@ mod misjudge;
 mod operate;
 mod outside;
 mod pauser;
+mod planner;
 mod random;
 mod rates;
 mod recorder;
