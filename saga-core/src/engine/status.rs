@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use super::outcome::{Outcome, outcome_of};
+use super::outcome::{Outcome, outcome_by};
+use super::outline::Outline;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{SagaState, StepPhase, StepState};
-use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp, WorkStatus,
+    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp, WorkStatus,
 };
 
 /// A saga in a list.
@@ -33,6 +33,8 @@ pub struct SagaSummary {
     pub advanced_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// Why it waits although nothing of it is under way: here, nobody knows its definition.
+    pub waits_for: Option<String>,
 }
 
 /// A saga, step by step.
@@ -112,12 +114,17 @@ pub struct Happening {
 }
 
 impl SagaSummary {
-    pub(super) fn of<S: Store>(row: SagaRow, definition: Option<&Definition<S>>) -> Self {
-        let outcome = definition.and_then(|definition| {
-            let state = SagaState::decode(&row.state, definition.steps.len()).ok()?;
-            outcome_of(&definition.shape, &state)
+    pub(super) fn of(row: SagaRow, outline: Option<&Outline>) -> Self {
+        let outcome = outline.and_then(|outline| {
+            let state = SagaState::decode(&row.state, outline.steps.len()).ok()?;
+            outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state)
+        });
+        let is_known = outline.is_some_and(|outline| outline.is_registered);
+        let waits_for = (!is_known && !row.status.is_ended()).then(|| {
+            format!("{} is not registered here, so nothing of it is done by this process", row.definition)
         });
         Self {
+            waits_for,
             id: row.id,
             tenant: row.tenant,
             key: row.key,
@@ -133,24 +140,24 @@ impl SagaSummary {
 }
 
 impl SagaStatus {
-    pub(super) fn of<S: Store>(stored: SagaWithSteps, definition: &Definition<S>) -> Result<Self, String> {
-        let state = SagaState::decode(&stored.saga.state, definition.steps.len())?;
-        let mut steps = Vec::with_capacity(definition.steps.len());
-        for (index, step) in definition.steps.iter().enumerate() {
-            let before = definition.shape.predecessors(index).map(|before| definition.steps[before].name.to_owned());
+    pub(super) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
+        let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
+        let mut steps = Vec::with_capacity(outline.steps.len());
+        for (index, step) in outline.steps.iter().enumerate() {
+            let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
-                ..step_status(step.name, state.steps[index].phase, &stored)
+                ..step_status(&step.name, state.steps[index].phase, &stored)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
                 let number = state.item_number(item).unwrap_or_default();
                 steps.push(StepStatus {
                     stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    ..step_status(StepId::of_item(step.name, number).as_str(), state.steps[item].phase, &stored)
+                    ..step_status(StepId::of_item(&step.name, number).as_str(), state.steps[item].phase, &stored)
                 });
             }
         }
@@ -165,7 +172,7 @@ impl SagaStatus {
             revision: stored.saga.version,
             steps,
             history: stored.history.into_iter().map(happening).collect(),
-            summary: SagaSummary::of(stored.saga, Some(definition)),
+            summary: SagaSummary::of(stored.saga, Some(outline)),
         })
     }
 }

@@ -9,7 +9,7 @@ use super::locks::Locks;
 use super::outbox::OutboxData;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, Lease, MemberId, Message, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
+    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
     Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
@@ -17,6 +17,7 @@ use crate::store::{
 #[derive(Debug, Default)]
 pub(super) struct Data {
     pub(super) ids: i64,
+    pub(super) definitions: BTreeMap<DefinitionId, KeptDefinition>,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
     pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
     /// Those of a saga in the order in which they were inserted.
@@ -200,6 +201,7 @@ impl WorkRow {
             owner: self.lease.map(|lease| lease.owner),
             retrying_since: self.retrying_since,
             error: self.error.clone(),
+            payload: self.payload.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod graph;
 mod group;
 mod instrument;
+mod migration;
 mod parts;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName};
@@ -16,5 +17,7 @@ pub use self::earlier::Earlier;
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group};
+pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
+pub(crate) use self::migration::Plan;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
