@@ -14,8 +14,10 @@ struct Migration {
 }
 
 /// In the order of their numbers. One that was released never changes.
-const MIGRATIONS: [Migration; 1] =
-    [Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
+    Migration { number: 2, name: "shapes", sql: include_str!("../migrations/0002_shapes.sql") },
+];
 
 const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
@@ -110,7 +112,7 @@ mod tests {
         conn.execute("INSERT INTO saga_migrations VALUES (?1, 'later', 8)", [LATEST + 1]).unwrap();
         for error in [migrate(&mut conn, path, Timestamp(9)).unwrap_err(), require(&conn, path).unwrap_err()] {
             assert_eq!(error.kind(), StoreErrorKind::NewerSchema);
-            assert!(error.to_string().contains("orders.db has schema 2"), "{error}");
+            assert!(error.to_string().contains(&format!("orders.db has schema {}", LATEST + 1)), "{error}");
         }
     }
 }

@@ -27,7 +27,7 @@ impl fmt::Display for Unregistered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { saga, version, commands } = self;
         let (noun, verb) = if *commands == 1 { ("command", "waits") } else { ("commands", "wait") };
-        write!(f, "{commands} {noun} of {saga} v{version} {verb}, which is not registered here")
+        write!(f, "{commands} {noun} of {saga} version {version} {verb}, which is not registered here")
     }
 }
 
