@@ -18,7 +18,8 @@ const REGISTER: &str = "register";
 impl saga_core::store::Definitions for PostgresStore {
     async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
         let known = self.definitions().await?;
-        let find = |new: &NewDefinition| known.iter().find(|known| known.id == new.id && known.digest == new.digest).cloned();
+        let find =
+            |new: &NewDefinition| known.iter().find(|known| known.id == new.id && known.digest == new.digest).cloned();
         // Nearly always they are as they were, and then nothing is locked.
         if let Some(known) = definitions.iter().map(find).collect() {
             return Ok(known);
@@ -41,7 +42,8 @@ impl saga_core::store::Definitions for PostgresStore {
         });
         let (kept, numbers) = registered.await?;
         self.remember_definitions(&numbers);
-        let lost = || StoreError::new(StoreErrorKind::Corrupt, REGISTER, "a definition is gone that was just registered");
+        let lost =
+            || StoreError::new(StoreErrorKind::Corrupt, REGISTER, "a definition is gone that was just registered");
         kept.into_iter().map(|kept| kept.ok_or_else(lost)).collect()
     }
 

@@ -27,7 +27,8 @@ impl PostgresStore {
                 }
                 if !store.is_expected(conn, &moved).await.map_err(failed)? {
                     let mut rows = store.sagas_on(conn, OPERATION, &[moved.saga]).await?;
-                    let row = rows.pop().ok_or_else(|| misuse(OPERATION, format!("there is no saga {}", moved.saga.0)))?;
+                    let row =
+                        rows.pop().ok_or_else(|| misuse(OPERATION, format!("there is no saga {}", moved.saga.0)))?;
                     return Ok((Err(Miss::Saga(Box::new(row))), None));
                 }
                 let wanted = std::iter::once(moved.definition.clone());
@@ -65,7 +66,11 @@ impl PostgresStore {
         Ok(all.into_iter().find(|id| !free.contains(id)).map(WorkId))
     }
 
-    async fn record_in_the_way(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<Option<StepId>, sqlx::Error> {
+    async fn record_in_the_way(
+        &self,
+        conn: &mut PgConnection,
+        moved: &SagaMove,
+    ) -> Result<Option<StepId>, sqlx::Error> {
         let select = self.sql("SELECT step FROM {schema}.records WHERE tenant = $1 AND key = $2");
         let there: Vec<String> = sqlx::query_scalar(select)
             .bind(moved.tenant.as_str())

@@ -14,8 +14,10 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl saga_core::store::Definitions for SqliteStore {
     async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
-        self.call("register", move |session| Ok(definitions.iter().map(|new| register(session, new)).collect::<Result<_, _>>()?))
-            .await
+        self.call("register", move |session| {
+            Ok(definitions.iter().map(|new| register(session, new)).collect::<Result<_, _>>()?)
+        })
+        .await
     }
 
     async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
@@ -43,20 +45,28 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Kept
     let number = session.definitions.number(&session.conn, &new.id)?;
     let conn = &session.conn;
     let known: Option<KeptDefinition> = conn
-        .prepare_cached("SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL")?
+        .prepare_cached(
+            "SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL",
+        )?
         .query_row([number], kept)
         .optional()?;
     let stays = match known {
         Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),
         Some(_) => None,
-        None => other_digest(conn, number, &new.digest)?
-            .map(|digest| KeptDefinition { id: new.id.clone(), digest, shape: None }),
+        None => other_digest(conn, number, &new.digest)?.map(|digest| KeptDefinition {
+            id: new.id.clone(),
+            digest,
+            shape: None,
+        }),
     };
     if let Some(stays) = stays {
         return Ok(stays);
     }
-    conn.prepare_cached("UPDATE saga_definitions SET digest = ?2, shape = ?3 WHERE id = ?1")?
-        .execute((number, new.digest, &*new.shape))?;
+    conn.prepare_cached("UPDATE saga_definitions SET digest = ?2, shape = ?3 WHERE id = ?1")?.execute((
+        number,
+        new.digest,
+        &*new.shape,
+    ))?;
     Ok(KeptDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
 }
 

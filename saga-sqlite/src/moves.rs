@@ -27,8 +27,11 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMove) -> Result<Applied
     }
     let definition = session.definitions.number(&session.conn, &moved.definition)?;
     let conn = &session.conn;
-    conn.prepare_cached("UPDATE saga_sagas SET definition = ?2, digest = ?3 WHERE id = ?1")?
-        .execute((moved.saga.0, definition, moved.digest))?;
+    conn.prepare_cached("UPDATE saga_sagas SET definition = ?2, digest = ?3 WHERE id = ?1")?.execute((
+        moved.saga.0,
+        definition,
+        moved.digest,
+    ))?;
     conn.prepare_cached("UPDATE saga_progress SET state = ?2, version = ?3, advanced_at = ?4 WHERE id = ?1")?
         .execute((moved.saga.0, &*moved.state, signed(moved.expected + 1), now.0))?;
     conn.prepare_cached("UPDATE saga_work SET definition = ?2, epoch = epoch + 1 WHERE saga = ?1")?

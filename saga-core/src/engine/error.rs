@@ -103,7 +103,9 @@ pub enum RuntimeError {
         version: u64,
     },
     /// A step of the saga is under way in some process.
-    #[error("a step of the saga `{key}` is under way; try again when it has ended, or when the process that runs it has")]
+    #[error(
+        "a step of the saga `{key}` is under way; try again when it has ended, or when the process that runs it has"
+    )]
     Busy {
         /// The saga's key.
         key: String,

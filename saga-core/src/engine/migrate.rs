@@ -173,12 +173,7 @@ impl<S: Store> Runtime<S> {
         }
     }
 
-    async fn move_saga(
-        &self,
-        migration: &Migration<S>,
-        key: &Key,
-        reason: Option<&str>,
-    ) -> Result<(), RuntimeError> {
+    async fn move_saga(&self, migration: &Migration<S>, key: &Key, reason: Option<&str>) -> Result<(), RuntimeError> {
         let shared = &self.shared;
         let tenant: &Tenant = &self.tenant;
         for _ in 0..DECISIONS_MAX {

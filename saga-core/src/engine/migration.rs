@@ -20,11 +20,7 @@ pub(super) enum Standing {
 }
 
 /// What moving this saga writes; or why it cannot move, in words.
-pub(super) fn prepare_move<S: Store>(
-    plan: &Plan<S>,
-    stored: SagaWithSteps,
-    reason: &str,
-) -> Result<Standing, String> {
+pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: SagaWithSteps, reason: &str) -> Result<Standing, String> {
     let row = &stored.saga;
     let (from, to) = (&plan.from, &plan.to);
     if row.definition == to.id && row.digest == to.digest {
@@ -38,7 +34,9 @@ pub(super) fn prepare_move<S: Store>(
     }
     let state = SagaState::decode(&row.state, from.steps.len())?;
     if row.status == Status::Stuck && state.stuck.is_none() {
-        return Err("it is stuck because it could not be read; let it be tried again on its own version first".to_owned());
+        return Err(
+            "it is stuck because it could not be read; let it be tried again on its own version first".to_owned()
+        );
     }
     (plan.check_input)(&row.input).map_err(|problem| format!("its input is not one of {}: {problem}", to.id))?;
     let route = Route { from: &from.shape, to: &to.shape, places: &plan.places, passed: &plan.passed };
@@ -174,7 +172,8 @@ impl<S: Store> Move<'_, S> {
         let mut given: Vec<(StepId, Vec<u8>)> = Vec::new();
         for work in self.stored.work.iter().filter(|work| work.kind == WorkKind::Do && work.step.item().is_none()) {
             // Once its list is there, a step only joins what the items returned.
-            let is_join = self.place_of(&work.step).is_some_and(|(_, place)| self.migrated.state.items_of(place).is_some());
+            let is_join =
+                self.place_of(&work.step).is_some_and(|(_, place)| self.migrated.state.items_of(place).is_some());
             if !is_join {
                 let input = work.payload.clone().unwrap_or_else(|| self.stored.saga.input.clone());
                 given.push((work.step.clone(), input));

@@ -120,9 +120,8 @@ impl SagaSummary {
             outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state)
         });
         let is_known = outline.is_some_and(|outline| outline.is_registered);
-        let waits_for = (!is_known && !row.status.is_ended()).then(|| {
-            format!("{} is not registered here, so nothing of it is done by this process", row.definition)
-        });
+        let waits_for = (!is_known && !row.status.is_ended())
+            .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
         Self {
             waits_for,
             id: row.id,

@@ -198,15 +198,21 @@ mod tests {
         check("a b c", "a x c", &["`b` was removed", "`x` was added behind `a`"]);
         check("a b c", "a c b", &["`b` was moved: it came behind `a`, and comes behind `c`"]);
         check("a b c d", "d a b c", &["`d` was moved: it came behind `c`, and comes first"]);
-        check("a b+\"undo\":\"missing\"", "a b+\"undo\":\"not-needed\"", &["`b` had no compensation, and has `no_compensation`"]);
+        check(
+            "a b+\"undo\":\"missing\"",
+            "a b+\"undo\":\"not-needed\"",
+            &["`b` had no compensation, and has `no_compensation`"],
+        );
         check(
             "a+\"effect\":\"transactional\"",
             "a+\"effect\":{\"remote\":{\"service\":\"payments\"}}",
             &["`a` was a step with a transaction, and is done by the service `payments`"],
         );
-        check("a", "a+\"each\":4,\"effect\":\"transactional\",\"undo\":\"needs-output\"", &[
-            "`a` was done once, and is done for each item of a list, 4 at once",
-        ]);
+        check(
+            "a",
+            "a+\"each\":4,\"effect\":\"transactional\",\"undo\":\"needs-output\"",
+            &["`a` was done once, and is done for each item of a list, 4 at once"],
+        );
     }
 
     #[test]
@@ -222,10 +228,11 @@ mod tests {
     #[test]
     fn what_this_version_does_not_know_is_compared_as_it_is() {
         check("a+\"deadline\":5", "a+\"deadline\":7", &["`a` had `deadline` 5, and has `deadline` 7"]);
-        check("a+\"deadline\":5", "a+\"quick\":true", &[
-            "`a` had `deadline` 5, and has no `deadline`",
-            "`a` had no `quick`, and has `quick` true",
-        ]);
+        check(
+            "a+\"deadline\":5",
+            "a+\"quick\":true",
+            &["`a` had `deadline` 5, and has no `deadline`", "`a` had no `quick`, and has `quick` true"],
+        );
         assert!(differences("nothing", &shape("a", "null")).is_empty());
     }
 }

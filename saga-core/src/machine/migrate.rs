@@ -76,7 +76,9 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
                 problems.push(format!(
                     "`{name}` took effect and can be undone, and without it nobody would; keep the step, or let such sagas end first"
                 ));
-            } else if state.items_of(index).is_some() || state.failure.as_ref().is_some_and(|failure| state.base(failure.step) == index) {
+            } else if state.items_of(index).is_some()
+                || state.failure.as_ref().is_some_and(|failure| state.base(failure.step) == index)
+            {
                 problems.push(format!("`{name}` has been done for a list, or is why the saga is undone, and the other version does not have it"));
             }
             continue;
@@ -91,7 +93,9 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             ));
         }
         if step.each.is_some() != new.each.is_some() {
-            problems.push(format!("`{name}` has begun, and is done once in one version and for each item of a list in the other"));
+            problems.push(format!(
+                "`{name}` has begun, and is done once in one version and for each item of a list in the other"
+            ));
         }
         if has_other_place(step.effect, new.effect, is_open) {
             problems.push(format!("`{name}` has begun, and its effect lies elsewhere in the other version"));
@@ -134,16 +138,21 @@ fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
     for (index, step) in state.steps.iter().enumerate() {
         let Some(place) = route.places[state.base(index)] else { continue };
         let (name, new) = (route.to.steps[place].name, &route.to.steps[place]);
-        let stands = matches!(step.phase, StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing | StepPhase::Started);
+        let stands =
+            matches!(step.phase, StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing | StepPhase::Started);
         if !stands {
             continue;
         }
         if route.to.side(place) != Side::Before {
-            problems.push(format!("the saga is being undone, and `{name}` stands at the pivot of the other version or behind it"));
+            problems.push(format!(
+                "the saga is being undone, and `{name}` stands at the pivot of the other version or behind it"
+            ));
         } else if new.undo == UndoShape::Missing {
             problems.push(format!("the saga is being undone, and `{name}` has no compensation in the other version"));
         } else if step.maybe && new.undo == UndoShape::NeedsOutput {
-            problems.push(format!("`{name}` may or may not have happened, and its compensation in the other version needs its output"));
+            problems.push(format!(
+                "`{name}` may or may not have happened, and its compensation in the other version needs its output"
+            ));
         } else if step.phase == StepPhase::Undoing && new.undo == UndoShape::NotNeeded {
             problems.push(format!("`{name}` is being undone, and the other version has no compensation for it"));
         }
@@ -184,7 +193,8 @@ fn pass(route: &Route<'_>, moved: &mut Migrated) {
     if moved.state.phase != Phase::Running {
         return;
     }
-    let begun: Vec<usize> = (0..route.to.steps.len()).filter(|&step| moved.state.steps[step].phase != StepPhase::Ready).collect();
+    let begun: Vec<usize> =
+        (0..route.to.steps.len()).filter(|&step| moved.state.steps[step].phase != StepPhase::Ready).collect();
     for &step in route.passed {
         let is_new = moved.state.steps[step].phase == StepPhase::Ready && !route.places.contains(&Some(step));
         if is_new && begun.iter().any(|&later| route.to.is_behind(later, step)) {
@@ -210,14 +220,16 @@ fn out_of_order(shape: &Shape, state: &SagaState) -> Vec<String> {
             let (name, earlier) = (of.name, shape.steps[before].name);
             let (phase, position) = (state.steps[before].phase, state.steps[before].position);
             if !is_passed(phase) {
-                let remedy = if phase == StepPhase::Ready { "; if it is not needed there, say so with `.pass`" } else { "" };
+                let remedy =
+                    if phase == StepPhase::Ready { "; if it is not needed there, say so with `.pass`" } else { "" };
                 problems.push(format!("`{name}` has begun, and `{earlier}`, which comes before it in the other version, has not been done{remedy}"));
             } else if state.phase == Phase::Running
                 && phase == StepPhase::Done
                 && state.steps[step].phase == StepPhase::Done
                 && position > state.steps[step].position
             {
-                problems.push(format!("`{name}` was done before `{earlier}`, and comes behind it in the other version"));
+                problems
+                    .push(format!("`{name}` was done before `{earlier}`, and comes behind it in the other version"));
             }
         }
     }

@@ -9,8 +9,8 @@ use super::locks::Locks;
 use super::outbox::OutboxData;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
-    Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
+    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, SagaId,
+    SagaRow, StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
 /// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.

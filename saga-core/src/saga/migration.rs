@@ -288,7 +288,8 @@ impl<S: Store> SaidOf<'_, S> {
             let Said::Became { old, conversion: Some(conversion), .. } = said else { continue };
             let Some(index) = self.from.shape.position(old) else { continue };
             if self.from.shape.each(index).is_some() {
-                self.problems.push(format!("`{old}` is done for each item of a list, so what it returned stays as it is"));
+                self.problems
+                    .push(format!("`{old}` is done for each item of a list, so what it returned stays as it is"));
             }
             conversions.push((index, Arc::clone(conversion)));
         }

@@ -17,7 +17,7 @@ pub use self::earlier::Earlier;
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group};
-pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
-pub(crate) use self::migration::Plan;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
+pub(crate) use self::migration::Plan;
+pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};

@@ -4,7 +4,10 @@ use std::error::Error;
 
 use async_trait::async_trait;
 
-use super::{Claim, DeadLetters, Definitions, Hints, Inbox, Members, Outbox, Records, Sagas, TransactError, TransactionBody, Work};
+use super::{
+    Claim, DeadLetters, Definitions, Hints, Inbox, Members, Outbox, Records, Sagas, TransactError, TransactionBody,
+    Work,
+};
 
 /// A store.
 ///
