@@ -256,7 +256,9 @@ impl<S: Store> SaidOf<'_, S> {
         for (step, _) in self.from.shape.steps.iter().zip(is_settled).filter(|(_, is_settled)| !is_settled) {
             self.problems.push(format!(
                 "{} has no step `{}`; say which one it became with `.step::<{}, ..>()`, or leave it out with `.leave_out`",
-                self.to.id, step.name, step.name
+                self.to.id,
+                step.name,
+                step.name.replace('-', "_")
             ));
         }
         let mut taken: Vec<usize> = places.iter().flatten().copied().collect();

@@ -10,6 +10,7 @@ mod group;
 mod instrument;
 mod migration;
 mod parts;
+mod played;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
@@ -21,3 +22,5 @@ pub use self::group::{Branch, Group};
 pub use self::instrument::StepHook;
 pub(crate) use self::migration::Plan;
 pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
+#[doc(hidden)]
+pub use self::played::Player;

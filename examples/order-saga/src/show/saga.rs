@@ -36,7 +36,8 @@ impl fmt::Display for Shown<'_> {
         }
         for Happening { at, kind, step, attempt, detail, .. } in history {
             let step = step.as_ref().map_or("the saga", |step| step.as_str());
-            writeln!(f, "{:>10}  {step}: {}, attempt {attempt}: {detail}", after(start, *at), kind.as_str())?;
+            let attempt = if *attempt == 0 { String::new() } else { format!(", attempt {attempt}") };
+            writeln!(f, "{:>10}  {step}: {}{attempt}: {detail}", after(start, *at), kind.as_str())?;
         }
         Ok(())
     }
@@ -46,7 +47,10 @@ impl fmt::Display for Shown<'_> {
 fn stands(summary: &SagaSummary) -> String {
     match &summary.outcome {
         Some(outcome) => outcome.to_string(),
-        None => summary.status.to_string(),
+        None => match &summary.waits_for {
+            Some(reason) => format!("{}; {reason}", summary.status),
+            None => summary.status.to_string(),
+        },
     }
 }
 
