@@ -24,6 +24,7 @@ pub(crate) const IDS: &[&str] = &[
     "group-branch",
     "hosted",
     "list-items",
+    "migration-output",
     "not-a-compensation",
     "not-a-contract",
     "output-step",
