@@ -6,6 +6,7 @@
 
 mod answers;
 mod attempt;
+mod call_off;
 mod claimed;
 mod compensate;
 mod decision;
