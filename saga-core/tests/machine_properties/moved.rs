@@ -139,7 +139,7 @@ impl Saga {
             match *command {
                 Command::Do { step } => {
                     let is_passed =
-                        |before| matches!(self.state.steps[before].phase, StepPhase::Done | StepPhase::Skipped);
+                        |before: usize| matches!(self.state.steps[before].phase, StepPhase::Done | StepPhase::Skipped);
                     let mut before = self.shape.predecessors(self.state.base(step));
                     assert!(
                         self.state.phase != Phase::Running || before.all(is_passed),

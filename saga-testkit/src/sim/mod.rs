@@ -14,6 +14,7 @@ mod foreign;
 mod hook;
 mod log;
 mod misjudge;
+mod moves;
 mod operate;
 mod outside;
 mod random;
