@@ -111,7 +111,7 @@ async fn refund_number(_ctx: &StepContext, _amount: i64, _receipt: Option<i64>) 
 }
 
 async fn refusal(saga: &Buy, name: &str) -> GoldenError {
-    golden(saga).check(file(name)).await.expect_err("what changed is found")
+    golden(saga).verify(file(name)).await.expect_err("what changed is found")
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ async fn stored_orders_of_the_second_version_can_be_finished() {
 async fn a_version_that_changed_is_told_to_become_another() {
     let changed = changed().unwrap_or_else(|error| panic!("{error}"));
     let golden = Golden::of(&changed, &order()).returns::<take_stock>(&3).returns::<weigh_order>(&750);
-    let Err(error) = golden.check(file("create-order-v1.json")).await else { panic!("it was taken") };
+    let Err(error) = golden.verify(file("create-order-v1.json")).await else { panic!("it was taken") };
     assert!(matches!(error, GoldenError::Changed { .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains("`weigh-order` was added behind `take-stock`"), "{said}");

@@ -56,6 +56,18 @@ impl<S: Store, I: Payload> Golden<S, I> {
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             self.record(path).await?;
         }
+        self.verify(path).await
+    }
+
+    /// The same, whatever is in the environment: the file is only read.
+    ///
+    /// # Errors
+    /// Those of [`check`](Golden::check).
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn verify(&self, path: impl AsRef<Path>) -> Result<(), GoldenError> {
+        let path = path.as_ref();
         let file = File::read(path)?;
         self.check_definition(path, &file)?;
         let mut damages = Vec::new();
