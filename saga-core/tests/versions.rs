@@ -210,7 +210,7 @@ async fn a_definition_that_changed_under_its_version_is_refused_and_says_what_ch
         ),
         (
             Saga::named("buy").input().step::<charge>().step::<take_stock>().step::<confirm>().build().unwrap(),
-            &["was moved: it came behind", "and comes"],
+            &["`take-stock` was moved: it came first, and comes behind `charge`"],
         ),
         (
             Saga::named("buy").input().step::<take_stock>().pivot().step::<charge>().build().unwrap(),

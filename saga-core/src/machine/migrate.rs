@@ -149,7 +149,7 @@ fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             ));
         } else if new.undo == UndoShape::Missing {
             problems.push(format!("the saga is being undone, and `{name}` has no compensation in the other version"));
-        } else if step.maybe && new.undo == UndoShape::NeedsOutput {
+        } else if step.maybe && step.phase != StepPhase::Started && new.undo == UndoShape::NeedsOutput {
             problems.push(format!(
                 "`{name}` may or may not have happened, and its compensation in the other version needs its output"
             ));
@@ -157,7 +157,38 @@ fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             problems.push(format!("`{name}` is being undone, and the other version has no compensation for it"));
         }
     }
+    problems.extend(undone_in_another_order(route, state));
     problems.dedup();
+    problems
+}
+
+/// The undoing has begun in the order of the old version. In that of the new one it must be as far.
+fn undone_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> {
+    let mut problems = Vec::new();
+    let place = |step: usize| route.places[state.base(step)];
+    for (index, step) in state.steps.iter().enumerate() {
+        let (Some(to), phase) = (place(index), step.phase) else { continue };
+        let has_begun = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
+        for (other, later) in state.steps.iter().enumerate() {
+            let Some(later_to) = place(other).filter(|later_to| route.to.is_behind(*later_to, to)) else { continue };
+            let was_behind = route.from.is_behind(state.base(other), state.base(index));
+            let stands = matches!(later.phase, StepPhase::Done | StepPhase::Unknown);
+            let was_undone = route.from.steps[state.base(other)].undo != UndoShape::NotNeeded;
+            let is_undone = route.to.steps[later_to].undo != UndoShape::NotNeeded;
+            let names = || (route.to.steps[to].name, route.to.steps[later_to].name);
+            if has_begun && stands && is_undone && later.position > step.position && !(was_behind && was_undone) {
+                let (name, later) = names();
+                problems.push(format!(
+                    "the undo of `{name}` has begun, and that of `{later}` would come before it in the other version"
+                ));
+            } else if is_under_way(phase) && is_under_way(later.phase) && !was_behind {
+                let (name, later) = names();
+                problems.push(format!(
+                    "`{name}` and `{later}` are under way at once, and stand one behind the other in the other version"
+                ));
+            }
+        }
+    }
     problems
 }
 
