@@ -6,7 +6,8 @@ mod versions;
 
 pub use crate::{
     steps::{
-        Bank, Carrier, Order, Payment, Reserved, book_carrier, charge_card, reserve_stock, take_stock, weigh_order,
+        Bank, Carrier, Order, Payment, Reserved, book_carrier, charge_card, confirm_order, reserve_stock, take_stock,
+        weigh_order,
     },
     versions::{TABLES, changed, to_second, version_1, version_2},
 };
