@@ -143,7 +143,10 @@ async fn steps_that_changed_are_named() {
     let said = refusal(&changed, "row-v1.json").await;
     assert!(matches!(&said, GoldenError::Changed { version: 1, .. }), "{said}");
     let again = golden(&changed).record(file("row-v1.json")).await;
-    assert!(matches!(again, Err(GoldenError::Changed { .. })), "a version that changed does not take the file: {again:?}");
+    assert!(
+        matches!(again, Err(GoldenError::Changed { .. })),
+        "a version that changed does not take the file: {again:?}"
+    );
     let other = refusal(&group(), "row-v1.json").await.to_string();
     assert!(other.contains("it is of row version 1, and not of group version 1"), "{other}");
 }
