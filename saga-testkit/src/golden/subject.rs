@@ -162,10 +162,11 @@ fn difference(expected: &End, ended: Result<End, String>, has_branches: bool) ->
         return Some(format!("it ended {:?}, and was to end {:?}; {REMEDY}", ended.outcome, expected.outcome));
     }
     let is_same = |was: &str, is: &str| was == is || (has_branches && stands_not(was) && stands_not(is));
-    let other = expected.steps.iter().find(|(step, was)| !ended.steps.get(*step).is_some_and(|is| is_same(was, is)));
+    // Of a list only those items are listed of which there is something to see.
+    let now = |step: &str| ended.steps.get(step).map_or("ready", String::as_str);
+    let other = expected.steps.iter().find(|(step, was)| !is_same(was, now(step)));
     if let Some((step, phase)) = other {
-        let now = ended.steps.get(step).map_or("not there", String::as_str);
-        return Some(format!("`{step}` was to end {phase}, and is {now}"));
+        return Some(format!("`{step}` was to end {phase}, and is {}", now(step)));
     }
     let is_other = |(step, given): &(&String, &String)| match ended.given.get(*step) {
         Some(now) => now != *given,
