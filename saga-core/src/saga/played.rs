@@ -82,6 +82,7 @@ fn played_step<S: Store>(
         options: step.options,
         run: played_run(original, index, player, is_transactional),
         undo,
+        resolve: None,
         input: step.input.clone(),
         mapped: step.mapped.clone(),
         // The application's values are for the functions, which are not called.

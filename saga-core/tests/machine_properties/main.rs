@@ -8,4 +8,5 @@ mod lawful;
 mod ledger;
 mod model;
 mod moved;
+mod resolving;
 mod shapes;
