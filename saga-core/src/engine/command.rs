@@ -211,7 +211,7 @@ impl<S: Store> InFlight<S> {
         self.inputs.push((step, input));
     }
 
-    fn remember(&mut self, record: StepRecord) {
+    pub(super) fn remember(&mut self, record: StepRecord) {
         let undone = record.step.undo_round().is_some();
         let Some(step) = self.definition.shape.position(record.step.step()).filter(|_| !undone) else { return };
         // Of items only the list is kept here; each reads its own record where it is undone.
@@ -273,6 +273,7 @@ impl<S: Store> Command<S> {
         let row = machine::ClaimedRow {
             command: order,
             effect: saga.effect_of(order),
+            undo: saga.definition.shape.undo(&saga.state, step),
             maybe: claimed.maybe,
             suspect: claimed.suspect,
             is_late: claimed.late.is_some(),
@@ -300,6 +301,7 @@ impl<S: Store> Command<S> {
         machine::ClaimedRow {
             command: self.order,
             effect: self.effect(),
+            undo: self.saga.definition.shape.undo(&self.saga.state, self.step_index()),
             maybe: self.maybe,
             suspect: self.suspect,
             is_late: self.late.is_some(),

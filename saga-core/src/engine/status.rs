@@ -1,12 +1,14 @@
 use std::time::Duration;
 
+use super::act::Act;
 use super::outcome::{Outcome, outcome_by};
 use super::outline::Outline;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
 use crate::store::{
-    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp, WorkStatus,
+    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp,
+    WorkStatus,
 };
 
 /// A saga in a list.
@@ -27,6 +29,8 @@ pub struct SagaSummary {
     pub status: Status,
     /// How it ended, or why it is stuck, where the definition is known here.
     pub outcome: Option<Outcome>,
+    /// Who has paused it, and why, where the definition is known here.
+    pub paused: Option<PausedBy>,
     /// When it was started.
     pub started_at: Timestamp,
     /// When it was last advanced.
@@ -35,6 +39,18 @@ pub struct SagaSummary {
     pub ended_at: Option<Timestamp>,
     /// Why it waits although nothing of it is under way: here, nobody knows its definition.
     pub waits_for: Option<String>,
+}
+
+/// Who has paused a saga, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PausedBy {
+    /// Who, where that was said.
+    pub by: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Since when. A list does not say that.
+    pub since: Option<Timestamp>,
 }
 
 /// A saga, step by step.
@@ -111,14 +127,18 @@ pub struct Happening {
     pub attempt: u32,
     /// In words.
     pub detail: String,
+    /// What somebody did, where it is that.
+    pub act: Option<Act>,
 }
 
 impl SagaSummary {
     pub(super) fn of(row: SagaRow, outline: Option<&Outline>) -> Self {
-        let outcome = outline.and_then(|outline| {
+        let state = outline.and_then(|outline| {
             let state = SagaState::decode(&row.state, outline.steps.len()).ok()?;
-            outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state)
+            Some((outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state), state.paused))
         });
+        let (outcome, pause) = state.unwrap_or_default();
+        let paused = pause.map(|pause| PausedBy { by: pause.by, reason: pause.reason, since: None });
         let is_known = outline.is_some_and(|outline| outline.is_registered);
         let waits_for = (!is_known && !row.status.is_ended())
             .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
@@ -131,6 +151,7 @@ impl SagaSummary {
             version: row.definition.version,
             status: row.status,
             outcome,
+            paused,
             started_at: row.started_at,
             advanced_at: row.advanced_at,
             ended_at: row.ended_at,
@@ -141,6 +162,7 @@ impl SagaSummary {
 impl SagaStatus {
     pub(super) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
         let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
+        let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
         let mut steps = Vec::with_capacity(outline.steps.len());
         for (index, step) in outline.steps.iter().enumerate() {
             let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
@@ -149,30 +171,38 @@ impl SagaStatus {
                 after: before.collect(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
-                ..step_status(&step.name, shown_phase(&state, index), &stored)
+                ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
                 let number = state.item_number(item).unwrap_or_default();
                 steps.push(StepStatus {
                     stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    ..step_status(StepId::of_item(&step.name, number).as_str(), state.steps[item].phase, &stored)
+                    ..step_status(
+                        StepId::of_item(&step.name, number).as_str(),
+                        state.steps[item].phase,
+                        &stored,
+                        parked,
+                    )
                 });
             }
         }
-        let happening = |(at, entry): (Timestamp, crate::store::HistoryEntry)| Happening {
-            at,
-            kind: entry.kind,
-            step: entry.step,
-            attempt: entry.attempt,
-            detail: entry.detail,
-        };
-        Ok(Self {
-            revision: stored.saga.version,
-            steps,
-            history: stored.history.into_iter().map(happening).collect(),
-            summary: SagaSummary::of(stored.saga, Some(outline)),
-        })
+        let history: Vec<Happening> = stored.history.into_iter().map(|(at, entry)| Happening::of(at, entry)).collect();
+        let revision = stored.saga.version;
+        let mut summary = SagaSummary::of(stored.saga, Some(outline));
+        if let Some(paused) = &mut summary.paused {
+            let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
+            paused.since = paused_at.map(|entry| entry.at);
+        }
+        Ok(Self { revision, steps, history, summary })
+    }
+}
+
+impl Happening {
+    fn of(at: Timestamp, entry: HistoryEntry) -> Self {
+        let act = (entry.kind == HistoryKind::Operator).then(|| Act::read(&entry.detail));
+        let detail = act.as_ref().map_or(entry.detail, ToString::to_string);
+        Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, act }
     }
 }
 
@@ -209,7 +239,7 @@ fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
     }
 }
 
-fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStatus {
+fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i64]) -> StepStatus {
     let records = || stored.records.iter().filter(|record| record.step.step_and_item() == name);
     let done = records().find(|record| record.step.undo_round().is_none());
     let undone = records().rfind(|record| record.step.undo_round().is_some());
@@ -226,7 +256,8 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
         took: done.map(|record| record.took),
         undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
         retrying_since: work.and_then(|work| work.retrying_since),
-        due_at: work.filter(|work| work.owner.is_none()).map(|work| work.due_at),
+        // What waits for a resumption is due when that comes.
+        due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
 }

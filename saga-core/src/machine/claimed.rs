@@ -2,7 +2,7 @@
 
 use super::decision::Command;
 use super::event::Event;
-use super::shape::Effect;
+use super::shape::{Effect, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
 use crate::step::Rejection;
 
@@ -13,6 +13,8 @@ pub struct ClaimedRow {
     pub command: Command,
     /// Where the effect of that lies.
     pub effect: Effect,
+    /// How its step is undone.
+    pub undo: UndoShape,
     /// Whether an attempt ended without a definite answer.
     pub maybe: bool,
     /// Whether it was taken from an owner that vanished.
@@ -34,7 +36,7 @@ impl ClaimedRow {
     /// What follows where the saga turned round, or was ended by an operator, before the command began; nothing where the
     /// saga still wants what the command says.
     pub fn unwanted(&self, state: &SagaState) -> Option<Event> {
-        if is_wanted(state, self.command) || self.is_asked_for(state) {
+        if is_wanted(state, self.command) || self.is_awaited(state) || self.is_asked_for(state) {
             return None;
         }
         Some(match self.command {
@@ -49,9 +51,18 @@ impl ClaimedRow {
             Command::Do { step } => Event::Cancelled { step },
         })
     }
-}
 
-impl ClaimedRow {
+    /// What another service was asked for may be done there at any time. Where an undo is sent for it, that bars it; what
+    /// needs none is asked for until there is an answer, or it would take effect in a saga that is over.
+    fn is_awaited(&self, state: &SagaState) -> bool {
+        let Command::Do { step } = self.command else { return false };
+        let is_remote = matches!(self.effect, Effect::Remote { .. });
+        is_remote
+            && self.undo == UndoShape::NotNeeded
+            && state.phase == Phase::Compensating
+            && state.steps[step].phase == StepPhase::Started
+    }
+
     /// What may have happened is asked for also while the saga compensates, so that only what did is undone.
     fn is_asked_for(&self, state: &SagaState) -> bool {
         let Command::Do { step } = self.command else { return false };

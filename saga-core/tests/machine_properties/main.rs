@@ -8,5 +8,7 @@ mod lawful;
 mod ledger;
 mod model;
 mod moved;
+mod pauses;
 mod resolving;
 mod shapes;
+mod takeovers;

@@ -259,6 +259,32 @@ pub enum What {
         /// Whether the saga has turned round, by this call or before. If not, it had ended or only goes forward.
         is_turned: bool,
     },
+    /// A person pauses a saga. Without an answer it may or may not have taken effect.
+    PauseCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+    },
+    /// `pause` answered.
+    PauseAnswered {
+        /// The number of that call.
+        call: u64,
+        /// Whether the saga is paused, by this call or before. If not, it had ended.
+        is_paused: bool,
+    },
+    /// A person lets a saga go on. Without an answer it may or may not have taken effect.
+    ResumeCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+    },
+    /// `resume` answered.
+    ResumeAnswered {
+        /// The number of that call.
+        call: u64,
+    },
     /// A process was crashed.
     Crashed,
     /// A process was stopped.

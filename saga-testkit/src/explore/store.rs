@@ -7,10 +7,10 @@ use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::key::StepId;
 use saga_core::store::{
-    Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions, Hint, Hints, Ids,
-    Incarnation, KeptDefinition, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records, SagaFilter,
-    SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Started, Status, StepRecord, Store, StoreError, TransactError,
-    TransactionBody, Work, WorkId, WorkRef,
+    ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions, Hint,
+    Hints, Ids, Incarnation, KeptDefinition, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records,
+    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Started, Status, StepRecord, Store, StoreError,
+    TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -166,6 +166,10 @@ impl<S: Store> Sagas for Explored<S> {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.through(self.inner.forgotten(limit)).await
+    }
+
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+        self.through(self.inner.acts(filter)).await
     }
 }
 

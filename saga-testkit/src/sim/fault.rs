@@ -153,6 +153,18 @@ faults! {
     CancelledAgain = "cancelled again",
     /// A client was told that a saga only goes forward.
     CancelRefused = "cancel refused",
+    /// A person paused a saga.
+    SagaPaused = "saga paused",
+    /// A person paused a saga that was paused already.
+    SagaPausedAgain = "saga paused again",
+    /// A person came to pause a saga that had ended, or was not there.
+    PauseTooLate = "pause too late",
+    /// A person let a saga go on.
+    SagaResumed = "saga resumed",
+    /// A saga needed a person while it was paused.
+    StuckWhilePaused = "stuck while paused",
+    /// A person had tried at once what waited for its next attempt.
+    Hurried = "operator hurried",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.

@@ -18,6 +18,7 @@ mod misjudge;
 mod moves;
 mod operate;
 mod outside;
+mod pauser;
 mod random;
 mod rates;
 mod recorder;
