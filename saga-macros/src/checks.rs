@@ -27,6 +27,7 @@ pub(crate) const IDS: &[&str] = &[
     "hosted",
     "if-taken-output",
     "list-items",
+    "migration-output",
     "not-a-compensation",
     "not-a-contract",
     "output-step",

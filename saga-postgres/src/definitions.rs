@@ -1,13 +1,73 @@
-//! Definitions as numbers.
+//! Definitions: as numbers, and as what they were when a process first knew them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use saga_core::store::{DefinitionId, StoreError};
+use async_trait::async_trait;
+use saga_core::store::{Applied, DefinitionId, KeptDefinition, NewDefinition, SagaMove, StoreError, StoreErrorKind};
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::error::{misuse, store_error};
+use crate::rows;
 use crate::store::PostgresStore;
+
+const REGISTER: &str = "register";
+
+#[async_trait]
+impl saga_core::store::Definitions for PostgresStore {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+        let known = self.definitions().await?;
+        let find =
+            |new: &NewDefinition| known.iter().find(|known| known.id == new.id && known.digest == new.digest).cloned();
+        // Nearly always they are as they were, and then nothing is locked.
+        if let Some(known) = definitions.iter().map(find).collect() {
+            return Ok(known);
+        }
+        let store = self.clone();
+        let registered = self.in_transaction(REGISTER, move |conn| {
+            Box::pin(async move {
+                // In one order, so that two processes that start at once do not wait for each other.
+                let mut order: Vec<usize> = (0..definitions.len()).collect();
+                order.sort_by_key(|place| &definitions[*place].id);
+                let wanted = order.iter().map(|place| definitions[*place].id.clone());
+                let numbers = store.number_definitions(conn, REGISTER, wanted, false).await?;
+                let mut kept = vec![None; definitions.len()];
+                for place in order {
+                    let number = numbers.of(REGISTER, &definitions[place].id)?;
+                    kept[place] = Some(store.register_one(conn, number, &definitions[place]).await?);
+                }
+                Ok((kept, numbers))
+            })
+        });
+        let (kept, numbers) = registered.await?;
+        self.remember_definitions(&numbers);
+        let lost =
+            || StoreError::new(StoreErrorKind::Corrupt, REGISTER, "a definition is gone that was just registered");
+        kept.into_iter().map(|kept| kept.ok_or_else(lost)).collect()
+    }
+
+    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+        let sql = "SELECT name, version, digest, shape FROM {schema}.definitions WHERE shape IS NOT NULL \
+             ORDER BY name, version";
+        let rows = self.read_rows("definitions", sqlx::query(self.sql(sql))).await?;
+        rows.iter().map(kept).collect::<Result<_, _>>().map_err(|error| store_error("definitions", error))
+    }
+
+    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+        self.move_saga(moved).await
+    }
+}
+
+fn kept(row: &PgRow) -> Result<KeptDefinition, sqlx::Error> {
+    let id = DefinitionId { name: rows::text(row, 0)?.into(), version: rows::narrow(row, 1)? };
+    Ok(KeptDefinition { id, digest: digest(row, 2)?, shape: row.try_get(3)? })
+}
+
+fn digest(row: &PgRow, index: usize) -> Result<[u8; 32], sqlx::Error> {
+    let digest: &[u8] = row.try_get(index)?;
+    digest.try_into().map_err(|_| rows::unreadable(index, "a digest has 32 bytes"))
+}
 
 /// The numbers that are committed, as far as this process met them.
 #[derive(Debug, Default)]
@@ -100,6 +160,40 @@ impl PostgresStore {
         Ok(numbers)
     }
 
+    async fn register_one(
+        &self,
+        conn: &mut PgConnection,
+        number: i32,
+        new: &NewDefinition,
+    ) -> Result<KeptDefinition, StoreError> {
+        let failed = |error| store_error(REGISTER, error);
+        let select = self.sql("SELECT name, version, digest, shape FROM {schema}.definitions WHERE id = $1 FOR UPDATE");
+        let row = sqlx::query(select).bind(number).persistent(false).fetch_one(&mut *conn).await.map_err(failed)?;
+        let is_kept = row.try_get::<Option<&str>, _>(3).map_err(failed)?.is_some();
+        if is_kept {
+            let known = kept(&row).map_err(failed)?;
+            let started = self.sql("SELECT EXISTS (SELECT 1 FROM {schema}.sagas WHERE definition = $1)");
+            let was_started = sqlx::query_scalar(started).bind(number).persistent(false);
+            if known.digest == new.digest || was_started.fetch_one(&mut *conn).await.map_err(failed)? {
+                return Ok(known);
+            }
+        } else {
+            let other = self.sql(
+                "SELECT s.digest FROM {schema}.progress p JOIN {schema}.sagas s ON s.id = p.id \
+                 WHERE p.ended_at IS NULL AND s.definition = $1 AND s.digest <> $2 LIMIT 1",
+            );
+            let other = sqlx::query(other).bind(number).bind(&new.digest[..]).persistent(false);
+            if let Some(row) = other.fetch_optional(&mut *conn).await.map_err(failed)? {
+                let digest = digest(&row, 0).map_err(failed)?;
+                return Ok(KeptDefinition { id: new.id.clone(), digest, shape: None });
+            }
+        }
+        let update = self.sql("UPDATE {schema}.definitions SET digest = $2, shape = $3 WHERE id = $1");
+        let update = sqlx::query(update).bind(number).bind(&new.digest[..]).bind(&*new.shape).persistent(false);
+        update.execute(conn).await.map_err(failed)?;
+        Ok(KeptDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
+    }
+
     async fn look_up(
         &self,
         conn: &mut PgConnection,
@@ -114,7 +208,7 @@ impl PostgresStore {
         );
         let rows = sqlx::query(select).bind(names).bind(versions).persistent(false).fetch_all(&mut *conn).await;
         for row in rows.map_err(|error| store_error(operation, error))? {
-            let read = |row: &sqlx::postgres::PgRow| Ok::<_, sqlx::Error>((row.try_get::<i64, _>(0)?, row.try_get(1)?));
+            let read = |row: &PgRow| Ok::<_, sqlx::Error>((row.try_get::<i64, _>(0)?, row.try_get(1)?));
             let (place, number) = read(&row).map_err(|error| store_error(operation, error))?;
             if let Some(definition) = usize::try_from(place - 1).ok().and_then(|place| missing.get(place)) {
                 numbers.0.insert(definition.clone(), number);

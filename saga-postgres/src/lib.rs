@@ -49,6 +49,7 @@ mod ids;
 mod inbox;
 mod kept;
 mod members;
+mod moves;
 mod options;
 mod outbox;
 #[doc(hidden)]

@@ -65,6 +65,7 @@ pub(crate) fn work_status(row: &PgRow) -> Result<WorkStatus, Error> {
         owner: row.try_get::<Option<i64>, _>(5)?.map(MemberId),
         retrying_since: moment_or_none(row, 6)?,
         error: row.try_get(7)?,
+        payload: row.try_get(10)?,
     })
 }
 

@@ -247,7 +247,7 @@ fn postpone(conn: &Connection, postponed: &Postponed, now: Timestamp) -> rusqlit
     Ok(conn.prepare_cached(sql)?.execute(row)? == 1)
 }
 
-fn insert_record(conn: &Connection, new: &NewRecord, now: Timestamp) -> rusqlite::Result<bool> {
+pub(crate) fn insert_record(conn: &Connection, new: &NewRecord, now: Timestamp) -> rusqlite::Result<bool> {
     let sql = "INSERT INTO saga_records (tenant, key, step, saga, outcome, position, attempts, recorded_at, \
          took_micros, output, error, input) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
          ON CONFLICT DO NOTHING";
@@ -327,7 +327,7 @@ pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: T
     Ok(())
 }
 
-fn insert_history(conn: &Connection, entry: &HistoryEntry, now: Timestamp) -> rusqlite::Result<()> {
+pub(crate) fn insert_history(conn: &Connection, entry: &HistoryEntry, now: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT INTO saga_history (saga, at, step, kind, attempt, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let step = entry.step.as_ref().map(saga_core::key::StepId::as_str);
     conn.prepare_cached(sql)?.execute((

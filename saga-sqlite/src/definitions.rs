@@ -1,9 +1,92 @@
-//! Definitions as numbers.
+//! Definitions: as numbers, and as what they were when a process first knew them.
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension as _};
-use saga_core::store::DefinitionId;
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use saga_core::store::{Applied, DefinitionId, KeptDefinition, NewDefinition, SagaMove, StoreError};
+
+use crate::moves;
+use crate::rows;
+use crate::session::Session;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl saga_core::store::Definitions for SqliteStore {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+        self.call("register", move |session| {
+            Ok(definitions.iter().map(|new| register(session, new)).collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+        self.look("definitions", |conn| {
+            conn.prepare_cached(
+                "SELECT name, version, digest, shape FROM saga_definitions WHERE shape IS NOT NULL ORDER BY name, version",
+            )?
+            .query_map((), kept)?
+            .collect()
+        })
+        .await
+    }
+
+    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+        self.call("migrate", move |session| moves::migrate(session, &moved)).await
+    }
+}
+
+fn kept(row: &Row<'_>) -> rusqlite::Result<KeptDefinition> {
+    let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
+    Ok(KeptDefinition { id, digest: row.get(2)?, shape: row.get(3)? })
+}
+
+fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<KeptDefinition> {
+    let number = session.definitions.number(&session.conn, &new.id)?;
+    let conn = &session.conn;
+    let known: Option<KeptDefinition> = conn
+        .prepare_cached(
+            "SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL",
+        )?
+        .query_row([number], kept)
+        .optional()?;
+    let stays = match known {
+        Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),
+        Some(_) => None,
+        None => other_digest(conn, number, &new.digest)?.map(|digest| KeptDefinition {
+            id: new.id.clone(),
+            digest,
+            shape: None,
+        }),
+    };
+    if let Some(stays) = stays {
+        return Ok(stays);
+    }
+    conn.prepare_cached("UPDATE saga_definitions SET digest = ?2, shape = ?3 WHERE id = ?1")?.execute((
+        number,
+        new.digest,
+        &*new.shape,
+    ))?;
+    Ok(KeptDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
+}
+
+fn was_started(conn: &Connection, number: i64) -> rusqlite::Result<bool> {
+    let found = conn
+        .prepare_cached("SELECT 1 FROM saga_sagas WHERE definition = ?1 LIMIT 1")?
+        .query_row([number], |_| Ok(()))
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// The digest of a saga that has not ended, where it is another one.
+fn other_digest(conn: &Connection, number: i64, digest: &[u8; 32]) -> rusqlite::Result<Option<[u8; 32]>> {
+    conn.prepare_cached(
+        "SELECT s.digest FROM saga_progress p JOIN saga_sagas s ON s.id = p.id \
+         WHERE p.ended_at IS NULL AND s.definition = ?1 AND s.digest <> ?2 LIMIT 1",
+    )?
+    .query_row((number, digest), |row| row.get(0))
+    .optional()
+}
 
 /// The numbers of the definitions that this process met. One that a rolled back transaction gave is forgotten.
 #[derive(Debug, Default)]

@@ -36,6 +36,7 @@ mod inbox;
 mod job;
 mod lock;
 mod members;
+mod moves;
 mod options;
 mod outbox;
 mod queue;

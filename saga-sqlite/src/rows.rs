@@ -95,6 +95,7 @@ pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
         owner: row.get::<_, Option<i64>>(5)?.map(MemberId),
         retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),
         error: row.get(7)?,
+        payload: row.get(10)?,
     })
 }
 

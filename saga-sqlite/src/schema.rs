@@ -14,8 +14,10 @@ struct Migration {
 }
 
 /// In the order of their numbers. One that was released never changes.
-const MIGRATIONS: [Migration; 1] =
-    [Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
+    Migration { number: 2, name: "shapes", sql: include_str!("../migrations/0002_shapes.sql") },
+];
 
 const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
@@ -103,6 +105,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_the_first_schema_keeps_what_it_has() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        conn.execute(JOURNAL, ()).unwrap();
+        conn.execute_batch(MIGRATIONS[0].sql).unwrap();
+        conn.execute("INSERT INTO saga_migrations VALUES (1, 'tables', 7)", ()).unwrap();
+        conn.execute("INSERT INTO saga_definitions (name, version) VALUES ('create-order', 1)", ()).unwrap();
+        migrate(&mut conn, Path::new("orders.db"), Timestamp(8)).unwrap();
+        assert_eq!(version(&conn).unwrap(), Some(LATEST));
+        let kept = "SELECT name, digest IS NULL AND shape IS NULL FROM saga_definitions";
+        let kept: (String, bool) = conn.query_row(kept, (), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(kept, ("create-order".to_owned(), true), "nothing is known yet of what it was");
+    }
+
+    #[test]
     fn a_newer_schema_is_refused_and_left_as_it_is() {
         let mut conn = Connection::open_in_memory().unwrap();
         let path = Path::new("orders.db");
@@ -110,7 +126,7 @@ mod tests {
         conn.execute("INSERT INTO saga_migrations VALUES (?1, 'later', 8)", [LATEST + 1]).unwrap();
         for error in [migrate(&mut conn, path, Timestamp(9)).unwrap_err(), require(&conn, path).unwrap_err()] {
             assert_eq!(error.kind(), StoreErrorKind::NewerSchema);
-            assert!(error.to_string().contains("orders.db has schema 2"), "{error}");
+            assert!(error.to_string().contains(&format!("orders.db has schema {}", LATEST + 1)), "{error}");
         }
     }
 }

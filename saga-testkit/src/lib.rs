@@ -41,6 +41,7 @@ pub mod explore;
 #[doc(hidden)]
 pub mod faulty;
 mod fixture;
+pub mod golden;
 mod harness;
 pub mod hot_path;
 mod memory;

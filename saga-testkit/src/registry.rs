@@ -4,8 +4,9 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    acts, claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses,
-    outbox, publish_in, records, recovery, running_on, sagas, start_in, starting, together, transaction, unknown,
+    acts, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters, limits, listing, members,
+    misses, outbox, publish_in, records, recovery, running_on, sagas, start_in, starting, together, transaction,
+    unknown,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
@@ -25,6 +26,7 @@ macro_rules! checks {
 /// Every check of a store.
 pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     let mut checks = duties::<H>();
+    checks.extend(versions::<H>());
     checks.extend(messages::<H>());
     checks.extend(decisions::<H>());
     checks.extend(transactions::<H>());
@@ -114,6 +116,23 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-9"] => leases::an_attempt_without_an_error_is_no_retry::<H>,
         ["S-WORK-9"] => claims::the_backlog_counts_what_waits::<H>,
         ["S-WORK-9"] => claims::work_that_is_not_due_is_not_overdue::<H>,
+    ]
+}
+
+fn versions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-DEF-1"] => definitions::a_definition_is_kept_as_it_was_first::<H>,
+        ["S-DEF-1", "S-DEF-2"] => definitions::of_many_at_once_one_is_kept::<H>,
+        ["S-DEF-2"] => definitions::a_definition_stays_once_it_was_used::<H>,
+        ["S-DEF-2"] => definitions::sagas_tell_what_was_not_kept::<H>,
+        ["S-DEF-3"] => definitions::definitions_are_listed_by_name_and_version::<H>,
+        ["S-DEF-4"] => definitions::a_moved_saga_has_its_new_version::<H>,
+        ["S-DEF-4"] => definitions::a_saga_that_moved_on_is_not_moved::<H>,
+        ["S-DEF-5"] => definitions::its_work_belongs_to_the_new_version::<H>,
+        ["S-DEF-5"] => definitions::work_that_somebody_has_stays::<H>,
+        ["S-DEF-5", "S-WORK-3"] => definitions::work_of_a_vanished_owner_moves_and_is_suspect::<H>,
+        ["S-DEF-6"] => definitions::records_move_with_their_saga::<H>,
+        ["S-DEF-6"] => definitions::records_in_the_way_leave_nothing::<H>,
     ]
 }
 

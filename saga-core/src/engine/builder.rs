@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::error::BuildError;
+use super::register::register;
 use super::runtime::Runtime;
 use super::settings::Settings;
 use super::shared::{Parts, Shared};
@@ -108,7 +109,8 @@ impl<S: Store> RuntimeBuilder<S> {
     /// Starts the runtime: it goes on with what is unfinished, and takes new sagas.
     ///
     /// # Errors
-    /// Every problem of the settings, the definitions and the states at once; or the store's error.
+    /// Every problem of the settings, the definitions and the states at once; what changed in a definition since sagas of
+    /// that version were started; or the store's error.
     ///
     /// # Cancel safety
     /// When dropped, nothing runs. The store may remember a member that never did anything.
@@ -131,6 +133,10 @@ impl<S: Store> RuntimeBuilder<S> {
             Some(env) => env,
             None => Arc::new(TokioEnvironment::current()?),
         };
+        let changed = register(&*self.store, &self.definitions).await?;
+        if !changed.is_empty() {
+            return Err(BuildError::Invalid(changed));
+        }
         let began = env.now();
         let incarnation = self.store.join(self.settings.member_ttl).await?;
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));

@@ -130,9 +130,10 @@ impl<S: Store> Shared<S> {
     /// Brings a success to a saga that was decided without it.
     async fn correct(self: &Arc<Self>, mut saga: InFlight<S>, order: crate::machine::Command, findings: Findings) {
         let (crate::machine::Command::Do { step } | crate::machine::Command::Undo { step, .. }) = order;
+        let (name, item) = (saga.step(step).name, saga.state.item_number(step));
         let mut failures = 0;
         while !self.has_stopped() {
-            match self.correct_once(&mut saga, step, &findings).await {
+            match self.correct_once(&mut saga, (name, item), &findings).await {
                 Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
                 Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
                 Err(error) => {
@@ -147,13 +148,21 @@ impl<S: Store> Shared<S> {
     async fn correct_once(
         self: &Arc<Self>,
         saga: &mut InFlight<S>,
-        step: usize,
+        (name, item): (&str, Option<u32>),
         findings: &Findings,
     ) -> Result<Applied, String> {
         let row = self.store.saga(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
         let Some(row) = row else { return Ok(Ok(())) };
         let records = self.store.records_of(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
-        *saga = InFlight::of_row(&row, records, &saga.definition)?;
+        let definition = match self.definitions.get(&row.definition) {
+            Some(definition) => Arc::clone(definition),
+            None if row.definition == saga.definition.id => Arc::clone(&saga.definition),
+            None => return Err(format!("{} is not registered here", row.definition)),
+        };
+        *saga = InFlight::of_row(&row, records, &definition)?;
+        // It may have moved to another version, where the step stands elsewhere.
+        let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
+        let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
         let ids = self.take_ids(saga.definition.width).await.ok_or("no ids")?;
         let hand_on = HandOn { ids: ids.start, has_place: false };
         let before = saga.state.clone();

@@ -58,7 +58,10 @@ impl<S: Store> InFlight<S> {
         definition: &Arc<Definition<S>>,
     ) -> Result<Self, String> {
         if row.digest != definition.digest {
-            return Err(format!("the steps of {} are others than when it was started", definition.id));
+            return Err(format!(
+                "the steps of {} are others than when it was started; run it where they are as they were",
+                definition.id
+            ));
         }
         let mut saga = Self {
             id: row.id,
@@ -81,6 +84,9 @@ impl<S: Store> InFlight<S> {
 
     /// What the machine decides on after somebody else moved the saga, and what the other branches of a group left since.
     pub(super) fn refresh(&mut self, row: &SagaRow, records: Vec<StepRecord>) -> Result<(), String> {
+        if row.digest != self.definition.digest {
+            return Err(format!("it moved to {}", row.definition));
+        }
         self.state = SagaState::decode(&row.state, self.definition.steps.len())?;
         self.version = row.version;
         for record in records {

@@ -102,6 +102,14 @@ pub enum RuntimeError {
         /// Its version now.
         version: u64,
     },
+    /// A step of the saga is under way in some process.
+    #[error(
+        "a step of the saga `{key}` is under way; try again when it has ended, or when the process that runs it has"
+    )]
+    Busy {
+        /// The saga's key.
+        key: String,
+    },
     /// The action does not fit the saga.
     #[error("the saga `{key}`: {problem}")]
     Refused {

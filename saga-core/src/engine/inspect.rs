@@ -5,11 +5,32 @@ use std::sync::Arc;
 use super::act::{Act, Acted};
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::outline::Outline;
 use super::status::{SagaStatus, SagaSummary};
 use crate::key::{Key, Tenant};
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
-use crate::store::{ActFilter, ActRow, DefinitionId, SagaFilter, SagaId, Status, Store};
+use crate::store::{ActFilter, ActRow, DefinitionId, KeptDefinition, SagaFilter, SagaId, SagaRow, Status, Store};
+
+/// A definition that is not known here, and of which commands wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unregistered {
+    /// Its name.
+    pub saga: String,
+    /// Its version.
+    pub version: u32,
+    /// How many commands of it wait.
+    pub commands: u64,
+}
+
+impl fmt::Display for Unregistered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { saga, version, commands } = self;
+        let (noun, verb) = if *commands == 1 { ("command", "waits") } else { ("commands", "wait") };
+        write!(f, "{commands} {noun} of {saga} version {version} {verb}, which is not registered here")
+    }
+}
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
 pub struct Inspector<S: Store> {
@@ -59,8 +80,8 @@ impl<S: Store> Inspector<S> {
     /// What happened to the saga of that key, step by step. Nothing if there is none.
     ///
     /// # Errors
-    /// When the key is not a legal one, the definition is not known here, what is stored cannot be read, or the store
-    /// fails.
+    /// When the key is not a legal one, neither this process nor the store knows the definition, what is stored cannot be
+    /// read, or the store fails.
     ///
     /// # Cancel safety
     /// It only reads.
@@ -68,11 +89,12 @@ impl<S: Store> Inspector<S> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
-        let Some(definition) = self.definitions.get(&stored.saga.definition) else {
+        let kept = self.kept(std::slice::from_ref(&stored.saga)).await?;
+        let Some(outline) = self.outline(&stored.saga, &kept) else {
             let definition = stored.saga.definition.to_string();
             return Err(RuntimeError::UnknownDefinition { key: key.to_string(), definition });
         };
-        let status = SagaStatus::of(stored, definition);
+        let status = SagaStatus::of(stored, &outline);
         status.map(Some).map_err(|problem| RuntimeError::Unreadable { key: key.to_string(), problem })
     }
 
@@ -87,11 +109,48 @@ impl<S: Store> Inspector<S> {
         outside_step()?;
         let filter = SagaFilter { tenant: self.tenant.clone(), ..filter };
         let rows = self.store.list(&filter).await?;
-        let summary = |row: crate::store::SagaRow| {
-            let definition = self.definitions.get(&row.definition).cloned();
-            SagaSummary::of(row, definition.as_deref())
+        let kept = self.kept(&rows).await?;
+        let summary = |row: SagaRow| {
+            let outline = self.outline(&row, &kept);
+            SagaSummary::of(row, outline.as_ref())
         };
         Ok(rows.into_iter().map(summary).collect())
+    }
+
+    /// Definitions that are not known here, and of which commands wait, of any tenant: they go on where somebody registers
+    /// them, or when their sagas are moved to another version.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn unregistered(&self) -> Result<Vec<Unregistered>, RuntimeError> {
+        outside_step()?;
+        let known: Vec<DefinitionId> = self.definitions.keys().cloned().collect();
+        let waiting = self.store.unknown_work(&known).await?;
+        let unregistered = |(id, commands): (DefinitionId, u64)| Unregistered {
+            saga: id.name.to_string(),
+            version: id.version,
+            commands,
+        };
+        Ok(waiting.into_iter().map(unregistered).collect())
+    }
+
+    /// What the store keeps of definitions, where some of these sagas have one that is not known here.
+    async fn kept(&self, rows: &[SagaRow]) -> Result<Vec<KeptDefinition>, RuntimeError> {
+        if rows.iter().all(|row| self.definitions.contains_key(&row.definition)) {
+            return Ok(Vec::new());
+        }
+        Ok(self.store.definitions().await?)
+    }
+
+    fn outline(&self, row: &SagaRow, kept: &[KeptDefinition]) -> Option<Outline> {
+        if let Some(definition) = self.definitions.get(&row.definition) {
+            return Some(Outline::of(definition));
+        }
+        let kept = kept.iter().find(|kept| kept.id == row.definition && kept.digest == row.digest);
+        kept.and_then(Outline::of_kept)
     }
 
     /// How many sagas there are in each status; every status is listed.

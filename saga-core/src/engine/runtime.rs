@@ -28,8 +28,8 @@ use crate::transport::Incoming;
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
 /// and what it had not finished goes on when a runtime runs again.
 pub struct Runtime<S: Store> {
-    shared: Arc<Shared<S>>,
-    tenant: Tenant,
+    pub(super) shared: Arc<Shared<S>>,
+    pub(super) tenant: Tenant,
     /// Shared by all clones: the last one stops the tasks.
     running: Arc<StopWhenDropped<S>>,
 }

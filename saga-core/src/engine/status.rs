@@ -1,13 +1,13 @@
 use std::time::Duration;
 
 use super::act::Act;
-use super::outcome::{Outcome, outcome_of};
+use super::outcome::{Outcome, outcome_by};
+use super::outline::{Outline, OutlinedStep};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
-use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp,
+    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp,
     WorkStatus,
 };
 
@@ -37,6 +37,8 @@ pub struct SagaSummary {
     pub advanced_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// Why it waits although nothing of it is under way: here, nobody knows its definition.
+    pub waits_for: Option<String>,
 }
 
 /// Who has paused a saga, and why.
@@ -134,14 +136,18 @@ pub struct Happening {
 }
 
 impl SagaSummary {
-    pub(super) fn of<S: Store>(row: SagaRow, definition: Option<&Definition<S>>) -> Self {
-        let state = definition.and_then(|definition| {
-            let state = SagaState::decode(&row.state, definition.steps.len()).ok()?;
-            Some((outcome_of(&definition.shape, &state), state.paused))
+    pub(super) fn of(row: SagaRow, outline: Option<&Outline>) -> Self {
+        let state = outline.and_then(|outline| {
+            let state = SagaState::decode(&row.state, outline.steps.len()).ok()?;
+            Some((outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state), state.paused))
         });
         let (outcome, pause) = state.unwrap_or_default();
         let paused = pause.map(|pause| PausedBy { by: pause.by, reason: pause.reason, since: None });
+        let is_known = outline.is_some_and(|outline| outline.is_registered);
+        let waits_for = (!is_known && !row.status.is_ended())
+            .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
         Self {
+            waits_for,
             id: row.id,
             tenant: row.tenant,
             key: row.key,
@@ -158,33 +164,38 @@ impl SagaSummary {
 }
 
 impl SagaStatus {
-    pub(super) fn of<S: Store>(stored: SagaWithSteps, definition: &Definition<S>) -> Result<Self, String> {
-        let state = SagaState::decode(&stored.saga.state, definition.steps.len())?;
+    pub(super) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
+        let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
         let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
-        let mut steps = Vec::with_capacity(definition.steps.len());
-        for (index, step) in definition.steps.iter().enumerate() {
-            let before = definition.shape.predecessors(index).map(|before| definition.steps[before].name.to_owned());
+        let mut steps = Vec::with_capacity(outline.steps.len());
+        for (index, step) in outline.steps.iter().enumerate() {
+            let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
-                arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
-                taken: taken(definition, index, &stored),
+                arms: step.arms.clone(),
+                taken: taken(step, &stored),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
-                ..step_status(step.name, shown_phase(&state, index), &stored, parked)
+                ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
                 let number = state.item_number(item).unwrap_or_default();
                 steps.push(StepStatus {
                     stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    ..step_status(StepId::of_item(step.name, number).as_str(), state.steps[item].phase, &stored, parked)
+                    ..step_status(
+                        StepId::of_item(&step.name, number).as_str(),
+                        state.steps[item].phase,
+                        &stored,
+                        parked,
+                    )
                 });
             }
         }
         let history: Vec<Happening> = stored.history.into_iter().map(|(at, entry)| Happening::of(at, entry)).collect();
         let revision = stored.saga.version;
-        let mut summary = SagaSummary::of(stored.saga, Some(definition));
+        let mut summary = SagaSummary::of(stored.saga, Some(outline));
         if let Some(paused) = &mut summary.paused {
             let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
             paused.since = paused_at.map(|entry| entry.at);
@@ -260,8 +271,10 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
 }
 
 /// The arm that was recorded of a choice.
-fn taken<S: Store>(definition: &Definition<S>, step: usize, stored: &SagaWithSteps) -> Option<String> {
-    let step = definition.shape.steps.get(step).filter(|step| step.is_choice())?;
+fn taken(step: &OutlinedStep, stored: &SagaWithSteps) -> Option<String> {
+    if step.arms.is_empty() {
+        return None;
+    }
     let record = stored.records.iter().find(|record| record.step.as_str() == step.name)?;
     serde_json::from_slice(record.output.as_deref()?).ok()?
 }

@@ -9,14 +9,15 @@ use super::locks::Locks;
 use super::outbox::OutboxData;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, Lease, MemberId, Message, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
-    Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
+    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, SagaId,
+    SagaRow, StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
 /// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.
 #[derive(Debug, Default)]
 pub(super) struct Data {
     pub(super) ids: i64,
+    pub(super) definitions: BTreeMap<DefinitionId, KeptDefinition>,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
     pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
     /// Those of a saga in the order in which they were inserted.
@@ -203,6 +204,7 @@ impl WorkRow {
             owner: self.lease.map(|lease| lease.owner),
             retrying_since: self.retrying_since,
             error: self.error.clone(),
+            payload: self.payload.clone(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod apply;
 mod clock;
 mod conn;
 mod data;
+mod definitions;
 mod hashing;
 mod hints;
 mod hook;

@@ -8,7 +8,7 @@ use super::{Arm, Mapping, StepResolve, StepRun, StepUndo};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Each, Handler, Needs, Outputs, Step, StepOptions};
-use crate::store::{DefinitionId, Store};
+use crate::store::{DefinitionId, NewDefinition, Store};
 
 /// A saga definition with its types taken off.
 pub(crate) struct Definition<S: Store> {
@@ -152,6 +152,18 @@ impl<S: Store> Definition<S> {
             (state.encode(), state)
         });
         if bytes == encoded { Some(state.clone()) } else { SagaState::decode(encoded, self.steps.len()).ok() }
+    }
+
+    /// What a store keeps of it.
+    pub(crate) fn to_keep(&self) -> NewDefinition {
+        // Names and enums always encode.
+        let shape = serde_json::to_string(&self.shape).unwrap_or_default();
+        NewDefinition { id: self.id.clone(), digest: self.digest, shape }
+    }
+
+    /// Whether it is that of a step which is hosted for others.
+    pub(crate) fn is_hosted(&self) -> bool {
+        self.id.name.contains('/')
     }
 
     /// The saga of one step that a service hosts for others. The slash keeps its name apart from every saga's.

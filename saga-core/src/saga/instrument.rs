@@ -68,6 +68,16 @@ impl<S: Store, I> Saga<S, I> {
         Saga { definition: Arc::new(definition), input: PhantomData }
     }
 
+    /// The same steps as another version.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn as_version(&self, version: u32) -> Self {
+        let hook: Arc<dyn StepHook> = Arc::new(Idle);
+        let mut definition = looked_at(self.definition(), &hook);
+        definition.id.version = version;
+        Self { definition: Arc::new(definition), input: PhantomData }
+    }
+
     /// The same definition, name and digest included, with another shape: whoever runs it decides as an engine would that
     /// is mistaken about the order of its steps, or about what undoes them.
     #[doc(hidden)]

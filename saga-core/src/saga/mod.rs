@@ -10,7 +10,9 @@ mod error;
 mod graph;
 mod group;
 mod instrument;
+mod migration;
 mod parts;
+mod played;
 mod predicate;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
@@ -25,4 +27,8 @@ pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
+pub(crate) use self::migration::Plan;
+pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
+#[doc(hidden)]
+pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};

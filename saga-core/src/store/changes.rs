@@ -207,14 +207,17 @@ pub enum HistoryKind {
     Operator,
     /// A success came in after the decision.
     Late,
+    /// The saga moved to another version of its definition.
+    Migrated,
 }
 
 impl HistoryKind {
-    const NAMES: [(Self, &'static str); 4] = [
+    const NAMES: [(Self, &'static str); 5] = [
         (Self::AttemptFailed, "attempt-failed"),
         (Self::Stuck, "stuck"),
         (Self::Operator, "operator"),
         (Self::Late, "late"),
+        (Self::Migrated, "migrated"),
     ];
 
     /// The kind as it is written down and shown.

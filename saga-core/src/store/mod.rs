@@ -15,6 +15,7 @@
 
 mod changes;
 mod dead_letters;
+mod definitions;
 mod error;
 mod hints;
 mod inbox;
@@ -33,6 +34,7 @@ pub use self::changes::{
     RevisedRecord, Tried,
 };
 pub use self::dead_letters::{DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, NewLetter};
+pub use self::definitions::{Definitions, KeptDefinition, NewDefinition, RewrittenRecord, SagaMove};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, Receipt};

@@ -120,6 +120,8 @@ pub struct WorkStatus {
     pub retrying_since: Option<Timestamp>,
     /// What the last failed attempt said.
     pub error: Option<String>,
+    /// The input that a mapping gave, where the saga's own input is not the step's.
+    pub payload: Option<Vec<u8>>,
 }
 
 /// Handing out ids.

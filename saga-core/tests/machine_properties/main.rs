@@ -9,6 +9,7 @@ mod hostile;
 mod lawful;
 mod ledger;
 mod model;
+mod moved;
 mod pauses;
 mod resolving;
 mod shapes;

@@ -7,9 +7,10 @@ use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::key::StepId;
 use saga_core::store::{
-    ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Hint, Hints, Ids,
-    Incarnation, Lease, Listener, MemberId, Members, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps,
-    Sagas, Started, Status, StepRecord, Store, StoreError, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions, Hint,
+    Hints, Ids, Incarnation, KeptDefinition, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records,
+    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Started, Status, StepRecord, Store, StoreError,
+    TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -169,6 +170,21 @@ impl<S: Store> Sagas for Explored<S> {
 
     async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
         self.through(self.inner.acts(filter)).await
+    }
+}
+
+#[async_trait]
+impl<S: Store> Definitions for Explored<S> {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+        self.through(self.inner.register(definitions)).await
+    }
+
+    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+        self.through(self.inner.definitions()).await
+    }
+
+    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+        self.between("the move to another version", self.inner.migrate(moved)).await
     }
 }
 

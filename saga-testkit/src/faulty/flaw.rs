@@ -40,6 +40,18 @@ flaws! {
         ListsActsBackwards breaks "S-SAGA-9",
         /// The key of a hosted step is refused.
         RefusesHostedKeys breaks "S-SAGA-8",
+        /// The answers of a registration come in another order.
+        RegistersBackwards breaks "S-DEF-1",
+        /// Whoever registers a definition is told that it is kept so.
+        BelievesWhoRegisters breaks "S-DEF-2",
+        /// Definitions are listed backwards.
+        ListsDefinitionsBackwards breaks "S-DEF-3",
+        /// A saga that moved on is moved all the same.
+        MovesAnyVersion breaks "S-DEF-4",
+        /// Work is taken away from whoever has it.
+        MovesHeldWork breaks "S-DEF-5",
+        /// The records of a saga that moves stay as they are.
+        LosesMovedRecords breaks "S-DEF-6",
         /// Work is due at once.
         ClaimsEarly breaks "S-WORK-1",
         /// Work of definitions that the claimer does not know is given to it.

@@ -5,6 +5,7 @@
 mod arrivals;
 mod body;
 mod clock;
+mod definitions;
 mod flaw;
 mod harness;
 mod members;

@@ -141,6 +141,12 @@ faults! {
     StartFailed = "start failed",
     /// The future of a start was dropped.
     StartDropped = "start dropped",
+    /// A saga moved to another version.
+    Moved = "moved",
+    /// A saga was not moved, since a step of it was running.
+    MoveBusy = "move: busy",
+    /// A saga was not moved, since it had ended or could not be read.
+    MoveRefused = "move refused",
     /// A client cancelled a saga, and it turned round.
     Cancelled = "cancelled",
     /// A client cancelled a saga that compensated or had ended already.

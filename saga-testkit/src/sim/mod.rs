@@ -15,6 +15,7 @@ mod hook;
 mod log;
 mod look;
 mod misjudge;
+mod moves;
 mod operate;
 mod outside;
 mod pauser;

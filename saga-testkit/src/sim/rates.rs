@@ -62,6 +62,8 @@ pub struct Rates {
     pub settle_lost: u32,
     /// A host begins that does not know all steps of its service yet.
     pub ignorant: u32,
+    /// A saga is moved to another version.
+    pub moves: u32,
 }
 
 impl Rates {
@@ -96,6 +98,7 @@ impl Rates {
             settle_lost: rate(&[30, 200]),
             ignorant: rate(&[200, 700]),
             client_cancels: rate(&[50, 200, 500]),
+            moves: rate(&[200, 500, 1000]),
             person_pauses: rate(&[100, 300, 700]),
             person_hurries: rate(&[100, 500]),
         }

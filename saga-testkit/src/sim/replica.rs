@@ -12,6 +12,7 @@ use super::definitions::{SimDefinition, SimService};
 use super::elsewhere::HOME;
 use super::executor::{ProcessId, SimEnvironment};
 use super::hook::Hook;
+use super::moves::second;
 use super::transport::SimTransport;
 use super::world::{Seat, World};
 use crate::checker::What;
@@ -131,7 +132,7 @@ impl Replica {
                 settings.answer_within = ANSWER;
             });
         for definition in self.role.definitions.iter() {
-            builder = builder.saga(&definition.saga);
+            builder = builder.saga(&definition.saga).saga(&second(&definition.saga));
         }
         if self.role.has_others && self.role.hosts.is_empty() {
             builder = builder.settings(|settings| settings.service = Some(HOME.to_owned()));

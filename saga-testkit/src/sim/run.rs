@@ -31,6 +31,8 @@ const QUIET_WITHIN: Duration = Duration::from_secs(150);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long after a start a client cancels, or a person holds the saga up, at the latest.
 const CANCEL_WITHIN_MILLIS: u64 = 3_000;
+/// How long after a start a saga moves to another version at the latest.
+const MOVE_WITHIN_MILLIS: u64 = 4_000;
 /// By how much the clocks of two services differ.
 const CLOCK_SECONDS: u64 = 700;
 
@@ -239,6 +241,10 @@ async fn live_through(
             if world.happens(|rates| rates.client_cancels) {
                 let later = world.draw(|random| Duration::from_millis(random.below(CANCEL_WITHIN_MILLIS)));
                 world.env.spawn(starting.with(clients(saga, *variant).cancel_at(*moment + later)));
+            }
+            if world.happens(|rates| rates.moves) {
+                let later = world.draw(|random| Duration::from_millis(random.below(MOVE_WITHIN_MILLIS)));
+                world.env.spawn(starting.with(clients(saga, *variant).move_at(*moment + later)));
             }
             if world.happens(|rates| rates.person_pauses) {
                 let later = world.draw(|random| Duration::from_millis(random.below(CANCEL_WITHIN_MILLIS)));

@@ -3,6 +3,7 @@
 pub(crate) mod acts;
 pub(crate) mod claims;
 pub(crate) mod concurrency;
+pub(crate) mod definitions;
 pub(crate) mod hints;
 pub(crate) mod histories;
 pub(crate) mod inbox;

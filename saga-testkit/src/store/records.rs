@@ -287,7 +287,13 @@ pub(crate) async fn two_changes_of_one_saga_are_refused<H: StoreHarness>(bench: 
 
 pub(crate) async fn history_comes_oldest_first<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start_idle("k-1").await?;
-    let kinds = [HistoryKind::AttemptFailed, HistoryKind::Stuck, HistoryKind::Operator, HistoryKind::Late];
+    let kinds = [
+        HistoryKind::AttemptFailed,
+        HistoryKind::Stuck,
+        HistoryKind::Operator,
+        HistoryKind::Late,
+        HistoryKind::Migrated,
+    ];
     let entries: Vec<HistoryEntry> =
         kinds.iter().map(|kind| HistoryEntry { kind: *kind, ..entry(&begun, kind.as_str()) }).collect();
     let (first, rest) = entries.split_at(2);

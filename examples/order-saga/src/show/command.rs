@@ -56,7 +56,8 @@ pub async fn list(place: &impl Place, args: &ListArgs) -> anyhow::Result<ExitCod
             let last = saga.ended_at.unwrap_or(saga.advanced_at);
             let (key, status) = (saga.key.as_str(), saga.status.as_str());
             let times = format!("{} UTC {:>11}", moment(saga.started_at), after(saga.started_at, last));
-            print(format_args!("{key:<24} {status:<12} {times}\n"))?;
+            let waits = saga.waits_for.as_ref().map(|reason| format!("  waits: {reason}")).unwrap_or_default();
+            print(format_args!("{key:<24} {status:<12} {times}{waits}\n"))?;
         }
         filter.after = sagas.last().map(|saga| saga.id);
         if sagas.len() < PAGE {

@@ -49,7 +49,10 @@ impl fmt::Display for Shown<'_> {
 fn stands(summary: &SagaSummary) -> String {
     let stands = match &summary.outcome {
         Some(outcome) => outcome.to_string(),
-        None => summary.status.to_string(),
+        None => match &summary.waits_for {
+            Some(reason) => format!("{}; {reason}", summary.status),
+            None => summary.status.to_string(),
+        },
     };
     let Some(paused) = &summary.paused else { return stands };
     let by = paused.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();

@@ -1,0 +1,224 @@
+//! What a move writes, and whether what is stored of a saga can be read as the new version's.
+
+use std::time::Duration;
+
+use crate::key::StepId;
+use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
+use crate::saga::{Definition, Plan, StepDefinition};
+use crate::step::items_of;
+use crate::store::{
+    HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RewrittenRecord, SagaMove, SagaWithSteps, Status,
+    StepRecord, Store, WorkKind,
+};
+
+/// Where a saga stands to a migration.
+pub(super) enum Standing {
+    /// It has the new version already.
+    There,
+    /// It can move.
+    CanMove(Box<SagaMove>),
+}
+
+/// What moving this saga writes; or why it cannot move, in words.
+pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: SagaWithSteps, reason: &str) -> Result<Standing, String> {
+    let row = &stored.saga;
+    let (from, to) = (&plan.from, &plan.to);
+    if row.definition == to.id && row.digest == to.digest {
+        return Ok(Standing::There);
+    }
+    if row.definition != from.id {
+        return Err(format!("it is a saga of {}, and not of {}", row.definition, from.id));
+    }
+    if row.digest != from.digest {
+        return Err(format!("it was started with other steps of {} than those that are given here", from.id));
+    }
+    let state = SagaState::decode(&row.state, from.steps.len())?;
+    if row.status == Status::Stuck && state.stuck.is_none() {
+        return Err(
+            "it is stuck because it could not be read; let it be tried again on its own version first".to_owned()
+        );
+    }
+    (plan.check_input)(&row.input).map_err(|problem| format!("its input is not one of {}: {problem}", to.id))?;
+    let route = Route { from: &from.shape, to: &to.shape, places: &plan.places, passed: &plan.passed };
+    let migrated = machine::migrate(&route, &state).map_err(|problems| problems.join("; "))?;
+    let mut move_ = Move { plan, stored: &stored, migrated: &migrated, problems: Vec::new(), outputs: Vec::new() };
+    let rewritten = move_.rewritten();
+    move_.check_under_way();
+    move_.check_taken_outputs();
+    if !move_.problems.is_empty() {
+        return Err(move_.problems.join("; "));
+    }
+    let records = migrated.records.iter().map(|record| skipped(&stored, to.steps[record.step].name, record)).collect();
+    let history = HistoryEntry {
+        saga: row.id,
+        step: None,
+        kind: HistoryKind::Migrated,
+        attempt: 0,
+        detail: format!("from {} to {}: {reason}", from.id, to.id),
+    };
+    Ok(Standing::CanMove(Box::new(SagaMove {
+        saga: row.id,
+        tenant: row.tenant.clone(),
+        key: row.key.clone(),
+        expected: row.version,
+        definition: to.id.clone(),
+        digest: to.digest,
+        state: migrated.state.encode(),
+        rewritten,
+        records,
+        history: vec![history],
+    })))
+}
+
+fn skipped(stored: &SagaWithSteps, step: &str, record: &machine::Record) -> NewRecord {
+    NewRecord {
+        saga: stored.saga.id,
+        tenant: stored.saga.tenant.clone(),
+        key: stored.saga.key.clone(),
+        step: StepId::doing(step),
+        outcome: record.outcome,
+        output: None,
+        error: None,
+        input: None,
+        position: record.position,
+        attempts: 0,
+        took: Duration::ZERO,
+    }
+}
+
+struct Move<'a, S: Store> {
+    plan: &'a Plan<S>,
+    stored: &'a SagaWithSteps,
+    migrated: &'a Migrated,
+    problems: Vec<String>,
+    /// The steps of the new version whose outputs are there.
+    outputs: Vec<usize>,
+}
+
+impl<S: Store> Move<'_, S> {
+    fn new_step(&self, place: usize) -> &StepDefinition<S> {
+        &self.plan.to.steps[place]
+    }
+
+    /// The step of the new version that a stored step id is of, and the old one.
+    fn place_of(&self, step: &StepId) -> Option<(usize, usize)> {
+        let old = self.plan.from.shape.position(step.step())?;
+        Some((old, self.plan.places[old]?))
+    }
+
+    /// The records that change, after a look at what is in them.
+    fn rewritten(&mut self) -> Vec<RewrittenRecord> {
+        let mut rewritten = Vec::new();
+        for record in &self.stored.records {
+            let Some((old, place)) = self.place_of(&record.step) else { continue };
+            let new_name = self.new_step(place).name;
+            let to = match record.step.undo_round() {
+                _ if record.step.step() == new_name => record.step.clone(),
+                Some(round) => StepId::undoing(new_name, round),
+                None => StepId::doing(new_name),
+            };
+            let is_of_step = record.step.undo_round().is_none();
+            let output = if is_of_step { self.new_output(record, old, place) } else { None };
+            if is_of_step {
+                self.check_given(record, place);
+            }
+            if to != record.step || output.is_some() {
+                rewritten.push(RewrittenRecord { from: record.step.clone(), to, output });
+            }
+        }
+        rewritten
+    }
+
+    /// What a recorded output becomes, where it changes. It must be readable either way.
+    fn new_output(&mut self, record: &StepRecord, old: usize, place: usize) -> Option<Vec<u8>> {
+        let is_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
+        let stored = record.output.as_ref().filter(|_| is_output)?;
+        let conversion = self.plan.conversions.iter().find(|(step, _)| *step == old);
+        let converted = conversion.map(|(_, convert)| convert(stored)).transpose();
+        let step = self.new_step(place);
+        let check = step.check_list.filter(|_| record.step.item().is_none()).unwrap_or(step.check_output);
+        let checked = converted.and_then(|converted| {
+            check(converted.as_ref().unwrap_or(stored))?;
+            Ok(converted)
+        });
+        match checked {
+            Ok(converted) => {
+                self.outputs.push(place);
+                converted
+            }
+            Err(problem) => {
+                self.problems.push(format!("what `{}` returned cannot be taken: {problem}", record.step));
+                None
+            }
+        }
+    }
+
+    /// A compensation is given the input of its step.
+    fn check_given(&mut self, record: &StepRecord, place: usize) {
+        let step = self.new_step(place);
+        let may_be_undone = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Unknown);
+        let is_list = record.step.item() == Some(0);
+        if !is_list && (step.undo.is_none() || !may_be_undone || step.check_list.is_some()) {
+            return;
+        }
+        let given = record.input.as_ref().unwrap_or(&self.stored.saga.input);
+        if let Err(problem) = check_input(step, given) {
+            self.problems.push(format!("what `{}` was given cannot be taken: {problem}", record.step));
+        }
+    }
+
+    /// What is under way is done with the input that it was given.
+    fn check_under_way(&mut self) {
+        let mut given: Vec<(StepId, Vec<u8>)> = Vec::new();
+        for work in self.stored.work.iter().filter(|work| work.kind == WorkKind::Do && work.step.item().is_none()) {
+            // Once its list is there, a step only joins what the items returned.
+            let is_join =
+                self.place_of(&work.step).is_some_and(|(_, place)| self.migrated.state.items_of(place).is_some());
+            if !is_join {
+                let input = work.payload.clone().unwrap_or_else(|| self.stored.saga.input.clone());
+                given.push((work.step.clone(), input));
+            }
+        }
+        let stuck = self.migrated.state.stuck.iter().chain(&self.migrated.state.stuck_too).filter(|stuck| !stuck.undo);
+        for stuck in stuck {
+            let Some(step) = self.plan.to.steps.get(stuck.step) else { continue };
+            let mapped = stuck.input.as_ref().map(|input| input.as_bytes().to_vec());
+            if mapped.is_some() || step.input.is_none() {
+                given.push((step.doing.clone(), mapped.unwrap_or_else(|| self.stored.saga.input.clone())));
+            }
+        }
+        for (id, input) in given {
+            let place = self.place_of(&id).map(|(_, place)| place).or_else(|| self.plan.to.shape.position(id.step()));
+            let Some(place) = place else { continue };
+            if let Err(problem) = check_input(self.new_step(place), &input) {
+                self.problems.push(format!("what `{id}` was given cannot be taken: {problem}"));
+            }
+        }
+    }
+
+    /// What is still to begin finds the outputs that it takes of steps that are passed.
+    fn check_taken_outputs(&mut self) {
+        let to: &Definition<S> = &self.plan.to;
+        let phase = |step: usize| self.migrated.state.steps[step].phase;
+        let is_open = |step| matches!(phase(step), StepPhase::Ready | StepPhase::Started | StepPhase::Unfolded);
+        for (index, step) in to.steps.iter().enumerate().filter(|(index, _)| is_open(*index)) {
+            for (place, taken) in to.steps[..index].iter().enumerate() {
+                let is_missing = phase(place) == StepPhase::Skipped && !self.outputs.contains(&place);
+                if is_missing && step.takes_output_of(taken.name) {
+                    self.problems.push(format!(
+                        "`{}` takes the output of `{}`, which this saga went past without one",
+                        step.name, taken.name
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// Whether bytes are an input of the step, or, where it is done for each of a list, a list of them.
+fn check_input<S: Store>(step: &StepDefinition<S>, bytes: &[u8]) -> Result<(), String> {
+    if step.check_list.is_none() {
+        return (step.check_input)(bytes);
+    }
+    items_of(bytes)?.into_iter().try_for_each(|item| (step.check_input)(item.get().as_bytes()))
+}

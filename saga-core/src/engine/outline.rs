@@ -1,0 +1,60 @@
+//! What must be known of a definition to show its sagas: also of one that is not registered, as a store keeps it.
+
+use serde::Deserialize;
+
+use crate::saga::Definition;
+use crate::store::{KeptDefinition, Store};
+
+/// The steps of a definition, by name.
+#[derive(Debug, Clone)]
+pub(super) struct Outline {
+    pub(super) steps: Vec<OutlinedStep>,
+    /// Whether the definition itself is known here.
+    pub(super) is_registered: bool,
+}
+
+/// A step, and those that it comes after.
+#[derive(Debug, Clone)]
+pub(super) struct OutlinedStep {
+    pub(super) name: String,
+    pub(super) after: Vec<usize>,
+    /// The arms of a choice, by name.
+    pub(super) arms: Vec<String>,
+}
+
+/// What is read of a kept shape.
+#[derive(Deserialize)]
+struct KeptShape {
+    steps: Vec<KeptStep>,
+}
+
+#[derive(Deserialize)]
+struct KeptStep {
+    name: String,
+    #[serde(default)]
+    after: Option<Vec<usize>>,
+    #[serde(default)]
+    arms: Vec<String>,
+}
+
+impl Outline {
+    pub(super) fn of<S: Store>(definition: &Definition<S>) -> Self {
+        let steps = definition.steps.iter().enumerate().map(|(index, step)| OutlinedStep {
+            name: step.name.to_owned(),
+            after: definition.shape.predecessors(index).collect(),
+            arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
+        });
+        Self { steps: steps.collect(), is_registered: true }
+    }
+
+    /// As the store keeps it, where it can be read.
+    pub(super) fn of_kept(kept: &KeptDefinition) -> Option<Self> {
+        let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
+        let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
+            name: step.name,
+            after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
+            arms: step.arms,
+        });
+        Some(Self { steps: steps.collect(), is_registered: false })
+    }
+}

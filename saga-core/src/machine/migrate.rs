@@ -1,0 +1,268 @@
+//! Whether a saga can go on as another version of its definition, and as what.
+//!
+//! The rules keep G5 through the move: what took effect is undone by the new version if the saga turns round, what is
+//! under way is what the new version would have under way, and nothing that stands before it is passed over silently.
+
+use super::decision::Record;
+use super::items::Items;
+use super::shape::{Effect, Shape, Side, UndoShape};
+use super::state::{Phase, SagaState, StepPhase, StepState, Stuck};
+use crate::store::RecordedOutcome;
+
+/// Where the steps of one version are in another.
+#[derive(Debug, Clone)]
+pub struct Route<'a> {
+    /// The shape that a saga has until now.
+    pub from: &'a Shape,
+    /// The shape that it gets.
+    pub to: &'a Shape,
+    /// The place of each step of the first in the second; nothing for one that is left out.
+    pub places: &'a [Option<usize>],
+    /// Steps of the second that a saga may be past without having done them.
+    pub passed: &'a [usize],
+}
+
+/// A saga as the other version has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Migrated {
+    /// Where it stands.
+    pub state: SagaState,
+    /// The records of steps that it goes past.
+    pub records: Vec<Record>,
+}
+
+/// The saga in the steps of the other version.
+///
+/// # Errors
+/// Each reason why it cannot go on there, as a sentence that names the step.
+pub fn migrate(route: &Route<'_>, state: &SagaState) -> Result<Migrated, Vec<String>> {
+    let problems = ended_or_hosted(state);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let problems = steps_that_cannot_move(route, state);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut moved = Migrated { state: carried_over(route, state), records: Vec::new() };
+    pass(route, &mut moved);
+    // Once a saga turned round, nothing of it begins any more.
+    let problems = if state.phase == Phase::Running { out_of_order(route.to, &moved.state) } else { Vec::new() };
+    if problems.is_empty() { Ok(moved) } else { Err(problems) }
+}
+
+fn ended_or_hosted(state: &SagaState) -> Vec<String> {
+    let mut problems = Vec::new();
+    if matches!(state.phase, Phase::Completed | Phase::Compensated) {
+        problems.push("it has ended, and stays on the version that it ended with".to_owned());
+    }
+    if state.caller.is_some() {
+        problems.push("it is a step that another service asked for".to_owned());
+    }
+    problems
+}
+
+/// Looks at each step of the old version that has begun, alone.
+fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (index, step) in route.from.steps.iter().enumerate() {
+        let name = step.name;
+        let phase = state.steps[index].phase;
+        let is_open = is_under_way(phase) || state.is_stuck_at(index);
+        let Some(place) = route.places[index] else {
+            if is_open {
+                problems.push(format!("`{name}` is under way, and the other version does not have it"));
+            } else if is_undone_later(route, state, index) {
+                problems.push(format!(
+                    "`{name}` took effect and can be undone, and without it nobody would; keep the step, or let such sagas end first"
+                ));
+            } else if state.items_of(index).is_some()
+                || state.failure.as_ref().is_some_and(|failure| state.base(failure.step) == index)
+            {
+                problems.push(format!("`{name}` has been done for a list, or is why the saga is undone, and the other version does not have it"));
+            }
+            continue;
+        };
+        if phase == StepPhase::Ready {
+            continue;
+        }
+        let new = &route.to.steps[place];
+        if new.name != name && (is_open || step.effect.is_outside() || state.items_of(index).is_some()) {
+            problems.push(format!(
+                "`{name}` has begun, and its key goes with its name; call the new step by it, with `#[saga_step(name = \"{name}\")]`"
+            ));
+        }
+        if step.each.is_some() != new.each.is_some() {
+            problems.push(format!(
+                "`{name}` has begun, and is done once in one version and for each item of a list in the other"
+            ));
+        }
+        if has_other_place(step.effect, new.effect, is_open) {
+            problems.push(format!("`{name}` has begun, and its effect lies elsewhere in the other version"));
+        }
+    }
+    if state.phase == Phase::Compensating {
+        problems.extend(what_is_not_undone(route, state));
+    }
+    problems
+}
+
+/// What is asked of another service is known there only. What is under way stays what it is.
+fn has_other_place(was: Effect, is: Effect, is_open: bool) -> bool {
+    let is_remote = |effect| matches!(effect, Effect::Remote { .. });
+    was != is && (is_open || is_remote(was) || is_remote(is))
+}
+
+fn is_under_way(phase: StepPhase) -> bool {
+    matches!(phase, StepPhase::Started | StepPhase::Undoing | StepPhase::Unfolded)
+}
+
+/// Whether the step, or an item of it, stands, and would be undone if the saga turned round in either version.
+fn is_undone_later(route: &Route<'_>, state: &SagaState, index: usize) -> bool {
+    let stands = |step: &StepState| matches!(step.phase, StepPhase::Done | StepPhase::Unknown);
+    let items = state.items_of(index).unwrap_or_default();
+    let any_stands = std::iter::once(index).chain(items).any(|step| stands(&state.steps[step]));
+    any_stands && route.from.steps[index].undo != UndoShape::NotNeeded && !only_goes_forward(route, state)
+}
+
+/// Whether the pivots of both versions are done.
+fn only_goes_forward(route: &Route<'_>, state: &SagaState) -> bool {
+    let is_done = |step: usize| state.steps[step].phase == StepPhase::Done;
+    let new = route.to.pivot.and_then(|pivot| route.places.iter().position(|place| *place == Some(pivot)));
+    route.from.pivot.is_some_and(is_done) && new.is_some_and(is_done)
+}
+
+/// A saga that turned round needs, of each step that stands, an undo that can be called with what is known.
+fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (index, step) in state.steps.iter().enumerate() {
+        let Some(place) = route.places[state.base(index)] else { continue };
+        let (name, new) = (route.to.steps[place].name, &route.to.steps[place]);
+        let stands =
+            matches!(step.phase, StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing | StepPhase::Started);
+        if !stands {
+            continue;
+        }
+        if route.to.side(place) != Side::Before {
+            problems.push(format!(
+                "the saga is being undone, and `{name}` stands at the pivot of the other version or behind it"
+            ));
+        } else if new.undo == UndoShape::Missing {
+            problems.push(format!("the saga is being undone, and `{name}` has no compensation in the other version"));
+        } else if step.maybe && step.phase != StepPhase::Started && new.undo == UndoShape::NeedsOutput {
+            problems.push(format!(
+                "`{name}` may or may not have happened, and its compensation in the other version needs its output"
+            ));
+        } else if step.phase == StepPhase::Undoing && new.undo == UndoShape::NotNeeded {
+            problems.push(format!("`{name}` is being undone, and the other version has no compensation for it"));
+        }
+    }
+    problems.extend(undone_in_another_order(route, state));
+    problems.dedup();
+    problems
+}
+
+/// The undoing has begun in the order of the old version. In that of the new one it must be as far.
+fn undone_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> {
+    let mut problems = Vec::new();
+    let place = |step: usize| route.places[state.base(step)];
+    for (index, step) in state.steps.iter().enumerate() {
+        let (Some(to), phase) = (place(index), step.phase) else { continue };
+        let has_begun = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
+        for (other, later) in state.steps.iter().enumerate() {
+            let Some(later_to) = place(other).filter(|later_to| route.to.is_behind(*later_to, to)) else { continue };
+            let was_behind = route.from.is_behind(state.base(other), state.base(index));
+            let stands = matches!(later.phase, StepPhase::Done | StepPhase::Unknown);
+            let was_undone = route.from.steps[state.base(other)].undo != UndoShape::NotNeeded;
+            let is_undone = route.to.steps[later_to].undo != UndoShape::NotNeeded;
+            let names = || (route.to.steps[to].name, route.to.steps[later_to].name);
+            if has_begun && stands && is_undone && later.position > step.position && !(was_behind && was_undone) {
+                let (name, later) = names();
+                problems.push(format!(
+                    "the undo of `{name}` has begun, and that of `{later}` would come before it in the other version"
+                ));
+            } else if is_under_way(phase) && is_under_way(later.phase) && !was_behind {
+                let (name, later) = names();
+                problems.push(format!(
+                    "`{name}` and `{later}` are under way at once, and stand one behind the other in the other version"
+                ));
+            }
+        }
+    }
+    problems
+}
+
+fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
+    let (old, new) = (route.from.steps.len(), route.to.steps.len());
+    // Steps that are left out have nothing that refers to them.
+    let place = |step: usize| if step < old { route.places[step].unwrap_or(0) } else { step - old + new };
+    let mut steps = vec![StepState::new(); new];
+    for (index, to) in route.places.iter().enumerate() {
+        if let Some(to) = *to {
+            steps[to] = state.steps[index];
+        }
+    }
+    steps.extend_from_slice(&state.steps[old..]);
+    let stuck = |stuck: &Stuck| Stuck { step: place(stuck.step), ..stuck.clone() };
+    let mut items: Vec<Items> = state.items.clone();
+    for items in &mut items {
+        (items.step, items.first) = (place(items.step), place(items.first));
+    }
+    let mut moved = state.clone();
+    moved.failure = moved.failure.map(|mut failure| {
+        failure.step = place(failure.step);
+        failure
+    });
+    moved.stuck = state.stuck.as_ref().map(stuck);
+    moved.stuck_too = state.stuck_too.iter().map(stuck).collect();
+    (moved.steps, moved.items) = (steps, items);
+    moved
+}
+
+/// Steps that are new and stand before something that has begun are gone past, where that is said of them.
+fn pass(route: &Route<'_>, moved: &mut Migrated) {
+    if moved.state.phase != Phase::Running {
+        return;
+    }
+    let begun: Vec<usize> =
+        (0..route.to.steps.len()).filter(|&step| moved.state.steps[step].phase != StepPhase::Ready).collect();
+    for &step in route.passed {
+        let is_new = moved.state.steps[step].phase == StepPhase::Ready && !route.places.contains(&Some(step));
+        if is_new && begun.iter().any(|&later| route.to.is_behind(later, step)) {
+            let position = moved.state.next_position();
+            (moved.state.steps[step].phase, moved.state.steps[step].position) = (StepPhase::Skipped, position);
+            moved.records.push(Record { step, undo_round: None, outcome: RecordedOutcome::Skipped, position });
+        }
+    }
+}
+
+/// What has begun stands behind what is done, and in that order.
+fn out_of_order(shape: &Shape, state: &SagaState) -> Vec<String> {
+    let mut problems = Vec::new();
+    let is_passed = |phase| {
+        let was_done = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
+        was_done || matches!(phase, StepPhase::Done | StepPhase::Skipped)
+    };
+    for (step, of) in shape.steps.iter().enumerate() {
+        if state.steps[step].phase == StepPhase::Ready {
+            continue;
+        }
+        for before in shape.predecessors(step) {
+            let (name, earlier) = (of.name, shape.steps[before].name);
+            let (phase, position) = (state.steps[before].phase, state.steps[before].position);
+            if !is_passed(phase) {
+                let remedy =
+                    if phase == StepPhase::Ready { "; if it is not needed there, say so with `.pass`" } else { "" };
+                problems.push(format!("`{name}` has begun, and `{earlier}`, which comes before it in the other version, has not been done{remedy}"));
+            } else if state.phase == Phase::Running
+                && phase == StepPhase::Done
+                && state.steps[step].phase == StepPhase::Done
+                && position > state.steps[step].position
+            {
+                problems
+                    .push(format!("`{name}` was done before `{earlier}`, and comes behind it in the other version"));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,336 @@
+use std::any::type_name;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Definition, Saga};
+use crate::step::{Payload, Step, codec};
+use crate::store::Store;
+
+/// How sagas of one version of a definition go on as another version. Cheap to clone.
+///
+/// A saga stays on the version that it was started with, unless it is moved:
+/// [`Runtime::migrate`](crate::Runtime::migrate) moves one, [`Runtime::migrate_all`](crate::Runtime::migrate_all) every
+/// one that can. Steps that have the same name in both versions are the same step. Of every other step of the old version
+/// the migration says where it went, and of a new step whether a saga that is past its place may go without it.
+///
+/// Whether a saga can move is decided when it is moved, and what it returned is read as the new version reads it: see
+/// [`Runtime::migrate`](crate::Runtime::migrate) for the rules.
+///
+/// ```
+/// # use saga_core::{Migration, Saga, StepError, memory::{MemoryConn, MemoryStore}, saga_compensation, saga_step};
+/// #[saga_step(compensate = put_back)]
+/// async fn take_stock(conn: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
+///     Ok(order)
+/// }
+///
+/// #[saga_compensation]
+/// async fn put_back(conn: &mut MemoryConn, order: u32) -> Result<(), StepError> {
+///     Ok(())
+/// }
+///
+/// # #[saga_compensation]
+/// # async fn release(conn: &mut MemoryConn, order: u32) -> Result<(), StepError> { Ok(()) }
+/// /// The same step by a better name, which returns more.
+/// #[saga_step(compensate = release)]
+/// async fn reserve_stock(conn: &mut MemoryConn, order: u32) -> Result<(u32, String), StepError> {
+///     Ok((order, "shelf 4".to_owned()))
+/// }
+///
+/// #[saga_step(no_compensation)]
+/// async fn check_address(order: u32) -> Result<(), StepError> {
+///     Ok(())
+/// }
+///
+/// #[saga_step]
+/// async fn ship(conn: &mut MemoryConn, order: u32) -> Result<(), StepError> {
+///     Ok(())
+/// }
+///
+/// let v1: Saga<MemoryStore, u32> = Saga::named("ship-order").input().step::<take_stock>().step::<ship>().build()?;
+/// let v2: Saga<MemoryStore, u32> = Saga::named("ship-order")
+///     .input()
+///     .version(2)
+///     .step::<reserve_stock>()
+///     .step::<check_address>()
+///     .step::<ship>()
+///     .build()?;
+///
+/// let migration = Migration::from(&v1)
+///     .to(&v2)
+///     .step_with::<take_stock, reserve_stock>(|order| (order, "unknown".to_owned()))
+///     .pass::<check_address>()
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Migration<S: Store> {
+    pub(crate) plan: Arc<Plan<S>>,
+}
+
+/// A migration with its types taken off.
+pub(crate) struct Plan<S: Store> {
+    pub(crate) from: Arc<Definition<S>>,
+    pub(crate) to: Arc<Definition<S>>,
+    /// The place of each old step in the new version.
+    pub(crate) places: Vec<Option<usize>>,
+    /// New steps that a saga may be past.
+    pub(crate) passed: Vec<usize>,
+    /// What becomes of the outputs of old steps.
+    pub(crate) conversions: Vec<(usize, Conversion)>,
+    /// Whether bytes are an input of the new version.
+    pub(crate) check_input: fn(&[u8]) -> Result<(), String>,
+}
+
+/// Makes the output of a new step of the stored one of an old step.
+pub(crate) type Conversion = Arc<dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync>;
+
+/// A migration that has the old version and needs the new one.
+pub struct MigrationFrom<S: Store> {
+    from: Arc<Definition<S>>,
+}
+
+/// A migration that gets what it says of the steps.
+pub struct MigrationBuilder<S: Store> {
+    from: Arc<Definition<S>>,
+    to: Arc<Definition<S>>,
+    said: Vec<Said>,
+    check_input: fn(&[u8]) -> Result<(), String>,
+}
+
+/// Something that was said of a step.
+enum Said {
+    Became { old: &'static str, new: &'static str, conversion: Option<Conversion> },
+    LeftOut { old: &'static str },
+    Passed { new: &'static str },
+}
+
+/// A migration that does not hold together: every problem of it, each with its remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("sagas of {from} cannot be moved to {to}: {}", problems.join("; "))]
+pub struct MigrationError {
+    from: String,
+    to: String,
+    problems: Vec<String>,
+}
+
+impl MigrationError {
+    /// What is wrong, in sentences.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+/// A step that returns what `Old` returned.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not return what `{Old}` returned",
+    label = "returns another type",
+    note = "what the old step returned is stored, and is read as what the new one returns: say what becomes of it with `.step_with::<old, new>(|output| ..)`"
+)]
+pub trait ReturnsLike<Old: Step> {}
+
+#[diagnostic::do_not_recommend]
+impl<Old: Step, New: Step<Output = Old::Output>> ReturnsLike<Old> for New {}
+
+impl<S: Store> Migration<S> {
+    /// Begins with the version that sagas have until now.
+    pub fn from<I>(saga: &Saga<S, I>) -> MigrationFrom<S> {
+        MigrationFrom { from: Arc::clone(saga.definition()) }
+    }
+
+    /// The names and versions, old and new.
+    pub fn versions(&self) -> (String, String) {
+        (self.plan.from.id.to_string(), self.plan.to.id.to_string())
+    }
+}
+
+impl<S: Store> MigrationFrom<S> {
+    /// Says which version they get. The stored input of a saga is read as that version's.
+    #[must_use]
+    pub fn to<I: Payload>(self, saga: &Saga<S, I>) -> MigrationBuilder<S> {
+        MigrationBuilder {
+            from: self.from,
+            to: Arc::clone(saga.definition()),
+            said: Vec::new(),
+            check_input: |bytes| codec::<I>().decode(bytes).map(drop).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl<S: Store> MigrationBuilder<S> {
+    /// Says that an old step goes on as a new one by another name, which returns the same type.
+    #[must_use]
+    pub fn step<Old: Step, New: Step + ReturnsLike<Old>>(mut self) -> Self {
+        self.said.push(Said::Became { old: Old::NAME, new: New::NAME, conversion: None });
+        self
+    }
+
+    /// Says that an old step goes on as a new one, and what becomes of what it returned. The two may have one name.
+    #[must_use]
+    pub fn step_with<Old: Step, New: Step>(
+        mut self,
+        output: impl Fn(Old::Output) -> New::Output + Send + Sync + 'static,
+    ) -> Self {
+        let conversion: Conversion = Arc::new(move |bytes| {
+            let old = Old::OUTPUT.decode(bytes).map_err(|error| error.to_string())?;
+            let converted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| output(old)));
+            let new = converted.map_err(|_| format!("what makes it a {} panicked", type_name::<New::Output>()))?;
+            New::OUTPUT.encode(&new).map_err(|error| error.to_string())
+        });
+        self.said.push(Said::Became { old: Old::NAME, new: New::NAME, conversion: Some(conversion) });
+        self
+    }
+
+    /// Says that the new version does without a step. A saga in which it took effect, and which would have to undo it, is
+    /// not moved.
+    #[must_use]
+    pub fn leave_out<Old: Step>(mut self) -> Self {
+        self.said.push(Said::LeftOut { old: Old::NAME });
+        self
+    }
+
+    /// Says that a saga which is past the place of this new step goes on without it. It counts as skipped there.
+    #[must_use]
+    pub fn pass<New: Step>(mut self) -> Self {
+        self.said.push(Said::Passed { new: New::NAME });
+        self
+    }
+
+    /// Checks the migration.
+    ///
+    /// # Errors
+    /// Every problem of it, each with its remedy.
+    pub fn build(self) -> Result<Migration<S>, MigrationError> {
+        let Self { from, to, said, check_input } = self;
+        let mut said_of = SaidOf { from: &from, to: &to, problems: Vec::new() };
+        said_of.check_versions();
+        let places = said_of.places(&said);
+        let passed = said_of.passed(&said, &places);
+        let conversions = said_of.conversions(&said);
+        let problems = said_of.problems;
+        if !problems.is_empty() {
+            return Err(MigrationError { from: from.id.to_string(), to: to.id.to_string(), problems });
+        }
+        Ok(Migration { plan: Arc::new(Plan { from, to, places, passed, conversions, check_input }) })
+    }
+}
+
+/// What was said, beside the two versions.
+struct SaidOf<'a, S: Store> {
+    from: &'a Definition<S>,
+    to: &'a Definition<S>,
+    problems: Vec<String>,
+}
+
+impl<S: Store> SaidOf<'_, S> {
+    fn check_versions(&mut self) {
+        let (from, to) = (&self.from.id, &self.to.id);
+        if from.name != to.name {
+            self.problems.push("they are two sagas, and a saga only moves between versions of one".to_owned());
+        } else if from == to {
+            self.problems.push("they are one version; give the new one another with `.version(..)`".to_owned());
+        }
+        if self.from.shape.has_choices() || self.to.shape.has_choices() {
+            // Which arm a saga is in would have to be carried over, and made in a version that has the choice anew.
+            self.problems.push(
+                "a version with choices is among them, and its sagas stay on their version: let them come to their end"
+                    .to_owned(),
+            );
+        }
+    }
+
+    fn places(&mut self, said: &[Said]) -> Vec<Option<usize>> {
+        let mut places: Vec<Option<usize>> =
+            self.from.shape.steps.iter().map(|step| self.to.shape.position(step.name)).collect();
+        let mut is_settled: Vec<bool> = places.iter().map(Option::is_some).collect();
+        for said in said {
+            let (old, new) = match said {
+                Said::Became { old, new, .. } => (*old, Some(*new)),
+                Said::LeftOut { old } => (*old, None),
+                Said::Passed { .. } => continue,
+            };
+            let Some(index) = self.from.shape.position(old) else {
+                self.problems.push(format!("{} has no step `{old}`", self.from.id));
+                continue;
+            };
+            let place = new.and_then(|new| self.to.shape.position(new));
+            if let (Some(new), None) = (new, place) {
+                self.problems.push(format!("{} has no step `{new}`", self.to.id));
+            }
+            if let Some(new) = new.filter(|new| *new != old && self.from.shape.position(new).is_some()) {
+                self.problems.push(format!("`{old}` cannot become `{new}`, which is another step of {}", self.from.id));
+            }
+            (places[index], is_settled[index]) = (place, true);
+        }
+        for (step, _) in self.from.shape.steps.iter().zip(is_settled).filter(|(_, is_settled)| !is_settled) {
+            self.problems.push(format!(
+                "{} has no step `{}`; say which one it became with `.step::<{}, ..>()`, or leave it out with `.leave_out`",
+                self.to.id,
+                step.name,
+                step.name.replace('-', "_")
+            ));
+        }
+        let mut taken: Vec<usize> = places.iter().flatten().copied().collect();
+        taken.sort_unstable();
+        for pair in taken.windows(2).filter(|pair| pair[0] == pair[1]) {
+            self.problems.push(format!("two steps became `{}`", self.to.shape.steps[pair[0]].name));
+        }
+        places
+    }
+
+    fn passed(&mut self, said: &[Said], places: &[Option<usize>]) -> Vec<usize> {
+        let mut passed = Vec::new();
+        for said in said {
+            let Said::Passed { new } = said else { continue };
+            match self.to.shape.position(new) {
+                Some(place) if places.contains(&Some(place)) => {
+                    self.problems.push(format!("`{new}` is in both versions, so it is not gone past"));
+                }
+                Some(place) => passed.push(place),
+                None => self.problems.push(format!("{} has no step `{new}`", self.to.id)),
+            }
+        }
+        passed
+    }
+
+    fn conversions(&mut self, said: &[Said]) -> Vec<(usize, Conversion)> {
+        let mut conversions = Vec::new();
+        for said in said {
+            let Said::Became { old, conversion: Some(conversion), .. } = said else { continue };
+            let Some(index) = self.from.shape.position(old) else { continue };
+            if self.from.shape.each(index).is_some() {
+                self.problems
+                    .push(format!("`{old}` is done for each item of a list, so what it returned stays as it is"));
+            }
+            conversions.push((index, Arc::clone(conversion)));
+        }
+        conversions
+    }
+}
+
+impl<S: Store> Clone for Migration<S> {
+    fn clone(&self) -> Self {
+        Self { plan: Arc::clone(&self.plan) }
+    }
+}
+
+impl<S: Store> fmt::Debug for Migration<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Migration")
+            .field("from", &self.plan.from.id)
+            .field("to", &self.plan.to.id)
+            .field("places", &self.plan.places)
+            .field("passed", &self.plan.passed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> fmt::Debug for MigrationFrom<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MigrationFrom").field("from", &self.from.id).finish()
+    }
+}
+
+impl<S: Store> fmt::Debug for MigrationBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MigrationBuilder").field("from", &self.from.id).field("to", &self.to.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,155 @@
+//! The same saga with somebody who answers for its functions: what replaying stored sagas is made of.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+
+use super::{Definition, Saga, StepDefinition, StepRun, StepUndo, Unfinished};
+use crate::env::BoxFuture;
+use crate::machine::{Effect, Shape};
+use crate::memory::MemoryStore;
+use crate::step::{Args, Needs, StepError};
+use crate::store::Store;
+
+/// Answers for the functions of a saga, which are not called.
+pub trait Player: Send + Sync + 'static {
+    /// What the step, or the item `step#n`, returns, encoded.
+    fn does(&self, step: &str) -> BoxFuture<'static, Result<Vec<u8>, StepError>>;
+
+    /// Whether its compensation succeeds.
+    fn undoes(&self, step: &str) -> BoxFuture<'static, Result<(), StepError>>;
+}
+
+impl<S: Store, I> Saga<S, I> {
+    /// The same definition, name and digest included, on a store in memory, with somebody who answers for its functions.
+    /// What they are given is read as their own types, and so is what is answered. Steps of other services are played as
+    /// external ones.
+    #[doc(hidden)]
+    pub fn played(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
+        let original = self.definition();
+        let mut shape: Shape = original.shape.clone();
+        for step in shape.steps.iter_mut().filter(|step| matches!(step.effect, Effect::Remote { .. })) {
+            step.effect = Effect::External;
+        }
+        let definition = Definition {
+            id: original.id.clone(),
+            digest: original.digest,
+            shape,
+            steps: (0..original.steps.len()).map(|index| played_step(original, index, player)).collect(),
+            width: original.width,
+            fresh: OnceLock::new(),
+        };
+        Saga { definition: Arc::new(definition), input: PhantomData }
+    }
+
+    /// The digest of the definition.
+    #[doc(hidden)]
+    pub fn digest(&self) -> [u8; 32] {
+        self.definition().digest
+    }
+
+    /// The shape of the definition, as a store keeps it.
+    #[doc(hidden)]
+    pub fn shape(&self) -> String {
+        self.definition().to_keep().shape
+    }
+
+    /// Whether bytes are an output of the step of that name.
+    ///
+    /// # Errors
+    /// Why they are not.
+    #[doc(hidden)]
+    pub fn check_output(&self, step: &str, output: &[u8]) -> Result<(), String> {
+        let definition = self.definition();
+        let place = definition.shape.position(step).ok_or_else(|| format!("{} has no step `{step}`", definition.id))?;
+        (definition.steps[place].check_output)(output)
+    }
+}
+
+fn played_step<S: Store>(
+    original: &Arc<Definition<S>>,
+    index: usize,
+    player: &Arc<dyn Player>,
+) -> StepDefinition<MemoryStore> {
+    let step = &original.steps[index];
+    let is_transactional = step.run.effect() == Effect::Transactional;
+    let undo = step.undo.as_ref().map(|(undo, options)| {
+        let is_transactional = matches!(undo, StepUndo::Transaction(_));
+        (played_undo(original, index, player, is_transactional), *options)
+    });
+    StepDefinition {
+        name: step.name,
+        doing: step.doing.clone(),
+        options: step.options,
+        run: played_run(original, index, player, is_transactional),
+        undo,
+        resolve: None,
+        input: step.input.clone(),
+        mapped: step.mapped.clone(),
+        // The application's values are for the functions, which are not called.
+        needs: Needs { states: Vec::new(), ..step.needs.clone() },
+        check_input: step.check_input,
+        check_output: step.check_output,
+        check_list: step.check_list,
+    }
+}
+
+/// The step, or its item, that is called.
+fn called(args: Args<'_>) -> String {
+    let key = args.ctx.do_key();
+    key.rsplit(':').next().unwrap_or(key).to_owned()
+}
+
+fn stuck(what: &str, problem: &str) -> StepError {
+    StepError::stuck(format!("{what} does not decode: {problem}"))
+}
+
+fn played_run<S: Store>(
+    original: &Arc<Definition<S>>,
+    index: usize,
+    player: &Arc<dyn Player>,
+    is_transactional: bool,
+) -> StepRun<MemoryStore> {
+    let (definition, player) = (Arc::clone(original), Arc::clone(player));
+    let run = move |args: Args<'_>, input: &[u8]| -> BoxFuture<'static, Result<Vec<u8>, Unfinished>> {
+        let step = &definition.steps[index];
+        let given = (step.check_input)(input).map_err(|problem| stuck("its stored input", &problem));
+        let (check_output, answer) = (step.check_output, player.does(&called(args)));
+        Box::pin(async move {
+            given?;
+            let output = answer.await?;
+            check_output(&output).map_err(|problem| stuck("what it returned", &problem))?;
+            Ok(output)
+        })
+    };
+    if is_transactional {
+        StepRun::Transaction(Box::new(move |_, args, input| run(args, input)))
+    } else {
+        StepRun::External(Box::new(move |args, input| run(args, input)))
+    }
+}
+
+fn played_undo<S: Store>(
+    original: &Arc<Definition<S>>,
+    index: usize,
+    player: &Arc<dyn Player>,
+    is_transactional: bool,
+) -> StepUndo<MemoryStore> {
+    let (definition, player) = (Arc::clone(original), Arc::clone(player));
+    let undo =
+        move |args: Args<'_>, input: &[u8], output: Option<&[u8]>| -> BoxFuture<'static, Result<(), StepError>> {
+            let step = &definition.steps[index];
+            let given = (step.check_input)(input).map_err(|problem| stuck("its stored input", &problem));
+            let returned = output.map_or(Ok(()), step.check_output);
+            let answer = player.undoes(&called(args));
+            Box::pin(async move {
+                given?;
+                returned.map_err(|problem| stuck("its stored output", &problem))?;
+                answer.await
+            })
+        };
+    if is_transactional {
+        StepUndo::Transaction(Box::new(move |_, args, input, output| undo(args, input, output)))
+    } else {
+        StepUndo::External(Box::new(move |args, input, output| undo(args, input, output)))
+    }
+}

@@ -1,0 +1,169 @@
+//! Sagas that move from one version of a definition to another.
+
+use saga_core::key::StepId;
+use saga_core::store::{Applied, Miss, SagaMove, StoreError, WorkId};
+use sqlx::{PgConnection, Row as _};
+
+use crate::arrays::column;
+use crate::clock::micros;
+use crate::error::{misuse, store_error};
+use crate::rows::{clean, signed};
+use crate::store::PostgresStore;
+
+const OPERATION: &str = "migrate";
+
+impl PostgresStore {
+    /// Moves a saga. All that could be in the way is locked and looked at before anything is written.
+    pub(crate) async fn move_saga(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+        let store = self.clone();
+        let applied = self.in_transaction(OPERATION, move |conn| {
+            Box::pin(async move {
+                let failed = |error| store_error(OPERATION, error);
+                if let Some(work) = store.leased(conn, &moved).await.map_err(failed)? {
+                    return Ok((Err(Miss::Work(work)), None));
+                }
+                if let Some(step) = store.record_in_the_way(conn, &moved).await.map_err(failed)? {
+                    return Ok((Err(Miss::Record(step)), None));
+                }
+                if !store.is_expected(conn, &moved).await.map_err(failed)? {
+                    let mut rows = store.sagas_on(conn, OPERATION, &[moved.saga]).await?;
+                    let row =
+                        rows.pop().ok_or_else(|| misuse(OPERATION, format!("there is no saga {}", moved.saga.0)))?;
+                    return Ok((Err(Miss::Saga(Box::new(row))), None));
+                }
+                let wanted = std::iter::once(moved.definition.clone());
+                let numbers = store.number_definitions(conn, OPERATION, wanted, false).await?;
+                let number = numbers.of(OPERATION, &moved.definition)?;
+                store.write_move(conn, &moved, number).await.map_err(failed)?;
+                Ok((Ok(()), Some(numbers)))
+            })
+        });
+        let (applied, numbers) = applied.await?;
+        if let Some(numbers) = numbers {
+            self.remember_definitions(&numbers);
+        }
+        Ok(applied)
+    }
+
+    /// Locks the rows of the saga; answers one that somebody has, or that is in somebody's transaction.
+    async fn leased(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<Option<WorkId>, sqlx::Error> {
+        let all = self.sql("SELECT id FROM {schema}.work WHERE saga = $1 ORDER BY id");
+        let all: Vec<i64> = sqlx::query_scalar(all).bind(moved.saga.0).persistent(false).fetch_all(&mut *conn).await?;
+        let lock = self.sql(
+            "SELECT w.id, w.owner IS NOT NULL AND w.leased_until > clock_timestamp() AND EXISTS ( \
+             SELECT 1 FROM {schema}.members m WHERE m.id = w.owner AND m.alive_until > clock_timestamp()) \
+             FROM {schema}.work w WHERE w.id = ANY ($1) ORDER BY w.id FOR UPDATE OF w SKIP LOCKED",
+        );
+        let locked = sqlx::query(lock).bind(&all).persistent(false).fetch_all(conn).await?;
+        let mut free = Vec::with_capacity(locked.len());
+        for row in &locked {
+            let id: i64 = row.try_get(0)?;
+            if row.try_get(1)? {
+                return Ok(Some(WorkId(id)));
+            }
+            free.push(id);
+        }
+        Ok(all.into_iter().find(|id| !free.contains(id)).map(WorkId))
+    }
+
+    async fn record_in_the_way(
+        &self,
+        conn: &mut PgConnection,
+        moved: &SagaMove,
+    ) -> Result<Option<StepId>, sqlx::Error> {
+        let select = self.sql("SELECT step FROM {schema}.records WHERE tenant = $1 AND key = $2");
+        let there: Vec<String> = sqlx::query_scalar(select)
+            .bind(moved.tenant.as_str())
+            .bind(moved.key.as_str())
+            .persistent(false)
+            .fetch_all(conn)
+            .await?;
+        let has = |step: &StepId| there.iter().any(|there| there == step.as_str());
+        let is_left = |step: &StepId| moved.rewritten.iter().any(|record| record.from == *step);
+        let gone = moved.rewritten.iter().map(|record| &record.from).find(|step| !has(step));
+        let renamed = moved.rewritten.iter().filter(|record| record.from != record.to).map(|record| &record.to);
+        let mut new = renamed.chain(moved.records.iter().map(|record| &record.step));
+        Ok(gone.or_else(|| new.find(|step| has(step) && !is_left(step))).cloned())
+    }
+
+    async fn is_expected(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<bool, sqlx::Error> {
+        let select = self.sql("SELECT version FROM {schema}.progress WHERE id = $1 FOR UPDATE");
+        let version: Option<i64> =
+            sqlx::query_scalar(select).bind(moved.saga.0).persistent(false).fetch_optional(conn).await?;
+        Ok(version == Some(signed(moved.expected)))
+    }
+
+    async fn write_move(&self, conn: &mut PgConnection, moved: &SagaMove, number: i32) -> Result<(), sqlx::Error> {
+        let sql = self.sql("UPDATE {schema}.sagas SET definition = $2, digest = $3 WHERE id = $1");
+        let query = sqlx::query(sql).bind(moved.saga.0).bind(number).bind(&moved.digest[..]);
+        query.persistent(false).execute(&mut *conn).await?;
+        let sql = self.sql(
+            "UPDATE {schema}.progress SET state = $2, version = version + 1, advanced_at = clock_timestamp() WHERE id = $1",
+        );
+        sqlx::query(sql).bind(moved.saga.0).bind(&*moved.state).persistent(false).execute(&mut *conn).await?;
+        let sql = self.sql("UPDATE {schema}.work SET definition = $2, epoch = epoch + 1 WHERE saga = $1");
+        sqlx::query(sql).bind(moved.saga.0).bind(number).persistent(false).execute(&mut *conn).await?;
+        self.rewrite(conn, moved).await?;
+        let records = &moved.records;
+        let sql = self.sql(
+            "INSERT INTO {schema}.records (tenant, key, step, saga, outcome, position, attempts, recorded_at, took_micros, \
+             output, error, input) SELECT $1, $2, r.step, $3, r.outcome, r.position, r.attempts, clock_timestamp(), r.took, \
+             r.output, r.error, r.input FROM unnest($4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], \
+             $9::bytea[], $10::bytea[], $11::bytea[]) r (step, outcome, position, attempts, took, output, error, input)",
+        );
+        let query = sqlx::query(sql)
+            .bind(moved.tenant.as_str())
+            .bind(moved.key.as_str())
+            .bind(moved.saga.0)
+            .bind(column(records, |record| record.step.as_str()))
+            .bind(column(records, |record| record.outcome.as_str()))
+            .bind(column(records, |record| i64::from(record.position)))
+            .bind(column(records, |record| i64::from(record.attempts)))
+            .bind(column(records, |record| micros(record.took)))
+            .bind(column(records, |record| record.output.as_deref()))
+            .bind(column(records, |record| record.error.as_deref()))
+            .bind(column(records, |record| record.input.as_deref()));
+        query.persistent(false).execute(&mut *conn).await?;
+        for entry in &moved.history {
+            let sql = self.sql(
+                "INSERT INTO {schema}.history (saga, at, step, kind, attempt, detail) \
+                 VALUES ($1, clock_timestamp(), $2, $3, $4, $5)",
+            );
+            let query = sqlx::query(sql)
+                .bind(entry.saga.0)
+                .bind(entry.step.as_ref().map(StepId::as_str))
+                .bind(entry.kind.as_str())
+                .bind(i64::from(entry.attempt))
+                .bind(clean(&entry.detail));
+            query.persistent(false).execute(&mut *conn).await?;
+        }
+        Ok(())
+    }
+
+    /// In two passes, since a record may get the name that another one gives up.
+    async fn rewrite(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<(), sqlx::Error> {
+        if moved.rewritten.is_empty() {
+            return Ok(());
+        }
+        let from: Vec<&str> = moved.rewritten.iter().map(|record| record.from.as_str()).collect();
+        let between: Vec<String> = from.iter().map(|from| format!("{from} moves")).collect();
+        let to: Vec<&str> = moved.rewritten.iter().map(|record| record.to.as_str()).collect();
+        let outputs: Vec<Option<&[u8]>> = moved.rewritten.iter().map(|record| record.output.as_deref()).collect();
+        let sql = self.sql(
+            "UPDATE {schema}.records r SET step = c.becomes, output = coalesce(c.output, r.output) \
+             FROM unnest($3::text[], $4::text[], $5::bytea[]) c (step, becomes, output) \
+             WHERE r.tenant = $1 AND r.key = $2 AND r.step = c.step",
+        );
+        let between: Vec<&str> = between.iter().map(String::as_str).collect();
+        for (steps, become_, outputs) in [(&from, &between, vec![None; from.len()]), (&between, &to, outputs)] {
+            let query = sqlx::query(sql.clone())
+                .bind(moved.tenant.as_str())
+                .bind(moved.key.as_str())
+                .bind(steps)
+                .bind(become_)
+                .bind(outputs);
+            query.persistent(false).execute(&mut *conn).await?;
+        }
+        Ok(())
+    }
+}

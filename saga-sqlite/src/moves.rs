@@ -1,0 +1,103 @@
+//! Sagas that move from one version of a definition to another.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension as _};
+use saga_core::key::StepId;
+use saga_core::store::{Applied, MemberId, Miss, SagaMove, Timestamp, WorkId};
+
+use crate::changes::{insert_history, insert_record, saga_by_id, standing};
+use crate::error::Failure;
+use crate::rows::signed;
+use crate::session::Session;
+
+const OPERATION: &str = "migrate";
+
+/// Moves a saga. All that could be in the way is looked at before anything is written.
+pub(crate) fn migrate(session: &mut Session, moved: &SagaMove) -> Result<Applied, Failure> {
+    let now = session.now();
+    if let Some(work) = leased(session, moved, now)? {
+        return Ok(Err(Miss::Work(work)));
+    }
+    if let Some(step) = record_in_the_way(&session.conn, moved)? {
+        return Ok(Err(Miss::Record(step)));
+    }
+    if standing(&session.conn, OPERATION, moved.saga)?.version != moved.expected {
+        return Ok(Err(Miss::Saga(Box::new(saga_by_id(&session.conn, moved.saga)?))));
+    }
+    let definition = session.definitions.number(&session.conn, &moved.definition)?;
+    let conn = &session.conn;
+    conn.prepare_cached("UPDATE saga_sagas SET definition = ?2, digest = ?3 WHERE id = ?1")?.execute((
+        moved.saga.0,
+        definition,
+        moved.digest,
+    ))?;
+    conn.prepare_cached("UPDATE saga_progress SET state = ?2, version = ?3, advanced_at = ?4 WHERE id = ?1")?
+        .execute((moved.saga.0, &*moved.state, signed(moved.expected + 1), now.0))?;
+    conn.prepare_cached("UPDATE saga_work SET definition = ?2, epoch = epoch + 1 WHERE saga = ?1")?
+        .execute((moved.saga.0, definition))?;
+    rewrite(conn, moved)?;
+    for record in &moved.records {
+        insert_record(conn, record, now)?;
+    }
+    for entry in &moved.history {
+        insert_history(conn, entry, now)?;
+    }
+    Ok(Ok(()))
+}
+
+/// A row of the saga that somebody has.
+fn leased(session: &Session, moved: &SagaMove, now: Timestamp) -> rusqlite::Result<Option<WorkId>> {
+    let mut statement = session.conn.prepare_cached(
+        "SELECT id, owner FROM saga_work WHERE saga = ?1 AND owner IS NOT NULL AND leased_until > ?2 ORDER BY id",
+    )?;
+    let mut rows = statement.query((moved.saga.0, now.0))?;
+    while let Some(row) = rows.next()? {
+        if session.shared.members.has(MemberId(row.get(1)?), now) {
+            return Ok(Some(WorkId(row.get(0)?)));
+        }
+    }
+    Ok(None)
+}
+
+fn record_in_the_way(conn: &Connection, moved: &SagaMove) -> rusqlite::Result<Option<StepId>> {
+    let left: HashSet<&StepId> = moved.rewritten.iter().map(|record| &record.from).collect();
+    for record in &moved.rewritten {
+        if !has_record(conn, moved, &record.from)? {
+            return Ok(Some(record.from.clone()));
+        }
+    }
+    let renamed = moved.rewritten.iter().filter(|record| record.from != record.to).map(|record| &record.to);
+    for step in renamed.chain(moved.records.iter().map(|record| &record.step)) {
+        if !left.contains(step) && has_record(conn, moved, step)? {
+            return Ok(Some(step.clone()));
+        }
+    }
+    Ok(None)
+}
+
+fn has_record(conn: &Connection, moved: &SagaMove, step: &StepId) -> rusqlite::Result<bool> {
+    let found = conn
+        .prepare_cached("SELECT 1 FROM saga_records WHERE tenant = ?1 AND key = ?2 AND step = ?3")?
+        .query_row((moved.tenant.as_str(), moved.key.as_str(), step.as_str()), |_| Ok(()))
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// In two passes, since a record may get the name that another one gives up.
+fn rewrite(conn: &Connection, moved: &SagaMove) -> rusqlite::Result<()> {
+    let mut rename =
+        conn.prepare_cached("UPDATE saga_records SET step = ?4 WHERE tenant = ?1 AND key = ?2 AND step = ?3")?;
+    let (tenant, key) = (moved.tenant.as_str(), moved.key.as_str());
+    let between = |step: &StepId| format!("{step} moves");
+    for record in &moved.rewritten {
+        rename.execute((tenant, key, record.from.as_str(), between(&record.from)))?;
+    }
+    let mut give = conn.prepare_cached(
+        "UPDATE saga_records SET step = ?4, output = coalesce(?5, output) WHERE tenant = ?1 AND key = ?2 AND step = ?3",
+    )?;
+    for record in &moved.rewritten {
+        give.execute((tenant, key, between(&record.from), record.to.as_str(), record.output.as_deref()))?;
+    }
+    Ok(())
+}

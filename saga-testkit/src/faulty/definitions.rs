@@ -1,0 +1,58 @@
+use async_trait::async_trait;
+use saga_core::store::{
+    Applied, Definitions, KeptDefinition, Miss, NewDefinition, SagaMove, Sagas, StoreError, Work, WorkRef,
+};
+
+use super::{FaultyStore, StoreFlaw};
+
+#[async_trait]
+impl Definitions for FaultyStore {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+        let own = |new: &NewDefinition| KeptDefinition {
+            id: new.id.clone(),
+            digest: new.digest,
+            shape: Some(new.shape.clone()),
+        };
+        let own: Vec<KeptDefinition> = definitions.iter().map(own).collect();
+        let mut kept = self.inner.register(definitions).await?;
+        if self.has(StoreFlaw::BelievesWhoRegisters) {
+            return Ok(own);
+        }
+        if self.has(StoreFlaw::RegistersBackwards) {
+            kept.reverse();
+        }
+        Ok(kept)
+    }
+
+    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+        let mut kept = self.inner.definitions().await?;
+        if self.has(StoreFlaw::ListsDefinitionsBackwards) {
+            kept.reverse();
+        }
+        Ok(kept)
+    }
+
+    async fn migrate(&self, mut moved: SagaMove) -> Result<Applied, StoreError> {
+        if self.has(StoreFlaw::MovesAnyVersion)
+            && let Some(row) = self.inner.saga(&moved.tenant, &moved.key).await?
+        {
+            moved.expected = row.version;
+        }
+        if self.has(StoreFlaw::LosesMovedRecords) {
+            moved.rewritten.clear();
+            moved.records.clear();
+        }
+        if !self.has(StoreFlaw::MovesHeldWork) {
+            return self.inner.migrate(moved).await;
+        }
+        match self.inner.migrate(moved.clone()).await? {
+            Err(Miss::Work(id)) => {
+                for epoch in 0..8 {
+                    self.inner.give_back(&[WorkRef { id, epoch }]).await?;
+                }
+                self.inner.migrate(moved).await
+            }
+            applied => Ok(applied),
+        }
+    }
+}
