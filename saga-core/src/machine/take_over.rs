@@ -7,7 +7,8 @@ use crate::store::RecordedOutcome;
 /// A saga that has done nothing yet goes on where another one of its definition ended: these steps count as passed. What
 /// they did belongs to the other saga, so that this one never undoes it.
 pub(super) fn take_over(shape: &Shape, state: &mut SagaState, steps: &[usize], decision: &mut Decision) {
-    if state.phase != Phase::Running || state.position > 0 {
+    let has_begun = state.steps.iter().any(|step| step.phase != StepPhase::Ready);
+    if state.phase != Phase::Running || has_begun {
         return;
     }
     for &step in steps.iter().filter(|step| **step < shape.steps.len()) {
