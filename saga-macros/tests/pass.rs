@@ -21,6 +21,7 @@ macro_rules! cases {
 cases! {
     #[path = "ui/batch/pass/steps.rs"] mod batch_steps;
     #[path = "ui/builder/pass/branches.rs"] mod builder_branches;
+    #[path = "ui/builder/pass/choices.rs"] mod builder_choices;
     #[path = "ui/builder/pass/lists.rs"] mod builder_lists;
     #[path = "ui/builder/pass/mappings.rs"] mod builder_mappings;
     #[path = "ui/compensation/pass/leaves_output_out.rs"] mod compensation_leaves_output_out;
@@ -30,6 +31,7 @@ cases! {
     #[path = "ui/generics/pass/store_trait.rs"] mod generics_store_trait;
     #[path = "ui/generics/pass/type_parameters.rs"] mod generics_type_parameters;
     #[path = "ui/options/pass/all.rs"] mod options_all;
+    #[path = "ui/resolution/pass/visibility.rs"] mod resolution_visibility;
     #[path = "ui/sample/pass/order.rs"] mod sample_order;
     #[path = "ui/step/pass/conditions.rs"] mod step_conditions;
     #[path = "ui/step/pass/events.rs"] mod step_events;

@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::keep::Kept;
 use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
 use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
-use crate::step::{Outputs, StepOptions, items_of};
+use crate::step::{NeededOutput, Outputs, StepOptions, items_of};
 use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
 
 /// A saga as this process holds it while one of its commands is under way.
@@ -45,6 +46,8 @@ pub(super) struct Command<S: Store> {
     pub(super) place: Option<OwnedSemaphorePermit>,
     /// Set where the transaction that runs it starts its saga as well.
     pub(super) starting: Option<Box<Starting>>,
+    /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
+    pub(super) kept: Option<Kept>,
 }
 
 impl<S: Store> InFlight<S> {
@@ -72,6 +75,7 @@ impl<S: Store> InFlight<S> {
         for record in records {
             saga.remember(record);
         }
+        saga.note_passed_by();
         Ok(saga)
     }
 
@@ -82,6 +86,7 @@ impl<S: Store> InFlight<S> {
         for record in records {
             self.remember(record);
         }
+        self.note_passed_by();
         Ok(())
     }
 
@@ -102,7 +107,10 @@ impl<S: Store> InFlight<S> {
             machine::Command::Undo { known: true, .. } => self.own_output_of(step).is_some(),
             _ => true,
         };
-        has_input && has_own && of.needs.outputs.iter().all(|needed| self.outputs.get(needed.step).is_some())
+        let is_known = |needed: &NeededOutput| {
+            self.outputs.get(needed.step).is_some() || (needed.is_if_taken && self.outputs.is_passed_by(needed.step))
+        };
+        has_input && has_own && of.needs.outputs.iter().all(is_known)
     }
 
     /// The saga out of a command that neither runs nor is decided on again.
@@ -268,6 +276,7 @@ impl<S: Store> Command<S> {
             maybe: claimed.maybe,
             suspect: claimed.suspect,
             is_late: claimed.late.is_some(),
+            can_be_asked: saga.step(step).resolve.is_some(),
         };
         Ok(Self {
             work: claimed.work,
@@ -281,6 +290,7 @@ impl<S: Store> Command<S> {
             lease_until,
             place,
             starting: None,
+            kept: None,
             saga,
         })
     }
@@ -294,6 +304,7 @@ impl<S: Store> Command<S> {
             maybe: self.maybe,
             suspect: self.suspect,
             is_late: self.late.is_some(),
+            can_be_asked: self.resolve().is_some(),
         }
     }
 
@@ -320,7 +331,7 @@ impl<S: Store> Command<S> {
             && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
     }
 
-    /// Whether the engine itself is to unfold a list, or to join what its items gave.
+    /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
     pub(super) fn is_own(&self) -> bool {
         self.effect() == Effect::Own
     }

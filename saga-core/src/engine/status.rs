@@ -76,6 +76,10 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// The names of its arms, where it is a choice.
+    pub arms: Vec<String>,
+    /// The arm of it that runs, where it is a choice that was made.
+    pub taken: Option<String>,
     /// How many items it is done for, where it is done for each of a list that is there.
     pub items: Option<ItemCounts>,
     /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
@@ -163,6 +167,8 @@ impl SagaStatus {
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
+                arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
+                taken: taken(definition, index, &stored),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
                 ..step_status(step.name, shown_phase(&state, index), &stored, parked)
@@ -238,6 +244,8 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        arms: Vec::new(),
+        taken: None,
         items: None,
         stuck: None,
         attempts,
@@ -249,6 +257,13 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
+}
+
+/// The arm that was recorded of a choice.
+fn taken<S: Store>(definition: &Definition<S>, step: usize, stored: &SagaWithSteps) -> Option<String> {
+    let step = definition.shape.steps.get(step).filter(|step| step.is_choice())?;
+    let record = stored.records.iter().find(|record| record.step.as_str() == step.name)?;
+    serde_json::from_slice(record.output.as_deref()?).ok()?
 }
 
 fn reason(record: &StepRecord) -> Option<String> {

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Mapping, StepRun, StepUndo};
+use super::{Arm, Mapping, StepResolve, StepRun, StepUndo};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Each, Handler, Needs, Step, StepOptions};
+use crate::step::{Each, Handler, Needs, Outputs, Step, StepOptions};
 use crate::store::{DefinitionId, Store};
 
 /// A saga definition with its types taken off.
@@ -33,6 +33,8 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) options: StepOptions,
     pub(crate) run: StepRun<S>,
     pub(crate) undo: Option<(StepUndo<S>, StepOptions)>,
+    /// How the other side is asked what became of it.
+    pub(crate) resolve: Option<StepResolve>,
     pub(crate) input: Option<Mapping>,
     /// The steps whose outputs the mapping reads.
     pub(crate) mapped: Vec<&'static str>,
@@ -52,6 +54,9 @@ impl<S: Store> StepDefinition<S> {
         if let Some(undo) = T::UNDO {
             undo.needs(&mut needs);
         }
+        if let Some(resolve) = T::RESOLVE {
+            resolve.needs(&mut needs);
+        }
         let undo = StepUndo::of::<T>();
         let undo_options = match undo {
             Some(StepUndo::Remote) => Some(T::OPTIONS),
@@ -63,6 +68,7 @@ impl<S: Store> StepDefinition<S> {
             options: T::OPTIONS,
             run: StepRun::of::<T>(),
             undo: undo.zip(undo_options),
+            resolve: StepResolve::of::<T>(),
             input,
             mapped,
             needs,
@@ -70,6 +76,41 @@ impl<S: Store> StepDefinition<S> {
             check_input: |bytes| T::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
             check_list: None,
         }
+    }
+
+    /// A choice, whose arms are set when they are known.
+    pub(super) fn choice(name: &'static str) -> Self {
+        Self {
+            name,
+            doing: StepId::doing(name),
+            options: StepOptions::DEFAULT,
+            run: StepRun::Choice(Arc::new([])),
+            undo: None,
+            resolve: None,
+            input: None,
+            mapped: Vec::new(),
+            needs: Needs::default(),
+            check_output: |bytes| {
+                serde_json::from_slice::<Option<String>>(bytes).map(drop).map_err(|error| error.to_string())
+            },
+            check_input: |_| Ok(()),
+            check_list: None,
+        }
+    }
+
+    pub(super) fn set_arms(&mut self, arms: Vec<Arm>) {
+        self.run = StepRun::Choice(arms.into());
+    }
+
+    /// The arm of a choice that runs: the first that holds.
+    pub(crate) fn choose(&self, input: &[u8], outputs: &Outputs) -> Result<Option<usize>, String> {
+        let StepRun::Choice(arms) = &self.run else { return Err("it is no choice".to_owned()) };
+        for (number, arm) in arms.iter().enumerate() {
+            if arm.holds(input, outputs)? {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     /// The same step, done for each item of a list.
@@ -88,7 +129,7 @@ impl<S: Store> StepDefinition<S> {
             (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
             (_, Some(_)) => UndoShape::NeedsOutput,
         };
-        StepShape { name: self.name, effect: self.run.effect(), undo, after: None, each: None }
+        StepShape::new(self.name, self.run.effect(), undo)
     }
 
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
@@ -161,8 +202,7 @@ mod tests {
     #[test]
     fn the_digest_is_of_this_text() {
         let check = |effect, undo, pivot, text: &str| {
-            let shape =
-                Shape { steps: vec![StepShape { name: "charge-card", effect, undo, after: None, each: None }], pivot };
+            let shape = Shape { steps: vec![StepShape::new("charge-card", effect, undo)], pivot };
             let expected: [u8; 32] = Sha256::digest(text).into();
             assert_eq!(digest(&shape), expected, "{text}");
         };

@@ -1,6 +1,8 @@
 //! Saga definitions: the steps in order, checked when they are built.
 
 mod builder;
+mod chain;
+mod choice;
 mod definition;
 mod earlier;
 mod erase;
@@ -9,12 +11,18 @@ mod graph;
 mod group;
 mod instrument;
 mod parts;
+mod predicate;
 
-pub use self::builder::{Saga, SagaBuilder, SagaName};
+pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
+pub use self::chain::Chain;
+pub use self::choice::Choice;
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
-pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
+pub(crate) use self::erase::{
+    BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished, panic_message,
+};
 pub use self::error::{SagaError, SagaProblem};
-pub use self::group::{Branch, Group};
+pub use self::group::{Branch, Group, Inside};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
+pub(crate) use self::predicate::{Arm, Predicate};

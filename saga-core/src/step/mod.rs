@@ -23,10 +23,12 @@ mod error;
 mod event;
 mod failure;
 mod handler;
+mod if_taken;
 mod options;
 mod output;
 mod params;
 mod rejection;
+mod resolution;
 mod retry;
 mod signal;
 mod state;
@@ -52,10 +54,12 @@ pub use self::{
     handler::{
         BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo,
     },
+    if_taken::IfTaken,
     options::StepOptions,
     output::Output,
-    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},
+    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
     rejection::Rejection,
+    resolution::{Resolution, ResolveFn, ResolveInput, ResolveOf, ResolveOutput, Resolved, ResolvedValue, resolved_by},
     retry::RetryPolicy,
     signal::CancelSignal,
     state::State,

@@ -1,6 +1,6 @@
 use std::any::TypeId;
 
-use super::{Args, Compensation, Step, StepError};
+use super::{Args, Compensation, Resolution, Step, StepError};
 
 mod sealed {
     pub trait Sealed {}
@@ -76,12 +76,19 @@ pub struct NeededOutput {
     pub type_id: TypeId,
     /// Whether it is taken as the list of what the items of a list gave.
     pub is_each: bool,
+    /// Whether it is taken as one that may not be there, since its step stands in an arm of a choice.
+    pub is_if_taken: bool,
 }
 
 impl NeededOutput {
     /// What a parameter or a mapping needs that takes the output of `T`.
     pub(crate) fn of<T: Step>() -> Self {
-        Self { step: T::NAME, type_id: TypeId::of::<T>(), is_each: T::IS_EACH }
+        Self {
+            step: T::NAME,
+            type_id: TypeId::of::<T>(),
+            is_each: T::IS_EACH,
+            is_if_taken: T::WHEN_PASSED_BY.is_some(),
+        }
     }
 }
 
@@ -95,6 +102,12 @@ pub fn read_step<T: Step>(args: Args<'_>) -> Result<T::Params, StepError> {
 #[doc(hidden)]
 pub fn read_compensation<C: Compensation>(args: Args<'_>) -> Result<C::Params, StepError> {
     C::Params::read(args)
+}
+
+/// Reads the parameters of a resolution.
+#[doc(hidden)]
+pub fn read_resolution<R: Resolution>(args: Args<'_>) -> Result<R::Params, StepError> {
+    R::Params::read(args)
 }
 
 macro_rules! params_of_tuples {
