@@ -166,14 +166,20 @@ impl<S: Store> SagaDesk<S> {
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
     ///
-    /// #[saga_step(no_compensation)]
+    /// #[saga_step]
+    /// async fn welcome(_name: String) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// /// It stands behind the pivot: there is no way back, so a rejection needs a person.
+    /// #[saga_step]
     /// async fn greet(name: String) -> Result<(), StepError> {
-    ///     if name.is_empty() { Err(StepError::stuck("it has no name")) } else { Ok(()) }
+    ///     if name.is_empty() { Err(StepError::reject("it has no name")) } else { Ok(()) }
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let greeting = Saga::named("greeting").input::<String>().step::<greet>().build()?;
+    /// let greeting = Saga::named("greeting").input::<String>().step::<welcome>().pivot().step::<greet>().build()?;
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&greeting).start().await?;
     /// for (key, name) in [("g-1", "Ann"), ("g-2", ""), ("g-3", "")] {
     ///     runtime.start(&greeting, key, name.to_owned()).await?.outcome().await?;

@@ -117,14 +117,20 @@ impl<S: Store> Operator<S> {
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
     ///
-    /// #[saga_step(no_compensation)]
+    /// #[saga_step]
+    /// async fn take_order(_address: String) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// /// It stands behind the pivot: there is no way back, so a rejection needs a person.
+    /// #[saga_step]
     /// async fn print_label(address: String) -> Result<(), StepError> {
-    ///     if address.contains('?') { Err(StepError::stuck("nobody can read this address")) } else { Ok(()) }
+    ///     if address.contains('?') { Err(StepError::reject("nobody can read this address")) } else { Ok(()) }
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let label = Saga::named("label").input::<String>().step::<print_label>().build()?;
+    /// let label = Saga::named("label").input::<String>().step::<take_order>().pivot().step::<print_label>().build()?;
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&label).start().await?;
     /// let running = runtime.start(&label, "label-1", "Elm Str??t 5".to_owned()).await?;
     /// assert!(matches!(running.outcome().await?, Outcome::Stuck { .. }));

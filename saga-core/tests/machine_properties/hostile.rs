@@ -27,7 +27,7 @@ fn event(kind: u8, step: usize) -> Event {
         15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
         17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
         22 => Event::Paused { by: Some("ann".to_owned()), reason: reason() },
-        23 => Event::Parked { work: step as i64 },
+        23 => Event::Parked { work: i64::from(kind) },
         24 => Event::Resumed,
         25 => Event::TakenOver { steps: vec![step, 0], passed_by: vec![step + 1] },
         26..30 => Event::Chosen { step, arm: usize::from(kind - 26).checked_sub(1) },

@@ -129,7 +129,6 @@ impl Model {
                 self.steps[step].maybe |= maybe;
                 self.needs_a_person(step)
             }
-            Event::Blocked { .. } => Vec::new(),
             Event::UndoBlocked { step, .. } => self.needs_a_person(step),
             Event::Undone { step, informed } => self.undone(step, informed),
             Event::Chosen { step, arm } => self.chosen(step, arm),
@@ -145,7 +144,7 @@ impl Model {
                 Vec::new()
             }
             // No saga that is under way takes anything over.
-            Event::Parked { .. } | Event::TakenOver { .. } => Vec::new(),
+            Event::Blocked { .. } | Event::Parked { .. } | Event::TakenOver { .. } => Vec::new(),
             Event::Resumed => {
                 self.is_paused = false;
                 self.next()

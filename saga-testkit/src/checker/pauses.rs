@@ -2,8 +2,7 @@
 
 use super::book::{Book, Call, SagaBook, broken};
 use super::ledger::{Left, Op, What};
-use super::violation::Guarantee;
-use super::violation::Violation;
+use super::violation::{Guarantee, Violation};
 
 /// From where to where in the ledger a saga was certainly paused.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +48,9 @@ fn windows(book: &Book<'_>, saga: usize) -> Vec<Window> {
             What::ResumeCalled { call, saga: of } if *of as usize == saga => {
                 windows.extend(open.take().map(|from| Window { from, until: place }));
                 resuming.push(*call);
-                pausing.iter_mut().for_each(|(_, is_certain)| *is_certain = false);
+                for (_, is_certain) in &mut pausing {
+                    *is_certain = false;
+                }
             }
             What::ResumeAnswered { call } => resuming.retain(|other| other != call),
             _ => {}

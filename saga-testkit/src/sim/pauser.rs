@@ -54,9 +54,8 @@ impl Client {
         let (is_paused, fault) = match asked.await? {
             Ok(Pausing::Paused) => (true, Fault::SagaPaused),
             Ok(Pausing::Already) => (true, Fault::SagaPausedAgain),
-            Ok(Pausing::Ended(_)) => (false, Fault::PauseTooLate),
             Err(RuntimeError::Store(_)) => return None,
-            Err(_) => (false, Fault::PauseTooLate),
+            Ok(Pausing::Ended(_)) | Err(_) => (false, Fault::PauseTooLate),
         };
         self.world.enter(What::PauseAnswered { call, is_paused });
         self.world.hit(fault);
@@ -70,9 +69,8 @@ impl Client {
         let asked = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).resume(key, WHY).await }));
         match asked.await? {
             Ok(Resumption::Resumed) => self.world.hit(Fault::SagaResumed),
-            Ok(Resumption::NotPaused(_)) => {}
             Err(RuntimeError::Store(_)) => return None,
-            Err(_) => {}
+            Ok(Resumption::NotPaused(_)) | Err(_) => {}
         }
         self.world.enter(What::ResumeAnswered { call });
         Some(())
