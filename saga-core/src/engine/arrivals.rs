@@ -55,7 +55,8 @@ impl<S: Store> Shared<S> {
             // One that came before was handled, or is about to be.
             MessageKind::Reply if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.handle_reply(&arrived).await,
-            MessageKind::Event => Err(Problem::Dead(DeadReason::Unwanted, "nobody here takes events".to_owned())),
+            MessageKind::Event if arrived.work.is_none() => Ok(()),
+            MessageKind::Event => self.handle_event(&arrived).await,
         };
         match handled {
             Ok(()) => {}

@@ -82,7 +82,8 @@ impl<S: Store> Shared<S> {
         let subscribing = async {
             match inlet {
                 Inlet::Messages => {
-                    let (name, topics, prefetch) = (topic.clone(), vec![topic], self.settings.prefetch);
+                    let (name, prefetch) = (topic.clone(), self.settings.prefetch);
+                    let topics = std::iter::once(topic).chain(self.topics_of(service)).collect();
                     self.transport.subscribe(Subscription { name, topics, prefetch }).await.map(Some)
                 }
                 Inlet::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
@@ -130,14 +131,21 @@ impl<S: Store> Shared<S> {
                 self.bury_given_up(&delivery.message, death, service).await?;
                 continue;
             }
-            match delivery.message {
-                Ok(message) => match self.check(&message, service) {
+            let messages = match delivery.message {
+                Ok(message) if message.kind == MessageKind::Event => self.meant_by(message, service),
+                Ok(message) => vec![message],
+                Err(unreadable) => {
+                    self.bury_unreadable(&unreadable, service).await?;
+                    continue;
+                }
+            };
+            for message in messages {
+                match self.check(&message, service) {
                     // What its receiver may have died of is stored, so that its attempts are counted.
                     Ok(()) if delivery.redelivered => readable.push(message),
                     Ok(()) => fresh.push(message),
                     Err(problem) => self.bury_before_ack(&message, service, &problem).await?,
-                },
-                Err(unreadable) => self.bury_unreadable(&unreadable, service).await?,
+                }
             }
         }
         readable.extend(self.handle_straight(fresh, service).await);
@@ -186,6 +194,9 @@ impl<S: Store> Shared<S> {
         {
             return dead(DeadReason::OtherTenant, format!("the tenant `{}` is not served here", message.tenant));
         }
+        if message.kind == MessageKind::Event {
+            return self.check_event(message, service);
+        }
         let headers = &message.headers;
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
         let Some(key) = &headers.saga_key else { return missing("saga-cause") };
@@ -194,9 +205,7 @@ impl<S: Store> Shared<S> {
             return dead(DeadReason::Unreadable, problem.to_string());
         }
         match message.kind {
-            MessageKind::Event => {
-                dead(DeadReason::Unwanted, format!("it is an event, which the service `{service}` does not take"))
-            }
+            MessageKind::Event => Ok(()),
             MessageKind::Reply if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
             MessageKind::Reply => Ok(()),
@@ -310,5 +319,9 @@ pub(super) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
 
 /// The service that a stored message was received for.
 fn source_of(message: &Message) -> String {
-    message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned()
+    match &message.headers.service {
+        // It was published for anybody, and came for this one.
+        Some(service) if message.kind == MessageKind::Event => service.clone(),
+        _ => message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned(),
+    }
 }

@@ -45,6 +45,9 @@ impl<S: Store> Inspector<S> {
         for (_, definition) in service.hosted() {
             self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
+        for definition in service.choreographed() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
         self
     }
 

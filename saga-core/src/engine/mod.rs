@@ -11,6 +11,7 @@ mod builder;
 mod callers;
 mod calls;
 mod canonical;
+mod choreography;
 mod command;
 mod dead_letters;
 mod decide;

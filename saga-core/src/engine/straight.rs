@@ -54,7 +54,12 @@ impl<S: Store> Shared<S> {
         };
         let (mut to_store, mut under_way) = (Vec::new(), Vec::new());
         for message in messages {
-            if !matches!(message.kind, MessageKind::Reply | MessageKind::Command) {
+            let is_straight = match message.kind {
+                MessageKind::Reply | MessageKind::Command => true,
+                MessageKind::Event => self.is_run_by(&message, service),
+                MessageKind::Undo => false,
+            };
+            if !is_straight {
                 to_store.push(message);
                 continue;
             }
