@@ -34,7 +34,11 @@ impl<S: Store> Shared<S> {
 
     /// What is done here for an event that came for this service. One that nothing is done for is left as it is, and is
     /// found to be unwanted; one that shares its topic with wanted ones is passed over.
-    pub(in crate::engine) fn meant_by(&self, event: Message, service: &str) -> Vec<Message> {
+    pub(in crate::engine) fn meant_by(&self, mut event: Message, service: &str) -> Vec<Message> {
+        if let Some(now) = self.store_clock.now(self.env.now()) {
+            // Or a deadline would wait as long as the sender's clock is ahead.
+            event.committed_at = event.committed_at.min(now);
+        }
         let wanted: Vec<_> = self.reactions_of(service).filter(|reaction| reaction.is_to(&event)).collect();
         if wanted.is_empty() {
             let shares_topic =
