@@ -11,9 +11,15 @@
 //! | [`run_each::<step>()`](OnEvent::run_each), [`run_each_with`](OnEvent::run_each_with) | the step, once an event |
 //! | [`undo::<step>()`](OnEvent::undo) | the step is undone, once; one that was not done yet is barred |
 //! | [`deadline::<pivot, Passed>(..)`](OnEvent::deadline) | after a time a pivot that was not done is barred, and `Passed` is told |
+//! | [`mark_begun()`](OnEvent::mark_begun), [`mark_completed()`](OnEvent::mark_completed), [`mark_compensated()`](OnEvent::mark_compensated) | it is noted in the timeline of the saga |
 //!
 //! Events come in any order, and more than once. A step is done once all the same, since its record bars the second time;
 //! an undo that comes before its step bars it; a step that reads what another one returned waits for that.
+//!
+//! No service knows the whole saga. One of them, or one of its own, may **follow** it: it marks sagas by events, the others
+//! say [`reports_to`](crate::service::ServiceBuilder::reports_to) it, and
+//! [`Inspector::timeline`](crate::engine::Inspector::timeline) shows what happened, as one. That is a view: nothing hangs
+//! on it.
 
 mod event_step;
 mod on;

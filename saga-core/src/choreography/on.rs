@@ -3,6 +3,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::{EventStep, Planned, Plans, Telling, Told, Wired};
+use crate::machine::Mark;
 use crate::saga::{Mapping, StepDefinition};
 use crate::service::ServiceBuilder;
 use crate::step::{Event, Handler};
@@ -87,6 +88,32 @@ impl<S: Store, E: Event> OnEvent<S, E> {
         tell: impl Fn(&E) -> F + Send + Sync + 'static,
     ) -> ServiceBuilder<S> {
         self.plan::<T>(Plans::Deadline { after, tell: Telling::of_event(tell) })
+    }
+
+    /// Notes in the timeline of the saga that it has begun. The service follows sagas then: other services report what
+    /// becomes of their steps to it with [`reports_to`](ServiceBuilder::reports_to), and
+    /// [`Inspector::timeline`](crate::engine::Inspector::timeline) shows all of it as one.
+    #[must_use]
+    pub fn mark_begun(self) -> ServiceBuilder<S> {
+        self.mark(Mark::Begun)
+    }
+
+    /// Notes in the timeline of the saga that it has ended with what was wanted.
+    #[must_use]
+    pub fn mark_completed(self) -> ServiceBuilder<S> {
+        self.mark(Mark::Completed)
+    }
+
+    /// Notes in the timeline of the saga that it has ended without: what was done of it is undone.
+    #[must_use]
+    pub fn mark_compensated(self) -> ServiceBuilder<S> {
+        self.mark(Mark::Compensated)
+    }
+
+    fn mark(self, mark: Mark) -> ServiceBuilder<S> {
+        let Self { mut service, topic, .. } = self;
+        service.plan(Planned { event: E::NAME, topic, step: "", plans: Plans::Mark(mark) });
+        service
     }
 
     fn wire<T: Handler<S>>(self, input: Mapping, is_each: bool) -> EventStep<S, T> {

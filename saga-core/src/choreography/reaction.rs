@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Reads, Telling, Told};
-use crate::machine::{StepShape, UndoShape};
+use crate::machine::{Mark, StepShape, UndoShape};
 use crate::saga::{Definition, Mapping, StepDefinition};
 use crate::service::ServiceProblem;
 use crate::store::Store;
@@ -25,6 +25,8 @@ pub(crate) enum Reacts<S: Store> {
     Undo { definition: Arc<Definition<S>> },
     /// After a time a step that has not begun is barred, and that is told.
     Deadline { pivot: Arc<Definition<S>>, after: Duration, tell: Telling },
+    /// It is noted in the saga's timeline.
+    Mark(Mark),
 }
 
 impl<S: Store> Reaction<S> {
@@ -34,6 +36,7 @@ impl<S: Store> Reaction<S> {
             Reacts::Run { definition, .. } => definition.steps[0].name.to_owned(),
             Reacts::Undo { definition } => format!("{}:undo", definition.steps[0].name),
             Reacts::Deadline { pivot, .. } => format!("{}:deadline", pivot.steps[0].name),
+            Reacts::Mark(_) => ":timeline".to_owned(),
         }
     }
 }
@@ -51,6 +54,8 @@ pub(crate) enum Plans {
     Run { input: Mapping },
     Undo,
     Deadline { after: Duration, tell: Telling },
+    /// Of the whole saga: there is no step.
+    Mark(Mark),
 }
 
 /// A step that events ask for, while its service is built.
@@ -63,8 +68,9 @@ pub(crate) struct Wired<S: Store> {
 
 impl<S: Store> Wired<S> {
     /// The definition of the saga of one step that it is.
-    fn definition(self, service: &str) -> (Arc<Definition<S>>, bool) {
+    fn definition(self, service: &str, reports_to: Option<&Arc<str>>) -> (Arc<Definition<S>>, bool) {
         let Self { shape, step, mut told, is_each } = self;
+        told.reports_to = reports_to.cloned();
         told.reads.extend(step.needs.outputs.iter().map(|needed| Reads { step: needed.step, is_awaited: true }));
         told.reads.sort_by_key(|reads| (reads.step, !reads.is_awaited));
         told.reads.dedup_by_key(|reads| reads.step);
@@ -75,13 +81,15 @@ impl<S: Store> Wired<S> {
 /// Puts reactions and their steps together. What does not fit is noted.
 pub(crate) fn put_together<S: Store>(
     service: &str,
+    reports_to: Option<&str>,
     wired: BTreeMap<&'static str, Wired<S>>,
     planned: Vec<Planned>,
     problems: &mut Vec<ServiceProblem>,
 ) -> Vec<Reaction<S>> {
     let once: Vec<&str> = wired.iter().filter(|(_, step)| !step.is_each).map(|(name, _)| *name).collect();
-    let definitions: BTreeMap<_, _> =
-        wired.into_iter().map(|(name, step)| (name, step.definition(service))).collect();
+    let reports_to = reports_to.map(Arc::from);
+    let definition = |(name, step): (&'static str, Wired<S>)| (name, step.definition(service, reports_to.as_ref()));
+    let definitions: BTreeMap<_, _> = wired.into_iter().map(definition).collect();
     for (definition, _) in definitions.values() {
         let (step, told) = (definition.steps[0].name, definition.told.iter().flat_map(|told| &told.reads));
         let missing = told.filter(|reads| !once.contains(&reads.step) || reads.step == step);
@@ -89,6 +97,10 @@ pub(crate) fn put_together<S: Store>(
     }
     let mut reactions: Vec<Reaction<S>> = Vec::new();
     for Planned { event, topic, step, plans } in planned {
+        if let Plans::Mark(mark) = plans {
+            reactions.push(Reaction { event, topic: topic.into(), does: Reacts::Mark(mark) });
+            continue;
+        }
         let Some((definition, is_each)) = definitions.get(step) else {
             problems.push(ServiceProblem::NeverRun { step, event });
             continue;
@@ -106,6 +118,7 @@ pub(crate) fn put_together<S: Store>(
             }
             Plans::Undo => Reacts::Undo { definition },
             Plans::Deadline { after, tell } => Reacts::Deadline { pivot: definition, after, tell },
+            Plans::Mark(mark) => Reacts::Mark(mark),
         };
         let reaction = Reaction { event, topic: topic.into(), does };
         let is_twice = |other: &Reaction<S>| {
@@ -122,8 +135,9 @@ pub(crate) fn put_together<S: Store>(
 /// Whether one event cannot mean both: a step is done or undone, and once.
 fn clash<S: Store>(one: &Reacts<S>, other: &Reacts<S>) -> bool {
     let of = |does: &Reacts<S>| match does {
-        Reacts::Run { definition, .. } | Reacts::Undo { definition } => (false, definition.steps[0].name),
-        Reacts::Deadline { pivot, .. } => (true, pivot.steps[0].name),
+        Reacts::Run { definition, .. } | Reacts::Undo { definition } => Some((false, definition.steps[0].name)),
+        Reacts::Deadline { pivot, .. } => Some((true, pivot.steps[0].name)),
+        Reacts::Mark(_) => None,
     };
     of(one) == of(other)
 }

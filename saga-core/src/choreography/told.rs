@@ -16,6 +16,8 @@ pub(crate) struct Told {
     pub(crate) undone: Vec<Telling>,
     /// The steps whose outputs it reads.
     pub(crate) reads: Vec<Reads>,
+    /// The service that follows the saga.
+    pub(crate) reports_to: Option<Arc<str>>,
 }
 
 /// A step whose output another one reads.

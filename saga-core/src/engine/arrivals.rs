@@ -55,6 +55,8 @@ impl<S: Store> Shared<S> {
             // One that came before was handled, or is about to be.
             MessageKind::Reply if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.handle_reply(&arrived).await,
+            MessageKind::Fact if arrived.work.is_none() => Ok(()),
+            MessageKind::Fact => self.handle_fact(&arrived).await,
             MessageKind::Event if arrived.work.is_none() => Ok(()),
             MessageKind::Event => self.handle_event(&arrived).await,
         };

@@ -194,8 +194,10 @@ impl<S: Store> Shared<S> {
         {
             return dead(DeadReason::OtherTenant, format!("the tenant `{}` is not served here", message.tenant));
         }
-        if message.kind == MessageKind::Event {
-            return self.check_event(message, service);
+        match message.kind {
+            MessageKind::Event => return self.check_event(message, service),
+            MessageKind::Fact => return self.check_fact(message, service),
+            MessageKind::Command | MessageKind::Undo | MessageKind::Reply => {}
         }
         let headers = &message.headers;
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
@@ -205,7 +207,7 @@ impl<S: Store> Shared<S> {
             return dead(DeadReason::Unreadable, problem.to_string());
         }
         match message.kind {
-            MessageKind::Event => Ok(()),
+            MessageKind::Event | MessageKind::Fact => Ok(()),
             MessageKind::Reply if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
             MessageKind::Reply => Ok(()),

@@ -12,8 +12,8 @@ use crate::store::{DefinitionId, SagaFilter, SagaId, Status, Store};
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
 pub struct Inspector<S: Store> {
-    store: Arc<S>,
-    tenant: Tenant,
+    pub(super) store: Arc<S>,
+    pub(super) tenant: Tenant,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
 }
 

@@ -16,6 +16,7 @@ mod operator;
 mod remote;
 mod shape;
 mod state;
+mod timeline;
 mod transition;
 
 pub use self::answers::{Told, answer_again, answer_of, event_of_answer, is_to_be_taken_back, told, unseen};
@@ -28,4 +29,5 @@ pub use self::items::Items;
 pub use self::remote::{Caller, Sent};
 pub use self::shape::{Effect, Shape, Side, StepShape, UndoShape};
 pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};
+pub use self::timeline::{Became, Fact, Happened, Mark, Timeline, TimelineEntry, reported};
 pub use self::transition::{apply, start};

@@ -178,7 +178,8 @@ impl Timeline {
             return;
         }
         let seen = self.events.entry(name.to_owned()).or_insert(SeenEvent { mark, at });
-        seen.at = seen.at.min(at);
+        // What is put together must not hang on the order.
+        (seen.mark, seen.at) = (seen.mark.max(mark), seen.at.min(at));
     }
 
     /// Where the saga stands, as far as is known.

@@ -47,6 +47,7 @@ pub struct ServiceBuilder<S: Store> {
     steps: BTreeMap<&'static str, Arc<Definition<S>>>,
     wired: BTreeMap<&'static str, Wired<S>>,
     planned: Vec<Planned>,
+    reports_to: Option<String>,
     problems: Vec<ServiceProblem>,
 }
 
@@ -60,6 +61,7 @@ impl<S: Store> Service<S> {
             steps: BTreeMap::new(),
             wired: BTreeMap::new(),
             planned: Vec::new(),
+            reports_to: None,
             problems: problem.into_iter().collect(),
         }
     }
@@ -133,6 +135,19 @@ impl<S: Store> ServiceBuilder<S> {
         OnEvent::new(self, topic)
     }
 
+    /// Has what becomes of the steps that events ask for reported to this service, which follows the sagas. It may be this
+    /// one.
+    #[must_use]
+    pub fn reports_to(mut self, follower: impl Into<String>) -> Self {
+        let follower = follower.into();
+        if let Err(error) = check_step_name(&follower) {
+            let problem = error.to_string().replacen("the step name", "the name of the service that follows it", 1);
+            self.problems.push(ServiceProblem::Name(problem));
+        }
+        self.reports_to = Some(follower);
+        self
+    }
+
     /// Adds a step that events ask for. One that two events ask for is one step.
     pub(crate) fn wire(&mut self, step: &'static str, wired: Wired<S>) {
         match self.wired.entry(step) {
@@ -167,7 +182,7 @@ impl<S: Store> ServiceBuilder<S> {
         let both = self.wired.keys().filter(|step| self.steps.contains_key(*step));
         let both: Vec<_> = both.map(|step| ServiceProblem::HostedAndRun { step }).collect();
         self.problems.extend(both);
-        let reactions = put_together(&self.name, self.wired, self.planned, &mut self.problems);
+        let reactions = put_together(&self.name, self.reports_to.as_deref(), self.wired, self.planned, &mut self.problems);
         if !self.problems.is_empty() {
             return Err(ServiceError::new(&self.name, self.problems));
         }

@@ -3,6 +3,7 @@
 
 mod attempts;
 mod cases;
+mod choreography;
 mod hostile;
 mod lawful;
 mod ledger;

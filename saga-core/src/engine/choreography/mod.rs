@@ -2,7 +2,9 @@
 
 mod deadline;
 mod reactions;
+mod timeline;
 mod told;
 
 pub(super) use self::reactions::for_service;
+pub(super) use self::timeline::{TIMELINES, timeline_key};
 pub(super) use self::told::{tell_of_success, tellable};

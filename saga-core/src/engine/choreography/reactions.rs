@@ -17,10 +17,19 @@ use crate::choreography::{Reaction, Reacts};
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
 use crate::step::Outputs;
-use crate::store::{Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, Store, WorkId};
+use crate::store::{Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, Status, Store, WorkId};
 
+/// The longest name of a service or of a step with its number, with room to spare.
+const NAME_BYTES_MAX: usize = 80;
 /// Numbers of events are from here on, so that none is that of an item of a list.
 const NUMBERS_FROM: u64 = 1 << 63;
+
+/// What comes of an event that asks for a step.
+enum Wanted<S: Store> {
+    Run(Asked<S>),
+    /// It cannot be done any more.
+    Bar(Asked<S>),
+}
 
 impl<S: Store> Shared<S> {
     /// What a service receives beside what is addressed to it.
@@ -55,6 +64,21 @@ impl<S: Store> Shared<S> {
         self.reaction(message, service).map(drop)
     }
 
+    /// Whether a report can be handled at all.
+    pub(in crate::engine) fn check_fact(&self, message: &Message, service: &str) -> Result<(), Problem> {
+        if !self.reactions_of(service).any(|reaction| matches!(reaction.does, Reacts::Mark(_))) {
+            let detail = format!("the service `{service}` does not follow sagas; let one of its events mark them");
+            return Err(Problem::Dead(DeadReason::Unwanted, detail));
+        }
+        for (name, text) in [("saga-step", &message.headers.step), ("saga-reply-to", &message.headers.reply_to)] {
+            if text.as_ref().is_none_or(|text| text.is_empty() || text.len() > NAME_BYTES_MAX) {
+                let detail = format!("the header `{name}` is missing, or too long");
+                return Err(Problem::Dead(DeadReason::Unreadable, detail));
+            }
+        }
+        saga_key_of(message).map(drop)
+    }
+
     /// Does what a service does when an event comes.
     pub(in crate::engine) async fn handle_event(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
         let (message, service) = (&arrived.message, &arrived.source);
@@ -63,15 +87,16 @@ impl<S: Store> Shared<S> {
         }
         self.check_event(message, service)?;
         match &self.reaction(message, service)?.does {
-            Reacts::Run { .. } => {
-                let asked = self.asked_by_event(arrived).await?;
-                self.begin_hosted(&asked, arrived).await
-            }
+            Reacts::Run { .. } => match self.wanted_by_event(arrived).await? {
+                Wanted::Run(asked) => self.begin_hosted(&asked, arrived).await,
+                Wanted::Bar(asked) => self.undo_hosted(&asked, arrived).await,
+            },
             Reacts::Undo { definition } => {
                 self.check_age(arrived)?;
                 let asked = barring(definition, message)?;
                 self.undo_hosted(&asked, arrived).await
             }
+            Reacts::Mark(mark) => self.handle_mark(*mark, arrived).await,
             Reacts::Deadline { pivot, after, tell } => self.handle_deadline(pivot, *after, tell, arrived).await,
         }
     }
@@ -83,6 +108,13 @@ impl<S: Store> Shared<S> {
 
     /// The step that an event asks for, with the input that is made of the event.
     pub(in crate::engine) async fn asked_by_event(self: &Arc<Self>, arrived: &Arrived) -> Result<Asked<S>, Problem> {
+        match self.wanted_by_event(arrived).await? {
+            Wanted::Run(asked) => Ok(asked),
+            Wanted::Bar(_) => Err(Problem::Later { why: "it is to be barred".to_owned(), is_counted: false }),
+        }
+    }
+
+    async fn wanted_by_event(self: &Arc<Self>, arrived: &Arrived) -> Result<Wanted<S>, Problem> {
         let (message, service) = (&arrived.message, &arrived.source);
         let Reacts::Run { definition, input, is_each } = &self.reaction(message, service)?.does else {
             return Err(Problem::Later { why: "it asks for no step".to_owned(), is_counted: true });
@@ -91,7 +123,9 @@ impl<S: Store> Shared<S> {
         let (saga_key, by) = (saga_key_of(message)?, event_id_of(message));
         let step = definition.steps[0].name;
         let key = if *is_each { saga_key.hosted_for_event(step, number_of(by)) } else { saga_key.hosted(step) };
-        let earlier = self.earlier_of(definition, &message.tenant, &saga_key).await?;
+        let Some(earlier) = self.earlier_of(definition, &message.tenant, &saga_key).await? else {
+            return Ok(Wanted::Bar(Asked { key, ..barring(definition, message)? }));
+        };
         let input = match made_of(input, message) {
             Ok(input) => input,
             // What was made of it the first time is kept.
@@ -100,19 +134,27 @@ impl<S: Store> Shared<S> {
         };
         let hash = request_hash(&message.payload);
         let made = Some(Made { input, hash, earlier });
-        Ok(Asked { definition: Arc::clone(definition), key, reply_to: String::new(), by: by.0.as_u128(), made })
+        let definition = Arc::clone(definition);
+        Ok(Wanted::Run(Asked { definition, key, reply_to: String::new(), by: by.0.as_u128(), made }))
     }
 
-    /// What earlier steps of the saga returned here, of those that this one reads.
+    /// What earlier steps of the saga returned here, of those that this one reads. Nothing if one of them, whose output it
+    /// needs, has come to nothing or was taken back: then this one has nothing to go by.
     async fn earlier_of(
         &self,
         definition: &Definition<S>,
         tenant: &Tenant,
         saga_key: &Key,
-    ) -> Result<Vec<(String, String)>, Problem> {
+    ) -> Result<Option<Vec<(String, String)>>, Problem> {
         let mut earlier = Vec::new();
         for reads in definition.told.iter().flat_map(|told| &told.reads) {
-            let records = self.store.records_of(tenant, &saga_key.hosted(reads.step)).await?;
+            let key = saga_key.hosted(reads.step);
+            let row = self.store.saga(tenant, &key).await?;
+            let is_undone = row.is_some_and(|row| row.status == Status::Compensated);
+            if is_undone && reads.is_awaited {
+                return Ok(None);
+            }
+            let records = if is_undone { Vec::new() } else { self.store.records_of(tenant, &key).await? };
             let done = StepId::doing(reads.step);
             let is_done = |outcome| matches!(outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
             let output = records.into_iter().find(|record| record.step == done && is_done(record.outcome));
@@ -126,7 +168,7 @@ impl<S: Store> Shared<S> {
                 None => {}
             }
         }
-        Ok(earlier)
+        Ok(Some(earlier))
     }
 
     /// An event that was put into its row as it came, since nothing was done for it at the time.

@@ -43,6 +43,7 @@ impl<S: Store> Shared<S> {
         before: Option<Answer>,
         changes: &mut Changes,
     ) {
+        changes.messages.extend(self.report(saga, before));
         let Some(failure) = failed_by_now(before, &saga.state) else { return };
         for told in failures_told(saga, &failure.reason) {
             match told {
