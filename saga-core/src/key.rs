@@ -304,9 +304,8 @@ impl StepKey {
         let is_undo = tail == "undo" || tail.starts_with("undo#");
         let (key, step) = if is_undo { head.rsplit_once(':').ok_or_else(missing)? } else { (head, tail) };
         check_step_name(split_item(step).0)?;
-        checked_number("step key", step).map_err(|_| {
-            InvalidName::new("step key", text, "has an item or an event that is not numbered `#n`")
-        })?;
+        checked_number("step key", step)
+            .map_err(|_| InvalidName::new("step key", text, "has an item or an event that is not numbered `#n`"))?;
         let written = StepId::from_stored(&text[key.len() + 1..]);
         // One key has one text: `#02` and `#1` are nobody's.
         if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {

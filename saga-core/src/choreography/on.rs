@@ -76,6 +76,13 @@ impl<S: Store, E: Event> OnEvent<S, E> {
         self.plan::<T>(Plans::Undo)
     }
 
+    /// Bars a step that has not begun: when the event that asks for it comes, nothing is done. One that was done, or is on
+    /// its way, stays as it is. So a pivot, which nothing undoes, is kept from being done for a saga that is over.
+    #[must_use]
+    pub fn bar<T: Handler<S>>(self) -> ServiceBuilder<S> {
+        self.plan::<T>(Plans::Bar)
+    }
+
     /// Says that so long after this event the step `T` must have begun: it is the pivot of its saga, which is over if it
     /// has not. Then `T` is barred and the event `F` is told, in one transaction, for other services to undo by what they
     /// did. If `T` was done or came to nothing before, the deadline does nothing; if it is on its way, its end decides.

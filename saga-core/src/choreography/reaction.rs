@@ -23,6 +23,8 @@ pub(crate) enum Reacts<S: Store> {
     Run { definition: Arc<Definition<S>>, input: Mapping, is_each: bool },
     /// A step is taken back.
     Undo { definition: Arc<Definition<S>> },
+    /// A step that has not begun is barred.
+    Bar { definition: Arc<Definition<S>> },
     /// After a time a step that has not begun is barred, and that is told.
     Deadline { pivot: Arc<Definition<S>>, after: Duration, tell: Telling },
     /// It is noted in the saga's timeline.
@@ -35,6 +37,7 @@ impl<S: Store> Reaction<S> {
         match &self.does {
             Reacts::Run { definition, .. } => definition.steps[0].name.to_owned(),
             Reacts::Undo { definition } => format!("{}:undo", definition.steps[0].name),
+            Reacts::Bar { definition } => format!("{}:bar", definition.steps[0].name),
             Reacts::Deadline { pivot, .. } => format!("{}:deadline", pivot.steps[0].name),
             Reacts::Mark(_) => ":timeline".to_owned(),
         }
@@ -51,9 +54,15 @@ pub(crate) struct Planned {
 
 /// What is planned.
 pub(crate) enum Plans {
-    Run { input: Mapping },
+    Run {
+        input: Mapping,
+    },
     Undo,
-    Deadline { after: Duration, tell: Telling },
+    Bar,
+    Deadline {
+        after: Duration,
+        tell: Telling,
+    },
     /// Of the whole saga: there is no step.
     Mark(Mark),
 }
@@ -108,7 +117,7 @@ pub(crate) fn put_together<S: Store>(
         let (definition, is_each) = (Arc::clone(definition), *is_each);
         let does = match plans {
             Plans::Run { input } => Reacts::Run { definition, input, is_each },
-            Plans::Undo | Plans::Deadline { .. } if is_each => {
+            Plans::Undo | Plans::Bar | Plans::Deadline { .. } if is_each => {
                 problems.push(ServiceProblem::UndoneEach { step, event });
                 continue;
             }
@@ -117,6 +126,7 @@ pub(crate) fn put_together<S: Store>(
                 continue;
             }
             Plans::Undo => Reacts::Undo { definition },
+            Plans::Bar => Reacts::Bar { definition },
             Plans::Deadline { after, tell } => Reacts::Deadline { pivot: definition, after, tell },
             Plans::Mark(mark) => Reacts::Mark(mark),
         };
@@ -132,10 +142,12 @@ pub(crate) fn put_together<S: Store>(
     reactions
 }
 
-/// Whether one event cannot mean both: a step is done or undone, and once.
+/// Whether one event cannot mean both: a step is done, undone or barred, and once.
 fn clash<S: Store>(one: &Reacts<S>, other: &Reacts<S>) -> bool {
     let of = |does: &Reacts<S>| match does {
-        Reacts::Run { definition, .. } | Reacts::Undo { definition } => Some((false, definition.steps[0].name)),
+        Reacts::Run { definition, .. } | Reacts::Undo { definition } | Reacts::Bar { definition } => {
+            Some((false, definition.steps[0].name))
+        }
         Reacts::Deadline { pivot, .. } => Some((true, pivot.steps[0].name)),
         Reacts::Mark(_) => None,
     };

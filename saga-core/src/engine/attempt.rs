@@ -187,10 +187,9 @@ impl<S: Store> InFlight<S> {
     /// What the service says that its step reads.
     pub(super) fn earlier(&self) -> Earlier {
         match &self.definition.told {
-            Some(told) if !told.reads.is_empty() => Earlier {
-                reads: told.reads.iter().map(|reads| reads.step).collect(),
-                outputs: self.outputs.clone(),
-            },
+            Some(told) if !told.reads.is_empty() => {
+                Earlier { reads: told.reads.iter().map(|reads| reads.step).collect(), outputs: self.outputs.clone() }
+            }
             _ => Earlier::default(),
         }
     }

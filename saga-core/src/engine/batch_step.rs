@@ -11,7 +11,7 @@ use crate::env::timeout;
 use crate::key::{Key, StepId};
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
-use crate::step::{Args, ContextParts, Earlier, Contexts, OutsideKey, StepContext, StepError, TimeLeft};
+use crate::step::{Args, ContextParts, Contexts, Earlier, OutsideKey, StepContext, StepError, TimeLeft};
 use crate::store::{Store, Verdict};
 
 /// What became of a call of a batch step.

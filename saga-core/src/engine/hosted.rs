@@ -18,8 +18,8 @@ use crate::key::Key;
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::{Definition, panic_message};
 use crate::store::{
-    Answer, Changes, DeadReason, Lease, Message, MessageKind, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Status, Store,
-    WorkId, WorkKind, WorkRef,
+    Answer, Changes, DeadReason, Lease, Message, MessageKind, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId,
+    SagaRow, Status, Store, WorkId, WorkKind, WorkRef,
 };
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
@@ -263,9 +263,9 @@ impl<S: Store> Shared<S> {
         self: &Arc<Self>,
         asked: &Asked<S>,
         arrived: &Arrived,
-        told: NewMessage,
+        told: Option<NewMessage>,
     ) -> Result<bool, Problem> {
-        self.take_back_unseen(asked, arrived, Some(told)).await
+        self.take_back_unseen(asked, arrived, told).await
     }
 
     /// Applies what was decided for a message; answers whether it need not be decided again.

@@ -134,7 +134,9 @@ pub fn reported(before: Option<Answer>, state: &SagaState) -> Option<(Became, Op
         Answer::Rejected => (Became::Rejected, why()),
         Answer::Undone if matches!(phase, StepPhase::Undone | StepPhase::UndoSkipped) => (Became::Undone, None),
         // It had come to nothing before it was taken back, which was reported then.
-        Answer::Undone if matches!(phase, StepPhase::Rejected | StepPhase::Failed) => return None,
+        Answer::Undone if matches!(before, Some(Answer::Rejected | Answer::Failed)) => return None,
+        Answer::Undone if phase == StepPhase::Rejected => (Became::Rejected, why()),
+        Answer::Undone if phase == StepPhase::Failed => (Became::Failed, why()),
         Answer::Undone | Answer::Cancelled => (Became::Barred, None),
         _ => (Became::Failed, why()),
     })

@@ -182,7 +182,8 @@ impl<S: Store> ServiceBuilder<S> {
         let both = self.wired.keys().filter(|step| self.steps.contains_key(*step));
         let both: Vec<_> = both.map(|step| ServiceProblem::HostedAndRun { step }).collect();
         self.problems.extend(both);
-        let reactions = put_together(&self.name, self.reports_to.as_deref(), self.wired, self.planned, &mut self.problems);
+        let reactions =
+            put_together(&self.name, self.reports_to.as_deref(), self.wired, self.planned, &mut self.problems);
         if !self.problems.is_empty() {
             return Err(ServiceError::new(&self.name, self.problems));
         }

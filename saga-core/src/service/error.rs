@@ -65,7 +65,10 @@ pub enum ServiceProblem {
         event: &'static str,
     },
     /// A step that is undone by an event, and has nothing that undoes it.
-    #[error("`{step}` has no compensation, but `{event}` is to undo it; name one: `#[saga_step(compensate = ..)]`")]
+    #[error(
+        "`{step}` has no compensation, but `{event}` is to undo it; name one: `#[saga_step(compensate = ..)]`, or only \
+         keep it from being done with `.bar::<{step}>()`"
+    )]
     NoUndo {
         /// The step.
         step: &'static str,

@@ -49,9 +49,8 @@ fn report() -> impl Strategy<Value = Report> {
     ];
     let mark = prop_oneof![Just(Mark::Begun), Just(Mark::Completed), Just(Mark::Compensated)];
     prop_oneof![
-        (0..4_u8, 1..4_u64, became, 0..9_i64).prop_map(|(step, revision, became, at)| {
-            Report::Fact(step, revision, became, at)
-        }),
+        (0..4_u8, 1..4_u64, became, 0..9_i64)
+            .prop_map(|(step, revision, became, at)| { Report::Fact(step, revision, became, at) }),
         (0..3_u8, mark, 0..9_i64).prop_map(|(name, mark, at)| Report::Mark(name, mark, at)),
     ]
 }
@@ -60,7 +59,12 @@ fn note(timeline: &mut Timeline, report: &Report) {
     match *report {
         Report::Fact(step, revision, became, at) => {
             let fact = Fact { revision, became, reason: None };
-            timeline.note_fact(["stock", "payments"][usize::from(step) % 2], ["x", "y"][usize::from(step) / 2], fact, Timestamp(at));
+            timeline.note_fact(
+                ["stock", "payments"][usize::from(step) % 2],
+                ["x", "y"][usize::from(step) / 2],
+                fact,
+                Timestamp(at),
+            );
         }
         Report::Mark(name, mark, at) => timeline.note_event(["e", "f", "g"][usize::from(name)], mark, Timestamp(at)),
     }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use saga_core::engine::TimelineStatus;
+use saga_core::machine::{Became, Happened, TimelineEntry};
 use saga_core::memory::MemoryStore;
-use saga_core::store::{DeadReason, RecordedOutcome, Status};
-use saga_core::transport::Message;
+use saga_core::store::{DeadReason, MessageKind, RecordedOutcome, Status};
+use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Tenant};
 use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
@@ -13,7 +15,7 @@ use saga_tests::{eventually, within};
 use super::books::Books;
 use super::events::{CardCharged, CardDeclined, NoteAdded, OrderPlaced, StockRejected, StockReserved};
 use super::meddler::Meddling;
-use super::shop::{Shop, event, raw};
+use super::shop::{Shop, event, last_of, raw};
 
 async fn events_alone_bring_an_order_to_its_end<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
@@ -220,6 +222,114 @@ async fn a_deadline_of_what_was_done_in_time_does_nothing<S: Books>() {
     shop.close().await;
 }
 
+async fn a_step_is_barred_when_what_it_needs_was_taken_back<S: Books>() {
+    let shop = Shop::<S>::open(Meddling::default()).await;
+    shop.publish(event(1, "o-1", &StockRejected { reason: "sold out".into() })).await;
+    let barred = async |key: &str| {
+        let status = shop.shipping_runtime.saga(key).await.unwrap();
+        status.filter(|status| status.summary.status == Status::Compensated)
+    };
+    eventually("a tombstone", async || barred("o-1>pack").await).await;
+    shop.publish(event(2, "o-1", &CardCharged { payment: "p".into() })).await;
+    eventually("another one", async || barred("o-1>ship").await).await;
+    shop.is_quiet().await;
+    assert!(shop.letters(&shop.shipping_runtime, 0).await.is_empty());
+    assert_eq!(shop.shipping.counter("shipped").await, 0);
+    shop.close().await;
+}
+
+async fn g5_what_is_barred_is_not_done_and_what_was_done_stays<S: Books>() {
+    let shop = Shop::<S>::open(Meddling::default()).await;
+    let declined = CardDeclined { reason: "expired".into() };
+    let (stock, charged) = (StockReserved { quantity: 3 }, CardCharged { payment: "p".into() });
+    let status = async |key: &str| shop.shipping_runtime.saga(key).await.unwrap().map(|saga| saga.summary.status);
+    // Barred before it was asked for.
+    shop.publish(event(1, "o-1", &declined)).await;
+    eventually("a tombstone", async || status("o-1>ship").await).await;
+    shop.publish(event(2, "o-1", &stock)).await;
+    shop.publish(event(3, "o-1", &charged)).await;
+    // Done before it was to be barred.
+    shop.publish(event(4, "o-2", &stock)).await;
+    shop.publish(event(5, "o-2", &charged)).await;
+    shop.comes_to(&shop.shipping, "shipped", 1).await;
+    shop.publish(event(6, "o-2", &declined)).await;
+    shop.publish(event(7, "o-2", &declined)).await;
+    shop.comes_to(&shop.shipping, "packed", 2).await;
+    shop.is_quiet().await;
+    assert_eq!(shop.shipping.counter("shipped").await, 1);
+    assert_eq!(
+        (status("o-1>ship").await, status("o-2>ship").await),
+        (Some(Status::Compensated), Some(Status::Completed))
+    );
+    shop.close().await;
+}
+
+async fn what_the_services_report_is_one_timeline<S: Books>() {
+    let shop = Shop::<S>::open(Meddling { copies: 1, ..Meddling::default() }).await;
+    shop.place("o-1", 12, 3).await;
+    shop.place("o-2", 12, 11).await;
+    let whole = |timeline: &TimelineStatus| timeline.status == Status::Completed && last_of(timeline).len() == 4;
+    let shipped = shop.timeline("o-1", whole).await;
+    let done = ["payments/charge-card", "shipping/pack", "shipping/ship", "stock/reserve-stock"];
+    assert_eq!(last_of(&shipped), done.map(|step| (step.to_owned(), Became::Done)).into());
+    assert_eq!((shipped.key.as_str(), shipped.is_cut, shipped.entries.len()), ("o-1", false, 6), "{shipped:?}");
+    assert!(shipped.ended_at.is_some());
+    // What was done is undone, what was not is barred; the order in which that was told does not matter.
+    let settled = |timeline: &TimelineStatus| {
+        let last = last_of(timeline);
+        last.get("payments/charge-card").is_some_and(|became| matches!(became, Became::Undone | Became::Barred))
+            && last.get("shipping/pack") == Some(&Became::Barred)
+            && last.get("stock/reserve-stock") == Some(&Became::Rejected)
+    };
+    let rejected = shop.timeline("o-2", settled).await;
+    assert_eq!(rejected.status, Status::Compensated);
+    let reason = |entry: &TimelineEntry| match &entry.what {
+        Happened::Step { step, reason, .. } if step == "stock/reserve-stock" => reason.clone(),
+        _ => None,
+    };
+    assert_eq!(rejected.entries.iter().find_map(reason).as_deref(), Some("sold out"));
+    shop.is_quiet_but_for(2).await;
+    let inspector = shop.shipping_runtime.inspector();
+    let all = inspector.timelines(None, 10).await.unwrap();
+    let mut keys: Vec<_> = all.iter().map(|timeline| timeline.key.as_str()).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["o-1", "o-2"]);
+    assert_eq!(inspector.timelines(Some(all[0].id), 10).await.unwrap(), all[1..]);
+    assert!(inspector.timeline("o-3").await.unwrap().is_none());
+    assert!(inspector.forgotten(10).await.unwrap().is_empty(), "a timeline waits for nothing");
+    shop.close().await;
+}
+
+async fn g8_a_report_that_is_none_is_a_dead_letter<S: Books>() {
+    let shop = Shop::<S>::open(Meddling::default()).await;
+    let report = |number, service: &str, payload: &str| {
+        let mut message = raw(number, "k", "charge-card", payload);
+        message.kind = MessageKind::Fact;
+        message.topic = service_topic(service);
+        message.headers.saga_key = Some("o-1".into());
+        message.headers.step = Some("charge-card".into());
+        message.headers.reply_to = Some("payments".into());
+        message
+    };
+    let good = r#"{"n":2,"b":"done"}"#;
+    shop.publish(report(1, "payments", good)).await;
+    assert_eq!(shop.letters(&shop.payments_runtime, 1).await[0].letter.reason, DeadReason::Unwanted);
+    let mut nameless = report(2, "shipping", good);
+    nameless.headers.step = None;
+    for (message, reason) in
+        [(nameless, DeadReason::Unreadable), (report(3, "shipping", r#"{"n":2}"#), DeadReason::Undecodable)]
+    {
+        shop.publish(message).await;
+        let letters = shop.letters(&shop.shipping_runtime, 1).await;
+        assert_eq!(letters[0].letter.reason, reason, "{}", letters[0].letter.detail);
+        shop.shipping_runtime.dead_letters().discard(letters[0].letter.id, "no report").await.unwrap();
+    }
+    shop.publish(report(4, "shipping", good)).await;
+    let timeline = shop.timeline("o-1", |_| true).await;
+    assert_eq!(last_of(&timeline).into_keys().collect::<Vec<_>>(), ["payments/charge-card"]);
+    shop.close().await;
+}
+
 /// Runs every case on each pair of a store and a transport.
 macro_rules! on_every_pair {
     ($($case:ident),* $(,)?) => {
@@ -266,4 +376,8 @@ on_every_pair!(
     a_rejection_that_cannot_be_told_waits_for_a_person,
     g5_a_deadline_bars_the_pivot_and_has_the_rest_undone,
     a_deadline_of_what_was_done_in_time_does_nothing,
+    a_step_is_barred_when_what_it_needs_was_taken_back,
+    g5_what_is_barred_is_not_done_and_what_was_done_stays,
+    what_the_services_report_is_one_timeline,
+    g8_a_report_that_is_none_is_a_dead_letter,
 );

@@ -1,7 +1,10 @@
 //! Stock, payments and shipping: three services that know each other's events only.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use saga_core::engine::TimelineStatus;
+use saga_core::machine::{Became, Happened};
 use saga_core::store::{DeadLetter, Headers, LetterFilter, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Message;
 use saga_core::{Event, Runtime, Service, Settings, Tenant};
@@ -37,6 +40,7 @@ pub(crate) struct Shop<S: Books> {
 
 pub(crate) fn stock<S: Books>() -> Service<S> {
     Service::named("stock")
+        .reports_to("shipping")
         .on::<OrderPlaced>()
         .run_with::<reserve_stock>(|order| order.quantity)
         .emits::<StockReserved>(|quantity, _| StockReserved { quantity: *quantity })
@@ -52,6 +56,7 @@ pub(crate) fn stock<S: Books>() -> Service<S> {
 
 pub(crate) fn payments<S: Books>() -> Service<S> {
     Service::named("payments")
+        .reports_to("shipping")
         .on::<OrderPlaced>()
         .run_with::<charge_card>(|order| {
             assert!(order.cents > 0, "an order costs something");
@@ -74,10 +79,25 @@ pub(crate) fn payments<S: Books>() -> Service<S> {
 
 pub(crate) fn shipping<S: Books>(deadline: Duration) -> Service<S> {
     Service::named("shipping")
+        .reports_to("shipping")
+        .on::<OrderPlaced>()
+        .mark_begun()
+        .on::<OrderShipped>()
+        .mark_completed()
+        .on::<StockRejected>()
+        .mark_compensated()
+        .on::<CardDeclined>()
+        .mark_compensated()
+        .on::<OrderExpired>()
+        .mark_compensated()
         .on::<StockReserved>()
         .run::<pack>()
         .on::<StockReleased>()
         .undo::<pack>()
+        .on::<StockRejected>()
+        .undo::<pack>()
+        .on::<CardDeclined>()
+        .bar::<ship>()
         .on::<CardCharged>()
         .run::<ship>()
         .reads::<weigh>()
@@ -117,7 +137,8 @@ impl<S: Books> Shop<S> {
     pub(crate) async fn open_until(meddling: Meddling, deadline: Duration) -> Self {
         let (carrier, kept_carrier) = S::carrier().await;
         let transport = Meddler::new(carrier, meddling);
-        let ((in_stock, a), (in_payments, b), (in_shipping, c)) = (S::fresh().await, S::fresh().await, S::fresh().await);
+        let ((in_stock, a), (in_payments, b), (in_shipping, c)) =
+            (S::fresh().await, S::fresh().await, S::fresh().await);
         let mut stocks = replicas(&in_stock, &transport, stock()).await;
         let mut payers = replicas(&in_payments, &transport, payments()).await;
         let mut shippers = replicas(&in_shipping, &transport, shipping(deadline)).await;
@@ -192,6 +213,13 @@ impl<S: Books> Shop<S> {
         .await;
     }
 
+    /// The timeline of a saga, once it is as expected.
+    pub(crate) async fn timeline(&self, key: &str, expect: impl Fn(&TimelineStatus) -> bool) -> TimelineStatus {
+        let inspector = self.shipping_runtime.inspector();
+        let look = async || inspector.timeline(key).await.unwrap().filter(&expect);
+        eventually("the timeline", look).await
+    }
+
     /// The open letters of a service, once there are so many.
     pub(crate) async fn letters(&self, runtime: &Runtime<S>, count: usize) -> Vec<DeadLetter> {
         let desk = runtime.dead_letters();
@@ -200,6 +228,15 @@ impl<S: Books> Shop<S> {
         })
         .await
     }
+}
+
+/// The steps of a timeline, each with the last thing that became of it.
+pub(crate) fn last_of(timeline: &TimelineStatus) -> BTreeMap<String, Became> {
+    let steps = timeline.entries.iter().filter_map(|entry| match &entry.what {
+        Happened::Step { step, became, .. } => Some((step.clone(), *became)),
+        _ => None,
+    });
+    steps.collect()
 }
 
 /// An event as somebody else publishes it, who follows the conventions.

@@ -14,9 +14,7 @@ use super::reactions::barring;
 use crate::choreography::Telling;
 use crate::machine::{AtDeadline, SagaState, at_deadline};
 use crate::saga::Definition;
-use crate::store::{
-    Changes, DeadReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of,
-};
+use crate::store::{Changes, DeadReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
 
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -34,7 +32,8 @@ impl<S: Store> Shared<S> {
     ) -> Result<(), Problem> {
         let message = &arrived.message;
         // What cannot be told is known before it is too late.
-        let payload = tell.make(&message.payload, b"null").map_err(|why| Problem::Dead(DeadReason::Undecodable, why))?;
+        let payload =
+            tell.make(&message.payload, b"null").map_err(|why| Problem::Dead(DeadReason::Undecodable, why))?;
         let left = after.saturating_sub(arrived.age);
         if !left.is_zero() {
             return self.look_later(arrived, left).await;
@@ -53,13 +52,31 @@ impl<S: Store> Shared<S> {
                 }
                 AtDeadline::Bar => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
-                    if self.bar_and_tell(&asked, arrived, passed).await? {
+                    if self.bar_and_tell(&asked, arrived, Some(passed)).await? {
                         return Ok(());
                     }
                 }
             }
         }
         Err(Problem::Later { why: "its pivot moves all the time".to_owned(), is_counted: false })
+    }
+
+    /// Bars a step that has not begun, at once, and tells nobody.
+    pub(super) async fn handle_bar(
+        self: &Arc<Self>,
+        definition: &Arc<Definition<S>>,
+        arrived: &Arrived,
+    ) -> Result<(), Problem> {
+        self.check_age(arrived)?;
+        let asked = barring(definition, &arrived.message)?;
+        if self.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
+            && self.bar_and_tell(&asked, arrived, None).await?
+        {
+            return Ok(());
+        }
+        // It has begun; who lost the row to another has nothing to do either.
+        let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+        Ok(())
     }
 
     /// The row falls due again; that is no attempt.

@@ -17,7 +17,9 @@ use crate::choreography::{Reaction, Reacts};
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
 use crate::step::Outputs;
-use crate::store::{Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, Status, Store, WorkId};
+use crate::store::{
+    Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, Status, Store, WorkId,
+};
 
 /// The longest name of a service or of a step with its number, with room to spare.
 const NAME_BYTES_MAX: usize = 80;
@@ -52,7 +54,11 @@ impl<S: Store> Shared<S> {
         if wanted.is_empty() {
             let shares_topic =
                 |reaction: &Reaction<S>| *reaction.topic == *event.topic && reaction.event != event.topic;
-            return if self.reactions_of(service).any(shares_topic) { Vec::new() } else { vec![for_service(event, service)] };
+            return if self.reactions_of(service).any(shares_topic) {
+                Vec::new()
+            } else {
+                vec![for_service(event, service)]
+            };
         }
         wanted.into_iter().map(|reaction| meant(&event, service, &reaction.name())).collect()
     }
@@ -96,6 +102,7 @@ impl<S: Store> Shared<S> {
                 let asked = barring(definition, message)?;
                 self.undo_hosted(&asked, arrived).await
             }
+            Reacts::Bar { definition } => self.handle_bar(definition, arrived).await,
             Reacts::Mark(mark) => self.handle_mark(*mark, arrived).await,
             Reacts::Deadline { pivot, after, tell } => self.handle_deadline(pivot, *after, tell, arrived).await,
         }
