@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
     DefinitionId, Headers, MemberId, Message, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId,
-    WorkKind, WorkStatus,
+    WorkKind, WorkRef, WorkStatus,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Error, Row as _};
@@ -56,10 +56,11 @@ pub(crate) fn record(row: &PgRow) -> Result<StepRecord, Error> {
 
 pub(crate) fn work_status(row: &PgRow) -> Result<WorkStatus, Error> {
     Ok(WorkStatus {
-        id: WorkId(row.try_get(0)?),
+        work: WorkRef { id: WorkId(row.try_get(0)?), epoch: unsigned(row, 8)? },
         kind: parsed(row, 1, WorkKind::parse)?,
         step: step(row, 2)?,
         attempts: narrow(row, 3)?,
+        maybe: row.try_get(9)?,
         due_at: moment(row, 4)?,
         owner: row.try_get::<Option<i64>, _>(5)?.map(MemberId),
         retrying_since: moment_or_none(row, 6)?,

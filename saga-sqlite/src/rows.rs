@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
     DefinitionId, Headers, MemberId, Message, MessageId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord,
-    Timestamp, WorkId, WorkKind, WorkStatus,
+    Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 use uuid::Uuid;
 
@@ -86,10 +86,11 @@ pub(crate) fn records_of_steps(conn: &Connection, tenant: &str, key: &str) -> ru
 
 pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
     Ok(WorkStatus {
-        id: WorkId(row.get(0)?),
+        work: WorkRef { id: WorkId(row.get(0)?), epoch: unsigned(row, 8)? },
         kind: parsed(row, 1, WorkKind::parse)?,
         step: step(row, 2)?,
         attempts: row.get(3)?,
+        maybe: row.get(9)?,
         due_at: Timestamp(row.get(4)?),
         owner: row.get::<_, Option<i64>>(5)?.map(MemberId),
         retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),

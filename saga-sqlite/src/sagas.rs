@@ -173,7 +173,7 @@ fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, 
 
 fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
     conn.prepare_cached(
-        "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error FROM saga_work \
+        "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe FROM saga_work \
          WHERE saga = ?1 ORDER BY id",
     )?
     .query_map([saga.0], rows::work_status)?

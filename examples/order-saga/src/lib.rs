@@ -4,6 +4,7 @@
 //! Read [`steps`] first, then [`saga`]; the rest is what any program has: reading, tables, other people's services,
 //! a command line and an audit.
 
+pub mod cancel;
 pub mod cli;
 pub mod contracts;
 mod interrupt;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use order_saga::{
+    cancel,
     cli::{Cli, Command, OutsideArgs},
     letters, outbox,
     outside::{Book, Dice, Services, serve},
@@ -38,6 +39,7 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
         Command::Verify(args) => verify::verify(place, &args).await,
         Command::Show(args) => show::show(place, &args).await,
         Command::List(args) => show::list(place, &args).await,
+        Command::Cancel(args) => cancel::cancel(place, &args).await,
         Command::DeadLetters(command) => letters::letters(place, &command).await,
         Command::Outbox(command) => outbox::outbox(place, &command).await,
         Command::Graph => {

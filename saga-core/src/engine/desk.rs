@@ -1,12 +1,14 @@
 //! Where a person works on what a store keeps of one tenant: with a runtime in this process, or without one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::outcome::Outcome;
 use super::shared::Shared;
 use crate::key::Tenant;
-use crate::store::{Hint, Store};
+use crate::store::{Hint, SagaId, Store};
 
 /// One tenant's part of a store.
 pub(super) struct Desk<S: Store> {
@@ -24,6 +26,21 @@ impl<S: Store> Desk<S> {
 
     pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
         Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
+    }
+
+    /// Tells whoever waits for the saga in this process.
+    pub(super) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
+        if let Some(runtime) = &self.runtime {
+            runtime.waiters.tell(saga, outcome);
+        }
+    }
+
+    /// Tells whoever does work that there is some which nobody has: here, and in other processes.
+    pub(super) fn wake_workers(&self) {
+        match &self.runtime {
+            Some(runtime) => runtime.leave_work(Duration::ZERO),
+            None => self.store.hint(Hint::Work),
+        }
     }
 
     /// Tells whoever waits for such rows that there are some: here, and in other processes.

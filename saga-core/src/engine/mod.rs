@@ -1,6 +1,7 @@
 //! The thin shell around the machine: it claims, runs, records, relays and recovers.
 
 mod arrivals;
+mod asking;
 mod attempt;
 mod awaiting;
 mod batch;
@@ -10,6 +11,7 @@ mod batch_step;
 mod builder;
 mod callers;
 mod calls;
+mod cancel;
 mod canonical;
 mod choreography;
 mod command;
@@ -67,6 +69,7 @@ mod trouble;
 mod waiters;
 
 pub use self::builder::RuntimeBuilder;
+pub use self::cancel::{Cancellation, SagaDesk};
 pub use self::dead_letters::DeadLetterDesk;
 pub use self::error::{BuildError, RuntimeError, StartError};
 pub use self::inspect::Inspector;

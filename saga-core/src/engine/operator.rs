@@ -1,4 +1,4 @@
-//! What a person can do with a stuck saga.
+//! What a person can do with a saga, stuck or not.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::cancel::SagaDesk;
 use super::command::InFlight;
 use super::error::RuntimeError;
 use super::prepared::{Findings, HandOn};
@@ -14,7 +15,7 @@ use crate::key::{Key, Tenant};
 use crate::machine::{Action, Event, StepPhase, Stuck};
 use crate::store::{HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, StoreError, StoreErrorKind};
 
-/// An operator's view of one stuck saga. Every action names the revision that the operator saw, so that one which
+/// An operator's view of one saga. Every action names the revision that the operator saw, so that one which
 /// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's
 /// history.
 pub struct Operator<S: Store> {
@@ -88,6 +89,19 @@ impl<S: Store> Operator<S> {
     /// That of [`Operator::retry`].
     pub async fn force_compensated(&self, reason: &str) -> Result<(), RuntimeError> {
         self.act(Action::Force { completed: false, reason: reason.to_owned() }, None, reason).await
+    }
+
+    /// Cancels the saga, stuck or not: it turns round, as [`Runtime::cancel`](super::Runtime::cancel) has it. One that is
+    /// stuck turns round and stays stuck until somebody decided about what is stuck.
+    ///
+    /// # Errors
+    /// When the saga moved, compensates or has ended already, is past its pivot, belongs to a saga of another service, or
+    /// is not known here, or when the store fails.
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn cancel(&self, reason: &str) -> Result<(), RuntimeError> {
+        SagaDesk::of(&self.shared, &self.tenant).cancel_seen(&self.key, self.revision, reason).await
     }
 
     async fn act(&self, action: Action, output: Option<Vec<u8>>, reason: &str) -> Result<(), RuntimeError> {

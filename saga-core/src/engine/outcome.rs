@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::key::StepId;
-use crate::machine::{Phase, SagaState, Shape};
+use crate::machine::{FailureKind, Phase, SagaState, Shape};
 use crate::step::Rejection;
 
 /// How a saga ended, or that it needs a person.
@@ -16,10 +16,12 @@ pub enum Outcome {
     /// Every step that took effect is undone.
     #[non_exhaustive]
     Compensated {
-        /// The step that failed.
+        /// The step that failed; where the saga was cancelled, the one that it had come to.
         failed_step: String,
-        /// Why it failed.
+        /// Why it failed, or why the saga was cancelled.
         reason: Rejection,
+        /// Whether no step failed: it was cancelled.
+        cancelled: bool,
         /// The reason that an operator gave for ending it so.
         forced: Option<String>,
     },
@@ -37,6 +39,9 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Completed { .. } => f.write_str("completed"),
+            Self::Compensated { reason, cancelled: true, .. } => {
+                write!(f, "compensated, because it was cancelled: {reason}")
+            }
             Self::Compensated { failed_step, reason, .. } => {
                 write!(f, "compensated, because `{failed_step}` failed: {reason}")
             }
@@ -62,7 +67,8 @@ pub(super) fn outcome_of(shape: &Shape, state: &SagaState) -> Option<Outcome> {
                 Some(failure) => (name(failure.step), failure.reason.clone()),
                 None => (String::new(), Rejection::new(state.forced.as_deref().unwrap_or("ended by an operator"))),
             };
-            Some(Outcome::Compensated { failed_step, reason, forced: state.forced.clone() })
+            let cancelled = state.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Cancelled);
+            Some(Outcome::Compensated { failed_step, reason, cancelled, forced: state.forced.clone() })
         }
     }
 }

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::builder::RuntimeBuilder;
+use super::cancel::{Cancellation, SagaDesk};
 use super::dead_letters::DeadLetterDesk;
 use super::error::{RuntimeError, StartError};
 use super::guard::outside_step;
@@ -74,7 +76,59 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input).await?))
+        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, Duration::ZERO).await?;
+        Ok(self.running_of(started))
+    }
+
+    /// Starts a saga that begins after that time at the earliest, by the store's clock. When it returns, the saga is
+    /// durable, with the guarantees of [`Runtime::start`] (G6): the same key is the same saga, and the first start of it
+    /// says when it begins. Whatever runtime works on the store then begins it. Until then
+    /// [`Runtime::cancel`] ends it without anything being called, also where its first step is the pivot.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::start`].
+    ///
+    /// # Cancel safety
+    /// That of [`Runtime::start`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step]
+    /// async fn remind(_customer: String) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reminder = Saga::named("reminder").input::<String>().step::<remind>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&reminder).start().await?;
+    ///
+    /// let (soon, in_a_week) = (Duration::from_millis(20), Duration::from_hours(7 * 24));
+    /// let first = runtime.start_after(&reminder, "reminder-1", "Ada".to_owned(), soon).await?;
+    /// let second = runtime.start_after(&reminder, "reminder-2", "Ada".to_owned(), in_a_week).await?;
+    ///
+    /// assert!(matches!(first.outcome().await?, Outcome::Completed { .. }));
+    /// runtime.cancel("reminder-2", "she has paid").await?;
+    /// assert!(matches!(second.outcome().await?, Outcome::Compensated { cancelled: true, .. }));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn start_after<I: Payload>(
+        &self,
+        saga: &Saga<S, I>,
+        key: impl AsRef<str>,
+        input: I,
+        delay: Duration,
+    ) -> Result<Running<S>, StartError> {
+        let key = Key::new(key)?;
+        let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, delay).await?))
     }
 
     /// Starts many sagas of one definition: one commit carries up to 1,000 of them, more of them go in several, in their
@@ -323,13 +377,60 @@ impl<S: Store> Runtime<S> {
         self.inspector().count().await
     }
 
-    /// What an operator can do with the stuck saga of that key, who saw it at this revision
+    /// What an operator can do with the saga of that key, who saw it at this revision
     /// ([`SagaStatus::revision`]). A step that is hosted for another service has the key `key>step`.
     ///
     /// # Errors
     /// When the key is not a legal one.
     pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
         Ok(Operator::new(&self.shared, &self.tenant, Key::from_stored(key.as_ref())?, revision))
+    }
+
+    /// Cancels a saga: it turns round, nothing new of it begins, what is in flight comes to its end, and what took effect is
+    /// undone. It can be asked as often as wanted: a saga that compensates or has ended already is left as it is, which
+    /// the answer says. When it returns, the saga has turned round for good; wait for its end with
+    /// [`Runtime::attach`].
+    ///
+    /// What waits for its next attempt does not wait for it any longer. A step in another service is waited for, and
+    /// undone there.
+    ///
+    /// # Errors
+    /// When the pivot is under way or done, since from there the saga only goes forward; when there is no such saga, it is
+    /// a step of another service's saga, or its definition is not known here; or when the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the saga was cancelled or not; the same call again says which.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::engine::Cancellation;
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::store::Status;
+    /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn ask_for_price(_item: String) -> Result<(), StepError> {
+    ///     Err(StepError::retry("nobody answers"))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let offer = Saga::named("offer").input::<String>().step::<ask_for_price>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&offer).start().await?;
+    ///
+    /// let started = runtime.start(&offer, "offer-1", "chai".to_owned()).await?;
+    /// assert_eq!(runtime.cancel("offer-1", "the customer left").await?, Cancellation::Begun);
+    ///
+    /// let outcome = started.outcome().await?;
+    /// assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }));
+    /// let again = runtime.cancel("offer-1", "the customer left").await?;
+    /// assert_eq!(again, Cancellation::Ended(Status::Compensated));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<Cancellation, RuntimeError> {
+        SagaDesk::of(&self.shared, &self.tenant).cancel(key, reason).await
     }
 
     /// The messages that could not be handled, and what can be done with them.
@@ -397,7 +498,7 @@ impl<S: Store> StartedIn<S> {
 
     /// Says that the transaction was committed, so that the saga begins at once.
     pub fn committed(self) {
-        self.shared.leave_work(std::time::Duration::ZERO);
+        self.shared.leave_work(Duration::ZERO);
     }
 }
 

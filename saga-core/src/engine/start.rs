@@ -80,6 +80,7 @@ impl<S: Store> Shared<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
+        delay: Duration,
     ) -> Result<StartedSaga, StartError> {
         if is_inside_step() {
             return Err(StartError::InsideStep);
@@ -87,6 +88,9 @@ impl<S: Store> Shared<S> {
         let under_way = self.tasks.enter();
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input)?;
+        for command in &mut saga.commands {
+            command.due_in = delay;
+        }
         let mut ids = self.ids.take(&*self.store, u32::try_from(ids_of_start(definition)).unwrap_or(u32::MAX)).await?;
         let mut place = self.number(definition, &mut saga, &mut ids, owner);
         // The saga may end before its start returns, so whoever waits for it is there first.
@@ -121,7 +125,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Gives a new saga and its commands their ids, and its first command a place, if there is one: then this process has
-    /// it.
+    /// it. A saga that begins later is there for whoever looks then.
     pub(super) fn number(
         &self,
         definition: &Definition<S>,
@@ -129,7 +133,7 @@ impl<S: Store> Shared<S> {
         ids: &mut Range<i64>,
         owner: MemberId,
     ) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        let place = begins_in(saga).is_zero().then(|| Arc::clone(&self.places).try_acquire_owned().ok()).flatten();
         saga.id = SagaId(ids.next().unwrap_or_default());
         for (number, command) in saga.commands.iter_mut().enumerate() {
             command.id = WorkId(ids.next().unwrap_or_default());
@@ -286,7 +290,7 @@ impl<S: Store> Shared<S> {
     fn begin(self: &Arc<Self>, call: StartCall) {
         let _until_it_is_queued = call.under_way;
         if call.place.is_none() || call.saga.commands.len() > 1 {
-            self.leave_work(Duration::ZERO);
+            self.leave_work(begins_in(&call.saga));
         }
         if call.place.is_none() {
             return;
@@ -336,6 +340,11 @@ impl<S: Store> Shared<S> {
             starting: None,
         })
     }
+}
+
+/// After how long a new saga begins.
+fn begins_in(saga: &NewSaga) -> Duration {
+    saga.commands.first().map_or(Duration::ZERO, |first| first.due_in)
 }
 
 /// How many ids a saga takes when it starts: its own, and those of the commands that it begins with.

@@ -1,4 +1,5 @@
 use super::state::Failure;
+use crate::step::Rejection;
 
 /// Something that happened to a saga.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +73,13 @@ pub enum Event {
     },
     /// Whoever asked for the saga, which is a hosted step, takes it back.
     TakenBack,
+    /// The saga is called off before its pivot: it turns round although no step of it failed.
+    CalledOff {
+        /// Why.
+        reason: Rejection,
+        /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
+        has_begun: bool,
+    },
     /// An operator acts on a stuck saga.
     Operator(Action),
 }
@@ -92,10 +100,25 @@ pub enum Action {
     },
 }
 
-/// Why an operator's action was refused.
+/// Why an operator's action, or calling a saga off, was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga does not need a person.
     #[error("the saga is not stuck")]
     NotStuck,
+    /// The saga has turned round before.
+    #[error("the saga compensates already")]
+    TurnedRound,
+    /// The saga has come to its end.
+    #[error("the saga has ended already")]
+    Ended,
+    /// The saga only goes forward.
+    #[error("its pivot `{pivot}` is under way or done, and from there the saga only goes forward")]
+    PastPivot {
+        /// The pivot.
+        pivot: &'static str,
+    },
+    /// Another saga asked for it.
+    #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
+    Hosted,
 }

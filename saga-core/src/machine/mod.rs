@@ -6,6 +6,7 @@
 
 mod answers;
 mod attempt;
+mod call_off;
 mod choreography;
 mod claimed;
 mod compensate;

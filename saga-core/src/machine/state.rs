@@ -156,7 +156,7 @@ impl StepPhase {
 /// Why a saga compensates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The index of the step that failed.
+    /// The index of the step that failed; where none did, of the one that the saga had come to.
     #[serde(rename = "s")]
     pub step: usize,
     /// In which way.
@@ -167,7 +167,7 @@ pub struct Failure {
     pub reason: Rejection,
 }
 
-/// In which way a step failed.
+/// In which way a step failed, or why a saga turned round although none did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureKind {
@@ -177,6 +177,8 @@ pub enum FailureKind {
     Failed,
     /// It may have taken effect.
     Unknown,
+    /// No step failed: the saga was called off.
+    Cancelled,
 }
 
 /// Why a saga needs a person.

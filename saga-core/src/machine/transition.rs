@@ -1,4 +1,5 @@
 use super::answers::taken_back;
+use super::call_off::{call_off, is_fresh};
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
@@ -19,7 +20,7 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 /// counts.
 ///
 /// # Errors
-/// Only an operator's action is refused; then nothing changed.
+/// Only an operator's action, and calling the saga off, are refused; then nothing changed.
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
@@ -48,6 +49,10 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Undone { step, informed } => called_back(shape, state, step, informed, &mut decision),
         Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::TakenBack => taken_back(shape, state, &mut decision),
+        Event::CalledOff { reason, has_begun } => {
+            let is_fresh = !has_begun && is_fresh(state);
+            call_off(shape, state, reason, is_fresh, &mut decision)?;
+        }
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
     }

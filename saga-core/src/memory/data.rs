@@ -192,10 +192,11 @@ impl WorkRow {
 
     pub(super) fn status(&self, id: WorkId) -> WorkStatus {
         WorkStatus {
-            id,
+            work: WorkRef { id, epoch: self.epoch },
             kind: self.kind,
             step: self.step.clone(),
             attempts: self.attempts,
+            maybe: self.maybe,
             due_at: self.due_at,
             owner: self.lease.map(|lease| lease.owner),
             retrying_since: self.retrying_since,

@@ -66,7 +66,8 @@ pub(crate) enum TimeLeft {
     Until(Duration, Arc<dyn Environment>),
 }
 
-/// The step that made a saga compensate.
+/// The step that made a saga compensate; where the saga was cancelled, the one that it had come to, with the reason that
+/// was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedStep {
     /// The step's name.

@@ -102,14 +102,16 @@ pub struct Claimed {
 /// A work row as it is shown.
 #[derive(Debug, Clone)]
 pub struct WorkStatus {
-    /// The row.
-    pub id: WorkId,
+    /// The row, and the epoch that it has.
+    pub work: WorkRef,
     /// What it asks for.
     pub kind: WorkKind,
     /// Which step.
     pub step: StepId,
     /// Attempts that are written down.
     pub attempts: u32,
+    /// Whether an attempt ended without a definite answer.
+    pub maybe: bool,
     /// When it is due.
     pub due_at: Timestamp,
     /// Who has leased it.

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, SagaState, Shape, Side, UndoShape};
+use saga_core::machine::{
+    self, Action, Command, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, UndoShape,
+};
 use saga_core::store::{RecordedOutcome, Status};
 
 use crate::ledger::{Ledger, check_state};
 use crate::model::Model;
-use crate::shapes::{failure, groups, lists, shape};
+use crate::shapes::{failure, groups, lists, rejection, shape};
 
 struct Run {
     shape: Shape,
@@ -37,6 +39,9 @@ impl Run {
             let force = |completed| Action::Force { completed, reason: "by hand".to_owned() };
             let actions = [Action::Retry, Action::Skip, force(true), force(false)];
             events.extend(actions.map(Event::Operator));
+        }
+        if self.model.may_be_called_off() {
+            events.push(Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true });
         }
         for command in self.model.in_flight() {
             match command {
@@ -87,6 +92,9 @@ impl Run {
         assert_eq!(sorted(decision.commands.clone()), expected, "after {event:?} in {before:?}");
         assert_eq!(self.state.status(), self.model.status(), "after {event:?} in {before:?}");
         assert_eq!(decision.became_stuck, self.state.stuck.is_some() && before.stuck != self.state.stuck);
+        if matches!(event, Event::CalledOff { .. }) {
+            assert_eq!(decision, Decision::default(), "what is in flight comes to its end first");
+        }
         self.ledger.write(&decision);
         check_state(&self.shape, &self.state);
         match *event {

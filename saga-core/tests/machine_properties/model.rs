@@ -117,6 +117,11 @@ impl Model {
             Event::Undone { step, informed } => self.undone(step, informed),
             Event::Listed { step, items } => self.listed(step, items),
             Event::TakenBack => self.taken_back(),
+            Event::CalledOff { .. } => {
+                // Something is open, so nothing follows at once.
+                self.goes_back |= self.may_be_called_off();
+                Vec::new()
+            }
             Event::Operator(ref action) => self.operator(action),
         }
     }
@@ -150,6 +155,11 @@ impl Model {
         self.items.push((step, first..first + count));
         self.steps.resize(first + count, Known::default());
         self.next()
+    }
+
+    /// Whether the saga goes forward, and has not come to its pivot.
+    pub(crate) fn may_be_called_off(&self) -> bool {
+        !self.goes_back && self.ended.is_none() && self.shape.pivot.is_none_or(|pivot| !self.steps[pivot].begun)
     }
 
     fn is_stuck(&self) -> bool {

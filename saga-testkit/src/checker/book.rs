@@ -28,6 +28,9 @@ pub(super) struct SagaBook<'a> {
     pub(super) acts: Vec<Acted>,
     /// Where it was seen stuck.
     pub(super) stuck: Vec<usize>,
+    /// Where clients cancelled it: the number of the call, and where they were told that it has turned round, or nothing
+    /// where no answer came. Those that were refused are not here.
+    pub(super) cancels: Vec<(usize, u64, Option<usize>)>,
 }
 
 /// What an operator did, or tried to do.
@@ -91,6 +94,7 @@ impl<'a> Book<'a> {
             outcomes: Vec::new(),
             acts: Vec::new(),
             stuck: Vec::new(),
+            cancels: Vec::new(),
         });
         let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
         for at in 0..ledger.entries.len() {
@@ -127,6 +131,13 @@ impl<'a> Book<'a> {
                 let mut acts = self.sagas.iter_mut().flat_map(|saga| &mut saga.acts);
                 if let Some(act) = acts.find(|act| act.call == *call) {
                     act.is_done = Some(*is_done);
+                }
+            }
+            What::CancelCalled { call, saga } => self.sagas[*saga as usize].cancels.push((at, *call, None)),
+            What::CancelAnswered { call, is_turned } => {
+                for saga in &mut self.sagas {
+                    saga.cancels.retain(|cancel| cancel.1 != *call || *is_turned);
+                    saga.cancels.iter_mut().filter(|cancel| cancel.1 == *call).for_each(|cancel| cancel.2 = Some(at));
                 }
             }
             What::StuckSeen { saga } => self.sagas[*saga as usize].stuck.push(at),
@@ -242,6 +253,16 @@ impl<'a> SagaBook<'a> {
     /// Whether an operator ended it.
     pub(super) fn is_forced(&self) -> bool {
         self.acts().any(|act| matches!(act, Act::Force(_)))
+    }
+
+    /// Whether a client may have cancelled it before that place.
+    pub(super) fn may_be_cancelled_before(&self, place: usize) -> bool {
+        self.cancels.iter().any(|(at, ..)| *at < place)
+    }
+
+    /// Where a client was first told that it has turned round.
+    pub(super) fn turned_round(&self) -> Option<usize> {
+        self.cancels.iter().filter_map(|(.., told)| *told).min()
     }
 
     /// Whether an operator ended that step where it is hosted.

@@ -230,6 +230,20 @@ pub enum What {
         /// Whether it was done; if not, it was refused.
         is_done: bool,
     },
+    /// A client cancels a saga. Without an answer it may or may not have taken effect.
+    CancelCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+    },
+    /// `cancel` answered.
+    CancelAnswered {
+        /// The number of that call.
+        call: u64,
+        /// Whether the saga has turned round, by this call or before. If not, it had ended or only goes forward.
+        is_turned: bool,
+    },
     /// A process was crashed.
     Crashed,
     /// A process was stopped.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Outcome, StartError};
+use saga_core::engine::{Cancellation, Outcome, RuntimeError, StartError};
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
+use saga_core::store::Status;
 use saga_core::{Running, Tenant};
 
 use super::Fault;
@@ -83,6 +84,40 @@ impl Client {
             }
             started = start => Some(started),
         }
+    }
+
+    /// Cancels the saga at that moment, and again until it was answered for certain.
+    pub(crate) async fn cancel_at(self, moment: Duration) {
+        self.world.env.sleep(moment).await;
+        loop {
+            let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
+            let live = replica.when_live().await;
+            if self.cancel(&live).await.is_some() {
+                return;
+            }
+            self.world.wait_up_to(PAUSE_MAX).await;
+        }
+    }
+
+    /// One call of `cancel`. It answers nothing when the call is to be repeated.
+    async fn cancel(&self, live: &Live) -> Option<()> {
+        let call = self.world.recorder.number();
+        let script = &self.world.scenario.sagas[self.saga as usize];
+        let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
+        self.world.enter(What::CancelCalled { call, saga: self.saga });
+        let asked = live.ask(move |runtime| {
+            Box::pin(async move { runtime.tenant(tenant).cancel(key, "the simulation says so").await })
+        });
+        let (is_turned, fault) = match asked.await? {
+            Ok(Cancellation::Begun) => (true, Fault::Cancelled),
+            Ok(Cancellation::UnderWay | Cancellation::Ended(Status::Compensated)) => (true, Fault::CancelledAgain),
+            Ok(Cancellation::Ended(_)) => (false, Fault::CancelledAgain),
+            Err(RuntimeError::Store(_)) => return None,
+            Err(_) => (false, Fault::CancelRefused),
+        };
+        self.world.enter(What::CancelAnswered { call, is_turned });
+        self.world.hit(fault);
+        Some(())
     }
 
     fn note(&self, answer: Answer) {

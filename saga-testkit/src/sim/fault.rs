@@ -133,6 +133,12 @@ faults! {
     StartFailed = "start failed",
     /// The future of a start was dropped.
     StartDropped = "start dropped",
+    /// A client cancelled a saga, and it turned round.
+    Cancelled = "cancelled",
+    /// A client cancelled a saga that compensated or had ended already.
+    CancelledAgain = "cancelled again",
+    /// A client was told that a saga only goes forward.
+    CancelRefused = "cancel refused",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.

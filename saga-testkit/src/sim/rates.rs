@@ -44,6 +44,8 @@ pub struct Rates {
     pub publish_refused: u32,
     /// A client drops the future of its call.
     pub client_drops: u32,
+    /// A client cancels the saga that it started.
+    pub client_cancels: u32,
     /// A message between services is accepted and lost.
     pub message_lost: u32,
     /// A message between services comes twice.
@@ -89,6 +91,7 @@ impl Rates {
             receive_fails: rate(&[30, 150]),
             settle_lost: rate(&[30, 200]),
             ignorant: rate(&[200, 700]),
+            client_cancels: rate(&[50, 200, 500]),
         }
     }
 }

@@ -54,6 +54,10 @@ pub(crate) async fn work_that_is_not_due_is_left<H: StoreHarness>(bench: Bench<H
     let mut later = begun.command(WorkId(bench.id().await?), STEP);
     later.due_in = HOUR;
     bench.apply(Changes { commands: vec![later], ..Changes::default() }).await?;
+    // A saga that begins later is one that is started with such a row.
+    let mut saga = bench.new_saga(&Tenant::default(), "k-2").await?;
+    saga.commands[0].due_in = HOUR;
+    bench.start_new(saga).await?;
     let claimed = bench.claim(bench.lease().await?, 10).await?;
     ensure!(claimed.work.is_empty(), "a row was claimed an hour before it is due: {:?}", claimed.work);
     let next = claimed.next_due_in.unwrap_or_default();

@@ -345,7 +345,7 @@ impl<H: StoreHarness> History<H> {
             let records = whole.records.iter().map(|record| (record.step.as_str().to_owned(), record.outcome));
             ensure_eq!(records.collect::<BTreeMap<_, _>>(), expected.records, "the records of saga {}", id.0);
             let is_open = |step: &StepId| !expected.records.contains_key(step.as_str());
-            let work = whole.work.iter().filter(|work| is_open(&work.step)).map(|work| (work.id, work.attempts));
+            let work = whole.work.iter().filter(|work| is_open(&work.step)).map(|work| (work.work.id, work.attempts));
             let rows = self.model.work.iter().filter(|(_, row)| row.saga == *id && !self.model.has_record(row));
             let rows: BTreeMap<WorkId, u32> = rows.map(|(id, row)| (*id, row.attempts)).collect();
             ensure_eq!(work.collect::<BTreeMap<_, _>>(), rows, "the work of saga {}, with its attempts", id.0);

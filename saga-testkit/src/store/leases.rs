@@ -157,6 +157,7 @@ pub(crate) async fn a_postponed_row_waits_and_remembers<H: StoreHarness>(bench: 
     bench.apply(Changes { postponed: vec![postponed.clone()], ..Changes::default() }).await?;
     let status = bench.whole(&begun).await?.work.remove(0);
     ensure_eq!((status.attempts, status.error.as_deref()), (3, Some("no answer")), "what the row remembers");
+    ensure_eq!((status.work, status.maybe), (work, true), "the row, its epoch and its doubt");
     ensure!(status.retrying_since.is_some(), "a row whose attempt failed is not shown as retrying");
     ensure!(bench.claim(bench.lease().await?, 10).await?.work.is_empty(), "a postponed row was claimed at once");
     // It keeps its epoch, so the same owner may postpone it again.

@@ -57,7 +57,7 @@ pub(crate) async fn everything_of_a_change_is_written<H: StoreHarness>(bench: Be
     ensure_eq!((record.position, record.attempts, record.took), (new.position, new.attempts, new.took), "its numbers");
     let history: Vec<&HistoryEntry> = whole.history.iter().map(|(_, entry)| entry).collect();
     ensure_eq!(history, [&entry(&begun, "went past it")], "the history");
-    let work: Vec<WorkId> = whole.work.iter().map(|work| work.id).collect();
+    let work: Vec<WorkId> = whole.work.iter().map(|work| work.work.id).collect();
     ensure_eq!(work, [changes.commands[0].id], "the work: the one is finished, the next is there");
     let sent = bench.outbox().await?;
     ensure_eq!(sent.len(), 1, "the messages");

@@ -1,6 +1,8 @@
 use clap::{Parser, Subcommand};
 
-use super::{LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs};
+use super::{
+    CancelArgs, LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs,
+};
 use crate::place::DEFAULT_STORE;
 
 /// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
@@ -31,6 +33,8 @@ pub enum Command {
     Show(ShowArgs),
     /// List the sagas
     List(ListArgs),
+    /// Cancel a saga: nothing new of it begins, and what was done is undone
+    Cancel(CancelArgs),
     /// Messages that could not be handled: list, show, replay, discard
     #[command(subcommand)]
     DeadLetters(LettersCommand),
@@ -52,6 +56,7 @@ impl Command {
             Self::Verify(args) => args.stores.first().map_or(DEFAULT_STORE, String::as_str),
             Self::Show(args) => &args.store.store,
             Self::List(args) => &args.store.store,
+            Self::Cancel(args) => &args.store.store,
             Self::DeadLetters(command) => &command.store().store,
             Self::Outbox(command) => &command.store().store,
             Self::Outside(args) => &args.store.store,

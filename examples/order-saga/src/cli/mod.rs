@@ -1,5 +1,6 @@
 //! The command line.
 
+mod cancel;
 mod command;
 mod letters;
 mod look;
@@ -8,6 +9,7 @@ mod run;
 mod service;
 mod times;
 
+pub use cancel::CancelArgs;
 pub use command::{Cli, Command};
 pub use letters::{DecideArgs, LetterArgs, LetterStateArg, LettersCommand, LettersListArgs, ReplayArgs};
 pub use look::{ListArgs, OutsideArgs, ShowArgs, StatusArg, VerifyArgs};

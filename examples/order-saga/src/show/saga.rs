@@ -36,7 +36,8 @@ impl fmt::Display for Shown<'_> {
         }
         for Happening { at, kind, step, attempt, detail, .. } in history {
             let step = step.as_ref().map_or("the saga", |step| step.as_str());
-            writeln!(f, "{:>10}  {step}: {}, attempt {attempt}: {detail}", after(start, *at), kind.as_str())?;
+            let attempt = if *attempt > 0 { format!(", attempt {attempt}") } else { String::new() };
+            writeln!(f, "{:>10}  {step}: {}{attempt}: {detail}", after(start, *at), kind.as_str())?;
         }
         Ok(())
     }
@@ -77,6 +78,7 @@ fn said(step: &StepStatus) -> String {
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
+        Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
     }

@@ -36,6 +36,8 @@ damages! {
     G4 messages::message_under_two_ids,
     G4 messages::outbox_not_empty,
     G5 undo::undo_missing,
+    G5 undo::completed_though_cancelled,
+    G5 undo::begun_after_the_cancel,
     G5 undo::undo_invented,
     G5 undo::undo_of_a_completed_saga,
     G5 undo::undos_in_the_wrong_order,

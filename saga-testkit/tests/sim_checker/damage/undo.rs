@@ -13,6 +13,26 @@ pub(super) fn undo_missing(ledger: &mut Ledger, random: &mut Random) -> Option<(
     Some(())
 }
 
+/// A client was told at the place that the saga has turned round.
+fn cancel(ledger: &mut Ledger, at: usize, saga: usize) {
+    insert(ledger, at, What::CancelAnswered { call: 1_000_000, is_turned: true });
+    insert(ledger, at, What::CancelCalled { call: 1_000_000, saga: saga as u32 });
+}
+
+pub(super) fn completed_though_cancelled(ledger: &mut Ledger, _: &mut Random) -> Option<()> {
+    let saga = ledger.finals.iter().position(|end| end.standing == Standing::Completed)?;
+    let at = ledger.entries.len();
+    cancel(ledger, at, saga);
+    Some(())
+}
+
+pub(super) fn begun_after_the_cancel(ledger: &mut Ledger, _: &mut Random) -> Option<()> {
+    let has_two = |saga: &usize| (0..2).all(|step| effect(ledger, *saga, step, Op::Do).is_some());
+    let saga = (0..ledger.finals.len()).filter(|saga| is_compensated(ledger, *saga)).find(has_two)?;
+    cancel(ledger, 0, saga);
+    Some(())
+}
+
 /// A step whose undo took effect.
 fn undone_step(ledger: &Ledger, random: &mut Random) -> Option<(usize, u8)> {
     let at = place(ledger, random, |ledger, what| match what {

@@ -1,0 +1,51 @@
+//! Cancelling orders: while they are on their way, and when they have ended.
+
+#![allow(clippy::expect_used, reason = "a test ends where something fails that is not under test")]
+
+mod support;
+
+use support::{OutsideProcess, REAL, Shop};
+
+/// The keys of the orders that stand there.
+fn listed(shop: &Shop, status: &str) -> Vec<String> {
+    let ran = shop.run(&["list", "--status", status]);
+    assert_eq!(ran.code, 0, "{ran}");
+    ran.out.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
+    let shop = Shop::new();
+    let outside = OutsideProcess::start(&shop, &[]);
+    let args = [&REAL[..], &["--outside", &outside.url]].concat();
+    let mut first = shop.command(&args).spawn().expect("the program starts");
+    while shop.ended() == 0 {
+        std::thread::yield_now();
+    }
+    first.kill().expect("it is killed");
+    first.wait().expect("it ends");
+    let running = listed(&shop, "running");
+    let order = running.first().expect("an order is on its way");
+    let cancel = |key: &str| shop.run(&["cancel", key, "--reason", "the customer left"]);
+    let ran = cancel(order);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.out.starts_with(&format!("{order} is cancelled; ")), "{ran}");
+    let ran = cancel(order);
+    assert_eq!((ran.code, ran.out.trim_end()), (0, &*format!("{order} is being undone already")), "{ran}");
+
+    let second = shop.run(&args);
+    assert_eq!(second.code, 0, "{second}");
+    let ran = shop.run(&["show", order]);
+    for said in ["compensated, because it was cancelled: the customer left", "operator: cancel: the customer left"] {
+        assert!(ran.out.contains(said), "no {said:?} in\n{ran}");
+    }
+    shop.verify();
+    for (status, said) in [("compensated", "is undone already"), ("completed", "is completed already")] {
+        let order = listed(&shop, status).remove(0);
+        let ran = cancel(&order);
+        assert_eq!((ran.code, ran.out.trim_end()), (0, &*format!("{order} {said}")), "{ran}");
+    }
+    cancel("nobody").is_unusable("there is no order nobody in ");
+    assert_eq!(shop.run(&["cancel", order]).code, 2, "it needs a reason");
+    shop.run(&["cancel", order, "--reason", " "]).is_unusable("give a reason");
+}

@@ -1,0 +1,48 @@
+use super::compensate::begin_compensation;
+use super::decision::Decision;
+use super::event::Refused;
+use super::shape::Shape;
+use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
+use crate::step::Rejection;
+
+/// The saga is called off: it turns round, and nothing new of it begins. What is in flight comes to its end first, and
+/// what needs a person waits for that person. Of a saga that is fresh no command was claimed, nor will be: it ends at once.
+pub(super) fn call_off(
+    shape: &Shape,
+    state: &mut SagaState,
+    reason: Rejection,
+    is_fresh: bool,
+    decision: &mut Decision,
+) -> Result<(), Refused> {
+    match state.phase {
+        Phase::Running => {}
+        Phase::Compensating => return Err(Refused::TurnedRound),
+        Phase::Completed | Phase::Compensated => return Err(Refused::Ended),
+    }
+    if state.caller.is_some() {
+        return Err(Refused::Hosted);
+    }
+    let step = come_to(state);
+    if is_fresh {
+        state.steps.iter_mut().for_each(|step| step.phase = StepPhase::Ready);
+    }
+    if let Some(pivot) = shape.pivot.filter(|&pivot| state.steps[pivot].phase != StepPhase::Ready) {
+        return Err(Refused::PastPivot { pivot: shape.steps[pivot].name });
+    }
+    begin_compensation(shape, state, Some(Failure { step, kind: FailureKind::Cancelled, reason }), decision);
+    Ok(())
+}
+
+/// Whether nothing has happened since the start.
+pub(super) fn is_fresh(state: &SagaState) -> bool {
+    let is_untouched = |phase| matches!(phase, StepPhase::Ready | StepPhase::Started);
+    state.position == 0
+        && state.stuck.is_none()
+        && state.steps.iter().all(|step| is_untouched(step.phase) && !step.maybe)
+}
+
+/// The first step that is neither done nor skipped. In a saga that goes forward there is one.
+fn come_to(state: &SagaState) -> usize {
+    let is_passed = |phase| matches!(phase, StepPhase::Done | StepPhase::Skipped);
+    state.steps.iter().position(|step| !is_passed(step.phase)).unwrap_or_default()
+}
