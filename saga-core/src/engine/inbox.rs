@@ -126,6 +126,10 @@ impl<S: Store> Shared<S> {
     /// first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
     async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
         let (mut readable, mut fresh) = (Vec::new(), Vec::new());
+        if deliveries.iter().any(|delivery| delivery.message.as_ref().is_ok_and(|came| came.kind == MessageKind::Event))
+        {
+            self.read_clock().await;
+        }
         for delivery in deliveries {
             if let Some(death) = &delivery.death {
                 self.bury_given_up(&delivery.message, death, service).await?;
@@ -193,10 +197,9 @@ impl<S: Store> Shared<S> {
             return dead(DeadReason::Unreadable, problem.to_string());
         }
         match message.kind {
-            MessageKind::Event | MessageKind::Fact => Ok(()),
             MessageKind::Reply if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
-            MessageKind::Reply => Ok(()),
+            MessageKind::Reply | MessageKind::Event | MessageKind::Fact => Ok(()),
             MessageKind::Command | MessageKind::Undo => {
                 let Some(reply_to) = &headers.reply_to else { return missing("saga-reply-to") };
                 if let Err(problem) = check_step_name(reply_to) {

@@ -1,7 +1,8 @@
 //! What is decided of steps that events ask for.
 
 use super::answers::answer_of;
-use super::state::{Failure, SagaState};
+use super::remote::Caller;
+use super::state::{Failure, Phase, SagaState};
 use crate::store::Answer;
 
 /// What became of the pivot when the deadline of its saga passed.
@@ -20,6 +21,12 @@ pub enum AtDeadline {
 pub fn failed_by_now(before: Option<Answer>, state: &SagaState) -> Option<&Failure> {
     let answer = answer_of(state).filter(|answer| Some(*answer) != before)?;
     state.failure.as_ref().filter(|_| matches!(answer, Answer::Rejected | Answer::Failed))
+}
+
+/// Whether an event has taken back a step that another one asked for, which is still to be done.
+pub(super) fn is_given_up(state: &SagaState) -> bool {
+    let is_taken_back = |caller: &Caller| caller.reply_to.is_empty() && caller.undo.is_some();
+    state.phase == Phase::Running && state.caller.as_deref().is_some_and(is_taken_back)
 }
 
 /// Decides at a deadline, by what is known of the pivot.

@@ -92,7 +92,7 @@ struct SeenEvent {
 }
 
 /// One line of a timeline.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineEntry {
     /// When it was committed, by the clock of the service's database.
@@ -102,7 +102,7 @@ pub struct TimelineEntry {
 }
 
 /// What a line of a timeline is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Happened {
     /// An event said something of the whole saga.
@@ -211,13 +211,17 @@ impl Timeline {
             let what = Happened::Event { name: name.clone(), mark: seen.mark };
             TimelineEntry { at: seen.at, what }
         });
-        let facts = self.steps.iter().flat_map(|(step, facts)| facts.values().map(move |fact| (step, fact)));
-        let facts = facts.map(|(step, fact)| {
-            let (step, reason) = (step.clone(), fact.reason.clone());
-            TimelineEntry { at: fact.at, what: Happened::Step { step, became: fact.became, reason } }
-        });
-        let mut entries: Vec<TimelineEntry> = events.chain(facts).collect();
-        entries.sort();
+        let mut entries: Vec<TimelineEntry> = events.collect();
+        for (step, facts) in &self.steps {
+            let mut latest = Timestamp::default();
+            for fact in facts.values() {
+                // What became of one step has an order of its own, which clocks do not overrule.
+                latest = latest.max(fact.at);
+                let (step, reason) = (step.clone(), fact.reason.clone());
+                entries.push(TimelineEntry { at: latest, what: Happened::Step { step, became: fact.became, reason } });
+            }
+        }
+        entries.sort_by_key(|entry| entry.at);
         entries
     }
 

@@ -97,7 +97,7 @@ proptest! {
             joined = Timeline::decode(&joined.encode()).unwrap();
         }
         prop_assert_eq!(&joined, &straight);
-        prop_assert!(joined.entries().is_sorted());
+        prop_assert!(joined.entries().is_sorted_by_key(|entry| entry.at));
         let is_ended = reports.iter().any(|report| matches!(report, Report::Mark(_, mark, _) if *mark != Mark::Begun));
         prop_assert_eq!(joined.status().is_ended(), is_ended && joined.ended().is_some());
     }
@@ -132,6 +132,27 @@ proptest! {
             }
         }
         prop_assert!(failures <= 2, "a failure, and one more where a late success was undone");
+    }
+}
+
+/// A step that waits to be tried again is not, once an event has taken it back.
+#[test]
+fn g5_what_is_taken_back_is_not_tried_again() {
+    for (maybe, expected) in [(false, Some(Event::Cancelled { step: 0 })), (true, None)] {
+        let (shape, mut state) = hosted(UndoShape::TakesUnknown);
+        let row = |state: &machine::SagaState| {
+            let (command, effect) = (machine::Command::Do { step: 0 }, Effect::Transactional);
+            machine::ClaimedRow { command, effect, maybe, suspect: false, is_late: false }.unwanted(state)
+        };
+        assert_eq!(row(&state), None);
+        state.caller.as_mut().unwrap().undo = Some(2);
+        machine::apply(&shape, &mut state, Event::TakenBack).unwrap();
+        assert_eq!(row(&state), expected, "what may have happened comes to its end");
+        let Some(cancelled) = expected else { continue };
+        let before = answer_of(&state);
+        assert_eq!(machine::apply(&shape, &mut state, cancelled).unwrap().commands, []);
+        assert_eq!((state.status(), answer_of(&state)), (Status::Compensated, Some(Answer::Undone)));
+        assert_eq!(reported(before, &state), Some((Became::Barred, None)));
     }
 }
 

@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-#[allow(dead_code, reason = "another test uses the rest of it")]
-#[path = "../across_services/books.rs"]
-mod books;
 mod cases;
 mod events;
 #[allow(dead_code, reason = "another test uses the rest of it")]

@@ -8,10 +8,9 @@ use saga_core::machine::{Became, Happened};
 use saga_core::store::{DeadLetter, Headers, LetterFilter, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Message;
 use saga_core::{Event, Runtime, Service, Settings, Tenant};
-use saga_tests::eventually;
+use saga_tests::{Books, Kept, eventually};
 use uuid::Uuid;
 
-use super::books::{Books, Kept};
 use super::events::{
     CardCharged, CardDeclined, NoteAdded, OrderExpired, OrderPlaced, OrderShipped, StockRejected, StockReleased,
     StockReserved,

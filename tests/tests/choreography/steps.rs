@@ -1,9 +1,9 @@
 //! The steps, which know nothing of events.
 
 use saga_core::{Output, StepContext, StepError, saga_compensation, saga_step};
+use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
-use super::books::Books;
 use super::events::{CardCharged, StockReserved};
 
 /// More than the warehouse has.

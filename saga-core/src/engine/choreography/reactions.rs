@@ -43,6 +43,15 @@ impl<S: Store> Shared<S> {
         topics
     }
 
+    /// Reads the store's clock, where that was not done lately: what an event causes is timed by it.
+    pub(in crate::engine) async fn read_clock(&self) {
+        if self.store_clock.now(self.env.now()).is_none()
+            && let Ok(receipt) = self.store.receive(Vec::new()).await
+        {
+            self.store_clock.said(receipt.now, self.env.now());
+        }
+    }
+
     /// What is done here for an event that came for this service. One that nothing is done for is left as it is, and is
     /// found to be unwanted; one that shares its topic with wanted ones is passed over.
     pub(in crate::engine) fn meant_by(&self, mut event: Message, service: &str) -> Vec<Message> {

@@ -13,8 +13,8 @@ use super::super::shared::Shared;
 use crate::key::Key;
 use crate::machine::{Fact, Mark, Timeline, reported};
 use crate::store::{
-    Advance, Answer, Changes, DeadReason, DefinitionId, Headers, Message, MessageId, MessageKind, NewMessage, NewSaga,
-    SagaId, Status, Store,
+    Advance, Answer, Changes, DeadReason, DefinitionId, Headers, Message, MessageId, MessageKind, Miss, NewMessage,
+    NewSaga, SagaId, Status, Store,
 };
 
 /// How often a timeline that moves all the time is joined again at once.
@@ -94,12 +94,10 @@ impl<S: Store> Shared<S> {
             if changes.saga.is_none() && changes.start.is_none() && arrived.work.is_none() {
                 return Ok(());
             }
-            match self.recorder.record(arrived.handled(changes)).await? {
-                Ok(()) => return Ok(()),
-                // It moved meanwhile.
-                Err(crate::store::Miss::Saga(_)) => {}
-                // Somebody else has the message.
-                Err(_) => return Ok(()),
+            let recorded = self.recorder.record(arrived.handled(changes)).await?;
+            // Unless it moved meanwhile. Another miss says that somebody else has the message.
+            if !matches!(recorded, Err(Miss::Saga(_))) {
+                return Ok(());
             }
         }
         Err(Problem::Later { why: "its timeline moves all the time".to_owned(), is_counted: false })
