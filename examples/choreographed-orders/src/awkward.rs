@@ -1,6 +1,8 @@
 //! What goes wrong between services, done on purpose: somebody publishes events twice, too late and in the wrong order,
 //! straight through the transport.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use saga_core::Event;
 use saga_core::Tenant;
 use saga_core::store::{Headers, MessageId, MessageKind, Timestamp};
@@ -18,13 +20,20 @@ pub struct Case {
     pub done: &'static str,
 }
 
-/// Whoever publishes as another program would.
-struct Stranger<'a, T>(&'a T);
+/// Whoever publishes as another program would: under ids of its own, the same ones each time that it runs.
+struct Stranger<'a, T> {
+    transport: &'a T,
+    published: AtomicU64,
+}
+
+/// Sets its ids apart from those of others.
+const IDS: u128 = 0x6177_6b77_6172_6400_0000_0000_0000_0000;
 
 impl<T: Transport> Stranger<'_, T> {
     async fn tells<E: Event>(&self, key: &str, event: &E) -> anyhow::Result<()> {
+        let number = self.published.fetch_add(1, Ordering::Relaxed);
         let message = Message {
-            id: MessageId(Uuid::new_v4()),
+            id: MessageId(Uuid::from_u128(IDS | u128::from(number))),
             kind: MessageKind::Event,
             tenant: Tenant::default(),
             topic: E::NAME.to_owned(),
@@ -35,7 +44,7 @@ impl<T: Transport> Stranger<'_, T> {
             committed_at: Timestamp(i64::MAX),
             headers: Headers::default(),
         };
-        self.0.publish(vec![message]).await.into_iter().collect::<Result<(), _>>()?;
+        self.transport.publish(vec![message]).await.into_iter().collect::<Result<(), _>>()?;
         Ok(())
     }
 }
@@ -48,7 +57,7 @@ impl<T: Transport> Stranger<'_, T> {
 /// # Cancel safety
 /// Dropped, what was published stays so.
 pub async fn provoke<S: Books, T: Transport>(shop: &Shop<S>, transport: &T) -> anyhow::Result<Vec<Case>> {
-    let stranger = Stranger(transport);
+    let stranger = Stranger { transport, published: AtomicU64::new(1) };
     let placed = |awaits_delivery| OrderPlaced {
         items: vec![Item { sku: "AWKWARD".to_owned(), quantity: 2 }],
         cents: 1_000,

@@ -54,8 +54,8 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "error".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let errors = tracing_subscriber::filter::LevelFilter::ERROR;
+    tracing_subscriber::fmt().with_max_level(errors).with_writer(std::io::stderr).init();
     match run(&Args::parse()).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -18,7 +18,7 @@ fn run(args: &[&str]) -> String {
 fn part<'a>(out: &'a str, name: &str) -> &'a str {
     let from = out.find(&format!("{name}: ")).unwrap_or_else(|| panic!("no {name} in\n{out}"));
     let rest = &out[from..];
-    let next = rest.char_indices().find(|(at, _)| rest[*at..].starts_with("\n") && !rest[at + 1..].starts_with(' '));
+    let next = rest.char_indices().find(|(at, _)| rest[*at..].starts_with('\n') && !rest[at + 1..].starts_with(' '));
     next.map_or(rest, |(at, _)| &rest[..at])
 }
 
