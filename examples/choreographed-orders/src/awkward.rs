@@ -14,10 +14,10 @@ use crate::events::{CardCharged, CardDeclined, Item, OrderPlaced, StockRejected,
 use crate::shop::Shop;
 
 /// A case: what it is called, the key of its order, and what was done.
-pub struct Case {
-    pub name: &'static str,
-    pub key: &'static str,
-    pub done: &'static str,
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) done: &'static str,
 }
 
 /// Whoever publishes as another program would: under ids of its own, the same ones each time that it runs.
@@ -56,7 +56,7 @@ impl<T: Transport> Stranger<'_, T> {
 ///
 /// # Cancel safety
 /// Dropped, what was published stays so.
-pub async fn provoke<S: Books, T: Transport>(shop: &Shop<S>, transport: &T) -> anyhow::Result<Vec<Case>> {
+pub(crate) async fn provoke<S: Books, T: Transport>(shop: &Shop<S>, transport: &T) -> anyhow::Result<Vec<Case>> {
     let stranger = Stranger { transport, published: AtomicU64::new(1) };
     let placed = |awaits_delivery| OrderPlaced {
         items: vec![Item { sku: "AWKWARD".to_owned(), quantity: 2 }],

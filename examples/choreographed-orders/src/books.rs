@@ -7,20 +7,19 @@ use saga_sqlite::SqliteStore;
 use sqlx::PgConnection;
 
 /// How many pieces of each product a shelf has when somebody asks for it for the first time.
-pub const ON_A_SHELF: i64 = 500;
+pub(crate) const ON_A_SHELF: i64 = 500;
 
 /// One line of the journal, as it is read back: how often something was done for an order, and how much of it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub what: String,
-    pub order: String,
-    pub times: i64,
-    pub amount: i64,
+pub(crate) struct Entry {
+    pub(crate) what: String,
+    pub(crate) order: String,
+    pub(crate) times: i64,
+    pub(crate) amount: i64,
 }
 
 /// A store whose connection can write the books.
-#[expect(async_fn_in_trait, reason = "the books are read by this program's main task")]
-pub trait Books: Store + Clone {
+pub(crate) trait Books: Store + Clone {
     /// Makes the tables.
     async fn prepare(&self) -> anyhow::Result<()>;
 

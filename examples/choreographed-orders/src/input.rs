@@ -19,16 +19,16 @@ struct Line {
 
 /// An order, and the key of the saga that it begins.
 #[derive(Debug, Clone)]
-pub struct Order {
-    pub key: String,
-    pub placed: OrderPlaced,
+pub(crate) struct Order {
+    pub(crate) key: String,
+    pub(crate) placed: OrderPlaced,
 }
 
 /// Reads orders: those of a file, or the sample.
 ///
 /// # Errors
 /// A sentence that names the line that is no order.
-pub fn read(file: Option<&Path>) -> anyhow::Result<Vec<Order>> {
+pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Vec<Order>> {
     match file {
         None => parse("the sample", SAMPLE),
         Some(path) => {

@@ -13,7 +13,7 @@ const PAIRS: [(&str, &str); 3] =
     [("reserve-stock", "release-stock"), ("charge-card", "refund-card"), ("pack-order", "unpack-order")];
 
 /// An awkward order: what was done to it, and what came of it.
-pub fn show(case: &Case, timeline: &TimelineStatus, journal: &[Entry]) {
+pub(crate) fn show(case: &Case, timeline: &TimelineStatus, journal: &[Entry]) {
     println!("{}: {}", case.name, case.done);
     println!("  {} is {}", case.key, timeline.status);
     for entry in &timeline.entries {
@@ -32,7 +32,7 @@ pub fn show(case: &Case, timeline: &TimelineStatus, journal: &[Entry]) {
 }
 
 /// What is wrong with the books, each in a sentence: something that happened twice, or stands though it was undone.
-pub fn problems(ended: &BTreeMap<String, TimelineStatus>, journal: &[Entry]) -> Vec<String> {
+pub(crate) fn problems(ended: &BTreeMap<String, TimelineStatus>, journal: &[Entry]) -> Vec<String> {
     let mut problems = Vec::new();
     let of = |what: &str, order: &str| {
         journal

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const STEPS: [&str; 4] = ["stock/reserve-stock", "payments/charge-card", "shipping/pack-order", "shipping/ship-order"];
 
 /// The services, and their stores.
-pub struct Shop<S: Books> {
+pub(crate) struct Shop<S: Books> {
     stores: [S; 3],
     runtimes: Vec<Runtime<S>>,
 }
@@ -33,7 +33,7 @@ impl<S: Books> Shop<S> {
     ///
     /// # Cancel safety
     /// Dropped, what was started stops.
-    pub async fn start<T: Transport + Clone>(
+    pub(crate) async fn start<T: Transport + Clone>(
         stores: [S; 3],
         transport: &T,
         deadline: Duration,
@@ -49,7 +49,7 @@ impl<S: Books> Shop<S> {
     }
 
     /// The runtime of the warehouse, by which orders come in.
-    pub fn front(&self) -> &Runtime<S> {
+    pub(crate) fn front(&self) -> &Runtime<S> {
         &self.runtimes[0]
     }
 
@@ -60,7 +60,7 @@ impl<S: Books> Shop<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn settled(&self, key: &str) -> anyhow::Result<TimelineStatus> {
+    pub(crate) async fn settled(&self, key: &str) -> anyhow::Result<TimelineStatus> {
         let inspector = self.runtimes[2].inspector();
         let waiting = async {
             loop {
@@ -88,7 +88,7 @@ impl<S: Books> Shop<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn knows(&self, service: usize, step: &str) -> anyhow::Result<()> {
+    pub(crate) async fn knows(&self, service: usize, step: &str) -> anyhow::Result<()> {
         let waiting = async {
             while self.runtimes[service].saga(step).await?.is_none_or(|saga| !saga.summary.status.is_ended()) {
                 tokio::time::sleep(PAUSE).await;
@@ -105,7 +105,7 @@ impl<S: Books> Shop<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn journal(&self) -> anyhow::Result<Vec<Entry>> {
+    pub(crate) async fn journal(&self) -> anyhow::Result<Vec<Entry>> {
         let mut all = Vec::new();
         for store in &self.stores {
             all.extend(store.journal().await?);
@@ -120,7 +120,7 @@ impl<S: Books> Shop<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn dead_letters(&self) -> anyhow::Result<usize> {
+    pub(crate) async fn dead_letters(&self) -> anyhow::Result<usize> {
         let mut all = 0;
         for runtime in &self.runtimes {
             all += runtime.dead_letters().list(LetterFilter::default()).await?.len();
@@ -132,7 +132,7 @@ impl<S: Books> Shop<S> {
     ///
     /// # Cancel safety
     /// Dropped, what was under way goes on when the program runs again.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         for runtime in &self.runtimes {
             runtime.shutdown().await;
         }

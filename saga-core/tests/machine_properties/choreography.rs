@@ -122,9 +122,10 @@ proptest! {
             prop_assert!(told.is_none() || !is_taken_back);
             let report = reported(before, &state);
             prop_assert!(report.is_none() || answer_of(&state) != before, "nothing new is reported");
-            prop_assert!(told.is_none() || report.is_some_and(|(became, reason)| {
+            let is_failure = report.is_some_and(|(became, reason)| {
                 matches!(became, Became::Rejected | Became::Failed) && reason.is_some()
-            }));
+            });
+            prop_assert!(told.is_none() || is_failure, "what is told is reported with its reason");
             match at_deadline(Some(&state)) {
                 AtDeadline::Bar => prop_assert!(false, "it has begun"),
                 AtDeadline::Wait => prop_assert!(matches!(answer_of(&state), None | Some(Answer::Stuck))),

@@ -163,6 +163,10 @@ impl Receiver {
         while !waiting.is_empty() && taken.len() < most {
             let at = usize::try_from(state.random.below(waiting.len() as u64)).unwrap();
             let message = waiting.swap_remove(at);
+            if self.broker.plant == Some(Plant::Forgets) && !state.is_calm && state.random.per_mille(100) {
+                state.under_way -= 1;
+                continue;
+            }
             if self.broker.plant == Some(Plant::NoTombstone) && !is_about_seen(&mut state.seen, &self.name, &message) {
                 state.under_way -= 1;
                 continue;
@@ -204,10 +208,6 @@ impl Incoming for Receiver {
             let some = filled.notified();
             let taken = self.take(limit.max(1));
             if !taken.is_empty() {
-                if self.broker.plant == Some(Plant::SettlesUnseen) {
-                    let all: Vec<_> = taken.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
-                    self.settle_now(&all);
-                }
                 return Ok(taken);
             }
             some.await;

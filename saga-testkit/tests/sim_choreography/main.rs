@@ -57,7 +57,7 @@ fn one_seed_is_one_schedule() {
 /// Mistakes that the judge must find.
 #[test]
 fn planted_mistakes_are_found() {
-    for plant in [Plant::SettlesUnseen, Plant::NoTombstone, Plant::IgnoresUndos] {
+    for plant in [Plant::Forgets, Plant::NoTombstone, Plant::IgnoresUndos] {
         let found = (0..60).find(|seed| !judge(&run(*seed, Some(plant))).is_empty());
         assert!(found.is_some(), "{plant:?} is not found");
     }

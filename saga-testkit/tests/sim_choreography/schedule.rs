@@ -37,8 +37,8 @@ const LEASE: Duration = Duration::from_secs(5);
 /// A mistake that is made on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plant {
-    /// The broker forgets a message before its receiver has it.
-    SettlesUnseen,
+    /// The broker forgets some of what it has accepted.
+    Forgets,
     /// An undo that comes before its order is forgotten: nothing bars the step.
     NoTombstone,
     /// The payments do not hear what undoes them.
@@ -246,7 +246,14 @@ impl World {
         (book.told, book.doubled, book.late) = (broker.told.clone(), broker.doubled, broker.late);
         book.crashes = self.crashes.load(Ordering::Relaxed);
         book.failed_commits = self.failed_commits.load(Ordering::Relaxed);
-        book.unfinished = (!is_quiet).then(|| "something still waits".to_owned());
+        drop(broker);
+        if !is_quiet {
+            let mut waits = Vec::new();
+            for (store, name) in self.stores.iter().zip(NAMES) {
+                waits.push(format!("{name}: {:?} to send, {:?} to do", store.depth().await, store.backlog().await));
+            }
+            book.unfinished = Some(format!("{waits:?}, the broker is empty: {}", self.broker.is_empty()));
+        }
         book
     }
 }

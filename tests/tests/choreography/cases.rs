@@ -90,18 +90,6 @@ async fn events_that_come_out_of_order_wait_for_what_they_need<S: Books>() {
     shop.close().await;
 }
 
-async fn what_never_gets_what_it_needs_is_a_dead_letter_that_can_be_replayed<S: Books>() {
-    let shop = Shop::<S>::open(Meddling::default()).await;
-    shop.publish(event(1, "o-1", &CardCharged { payment: "p".into() })).await;
-    let letters = shop.letters(&shop.shipping_runtime, 1).await;
-    assert_eq!(letters[0].letter.reason, DeadReason::OutOfAttempts, "{}", letters[0].letter.detail);
-    shop.publish(event(2, "o-1", &StockReserved { quantity: 4 })).await;
-    shop.comes_to(&shop.shipping, "packed", 1).await;
-    shop.shipping_runtime.dead_letters().replay(letters[0].letter.id, "it is packed now").await.unwrap();
-    shop.comes_to(&shop.shipping, "shipped", 1).await;
-    shop.close().await;
-}
-
 async fn g5_an_undo_before_its_do_bars_it<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     let rejected = StockRejected { reason: "sold out".into() };
@@ -370,7 +358,6 @@ on_every_pair!(
     g2_duplicates_of_every_event_change_nothing,
     the_same_event_under_another_id_changes_nothing_and_another_content_is_a_dead_letter,
     events_that_come_out_of_order_wait_for_what_they_need,
-    what_never_gets_what_it_needs_is_a_dead_letter_that_can_be_replayed,
     g5_an_undo_before_its_do_bars_it,
     g5_a_late_step_after_its_undo_is_not_done_again,
     a_step_for_each_event_is_done_once_for_each,

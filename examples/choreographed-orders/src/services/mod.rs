@@ -4,9 +4,9 @@ mod payments;
 mod shipping;
 mod stock;
 
-pub use self::payments::payments;
-pub use self::shipping::shipping;
-pub use self::stock::stock;
+pub(crate) use self::payments::payments;
+pub(crate) use self::shipping::shipping;
+pub(crate) use self::stock::stock;
 
 /// The service that follows the orders: the others report their steps to it.
-pub const FOLLOWER: &str = "shipping";
+pub(crate) const FOLLOWER: &str = "shipping";

@@ -35,7 +35,7 @@ async fn refund_card<S: Books>(tx: &mut S::Conn, ctx: &StepContext, charge: Char
 ///
 /// # Errors
 /// Those of its builder.
-pub fn payments<S: Books>() -> Result<Service<S>, ServiceError> {
+pub(crate) fn payments<S: Books>() -> Result<Service<S>, ServiceError> {
     Service::named("payments")
         .reports_to(FOLLOWER)
         .on::<OrderPlaced>()

@@ -37,7 +37,7 @@ async fn ship_order<S: Books>(
 ///
 /// # Errors
 /// Those of its builder.
-pub fn shipping<S: Books>(deadline: Duration) -> Result<Service<S>, ServiceError> {
+pub(crate) fn shipping<S: Books>(deadline: Duration) -> Result<Service<S>, ServiceError> {
     Service::named("shipping")
         .reports_to(FOLLOWER)
         .on::<StockReserved>()

@@ -53,7 +53,7 @@ fn sorted(order: &OrderPlaced) -> Vec<&crate::events::Item> {
 ///
 /// # Errors
 /// Those of its builder.
-pub fn stock<S: Books>() -> Result<Service<S>, ServiceError> {
+pub(crate) fn stock<S: Books>() -> Result<Service<S>, ServiceError> {
     Service::named("stock")
         .reports_to(FOLLOWER)
         .on::<OrderPlaced>()

@@ -80,7 +80,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// The row falls due again; that is no attempt.
-    async fn look_later(&self, arrived: &Arrived, due_in: Duration) -> Result<(), Problem> {
+    pub(super) async fn look_later(&self, arrived: &Arrived, due_in: Duration) -> Result<(), Problem> {
         let Some(work) = arrived.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, maybe: false, error: None };
         let _ = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;

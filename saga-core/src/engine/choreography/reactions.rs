@@ -4,6 +4,7 @@
 //! reaction's name as its step and the event's id as its correlation. Each is stored, tried again and buried by itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -13,6 +14,7 @@ use super::super::canonical::request_hash;
 use super::super::hosted::{Asked, Made};
 use super::super::letters::Problem;
 use super::super::shared::Shared;
+use super::super::transactions::pause_after;
 use crate::choreography::{Reaction, Reacts};
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
@@ -21,6 +23,9 @@ use crate::store::{
     Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, Status, Store, WorkId,
 };
 
+/// How soon an event that waits for what its step needs is looked at again: after a quarter of its age, within these.
+const WAIT_MIN: Duration = Duration::from_millis(100);
+const WAIT_MAX: Duration = Duration::from_secs(30);
 /// The longest name of a service or of a step with its number, with room to spare.
 const NAME_BYTES_MAX: usize = 80;
 /// Numbers of events are from here on, so that none is that of an item of a list.
@@ -31,6 +36,17 @@ enum Wanted<S: Store> {
     Run(Asked<S>),
     /// It cannot be done any more.
     Bar(Asked<S>),
+    /// What it needs is not there yet.
+    Wait,
+}
+
+/// What earlier steps returned, of those that a step reads: their names, and their outputs as JSON.
+enum Earlier {
+    Known(Vec<(String, String)>),
+    /// One of them, whose output is needed, has not been done yet.
+    Awaited,
+    /// One of them, whose output is needed, has come to nothing or was taken back: there is nothing to go by.
+    Undone,
 }
 
 impl<S: Store> Shared<S> {
@@ -45,10 +61,17 @@ impl<S: Store> Shared<S> {
 
     /// Reads the store's clock, where that was not done lately: what an event causes is timed by it.
     pub(in crate::engine) async fn read_clock(&self) {
-        if self.store_clock.now(self.env.now()).is_none()
-            && let Ok(receipt) = self.store.receive(Vec::new()).await
-        {
-            self.store_clock.said(receipt.now, self.env.now());
+        for failures in 0.. {
+            if self.store_clock.now(self.env.now()).is_some() || self.is_stopping() {
+                return;
+            }
+            match self.store.receive(Vec::new()).await {
+                Ok(receipt) => self.store_clock.said(receipt.now, self.env.now()),
+                Err(error) => {
+                    self.store_failed("receive", &error);
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
         }
     }
 
@@ -105,6 +128,8 @@ impl<S: Store> Shared<S> {
             Reacts::Run { .. } => match self.wanted_by_event(arrived).await? {
                 Wanted::Run(asked) => self.begin_hosted(&asked, arrived).await,
                 Wanted::Bar(asked) => self.undo_hosted(&asked, arrived).await,
+                // It waits for a thing that has a name, however long that takes: it is no attempt.
+                Wanted::Wait => self.look_later(arrived, (arrived.age / 4).clamp(WAIT_MIN, WAIT_MAX)).await,
             },
             Reacts::Undo { definition } => {
                 self.check_age(arrived)?;
@@ -126,7 +151,9 @@ impl<S: Store> Shared<S> {
     pub(in crate::engine) async fn asked_by_event(self: &Arc<Self>, arrived: &Arrived) -> Result<Asked<S>, Problem> {
         match self.wanted_by_event(arrived).await? {
             Wanted::Run(asked) => Ok(asked),
-            Wanted::Bar(_) => Err(Problem::Later { why: "it is to be barred".to_owned(), is_counted: false }),
+            Wanted::Bar(_) | Wanted::Wait => {
+                Err(Problem::Later { why: "it is not to begin now".to_owned(), is_counted: false })
+            }
         }
     }
 
@@ -139,8 +166,10 @@ impl<S: Store> Shared<S> {
         let (saga_key, by) = (saga_key_of(message)?, event_id_of(message));
         let step = definition.steps[0].name;
         let key = if *is_each { saga_key.hosted_for_event(step, number_of(by)) } else { saga_key.hosted(step) };
-        let Some(earlier) = self.earlier_of(definition, &message.tenant, &saga_key).await? else {
-            return Ok(Wanted::Bar(Asked { key, ..barring(definition, message)? }));
+        let earlier = match self.earlier_of(definition, &message.tenant, &saga_key).await? {
+            Earlier::Known(earlier) => earlier,
+            Earlier::Awaited => return Ok(Wanted::Wait),
+            Earlier::Undone => return Ok(Wanted::Bar(Asked { key, ..barring(definition, message)? })),
         };
         let input = match made_of(input, message) {
             Ok(input) => input,
@@ -154,21 +183,20 @@ impl<S: Store> Shared<S> {
         Ok(Wanted::Run(Asked { definition, key, reply_to: String::new(), by: by.0.as_u128(), made }))
     }
 
-    /// What earlier steps of the saga returned here, of those that this one reads. Nothing if one of them, whose output it
-    /// needs, has come to nothing or was taken back: then this one has nothing to go by.
+    /// What earlier steps of the saga returned here, of those that this one reads.
     async fn earlier_of(
         &self,
         definition: &Definition<S>,
         tenant: &Tenant,
         saga_key: &Key,
-    ) -> Result<Option<Vec<(String, String)>>, Problem> {
+    ) -> Result<Earlier, Problem> {
         let mut earlier = Vec::new();
         for reads in definition.told.iter().flat_map(|told| &told.reads) {
             let key = saga_key.hosted(reads.step);
             let row = self.store.saga(tenant, &key).await?;
             let is_undone = row.is_some_and(|row| row.status == Status::Compensated);
             if is_undone && reads.is_awaited {
-                return Ok(None);
+                return Ok(Earlier::Undone);
             }
             let records = if is_undone { Vec::new() } else { self.store.records_of(tenant, &key).await? };
             let done = StepId::doing(reads.step);
@@ -177,14 +205,11 @@ impl<S: Store> Shared<S> {
             let output = output.and_then(|record| String::from_utf8(record.output?).ok());
             match output {
                 Some(output) => earlier.push((reads.step.to_owned(), output)),
-                None if reads.is_awaited => {
-                    let why = format!("`{}` has not been done here, and its output is needed", reads.step);
-                    return Err(Problem::Later { why, is_counted: true });
-                }
+                None if reads.is_awaited => return Ok(Earlier::Awaited),
                 None => {}
             }
         }
-        Ok(Some(earlier))
+        Ok(Earlier::Known(earlier))
     }
 
     /// An event that was put into its row as it came, since nothing was done for it at the time.
