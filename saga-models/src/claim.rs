@@ -24,16 +24,18 @@ impl Protocol {
 
     /// A process takes a row, and begins with it. A transactional step is inside its transaction then.
     pub(crate) fn claim(&self, world: &mut World, at: usize, key: StepKey) -> bool {
-        let effect = self.effect(at, key);
+        let (effect, undo) = (self.effect(at, key), self.shape(at).steps[key.step].undo);
         let service = &mut world.services[at];
         let (Some(work), Some(saga)) = (service.work.get_mut(&key), &service.saga) else { return false };
         let is_suspect = work.is_suspect && !self.has(Plant::ForgetsMaybe);
         let mut row = ClaimedRow {
             command: key.command(work.known),
             effect,
+            undo,
             maybe: work.maybe && !self.has(Plant::ForgetsMaybe),
             suspect: is_suspect,
             is_late: work.is_late,
+            can_be_asked: false,
         };
         row.maybe = row.may_have_happened(&saga.state.0);
         if let Some(event) = row.unwanted(&saga.state.0) {

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started,
-    Status, StoreError, StoreErrorKind, Timestamp,
+    ActFilter, ActRow, DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps,
+    Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -112,6 +112,22 @@ impl Sagas for PostgresStore {
         let rows = self.read_rows("forgotten", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
         let read = |row: &PgRow| row.try_get(0).map(SagaId);
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("forgotten", error))
+    }
+
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+        let sql = "SELECT h.at, h.step, h.kind, h.attempt, h.detail, h.saga, h.id, s.key \
+             FROM {schema}.history h JOIN {schema}.sagas s ON s.id = h.saga \
+             WHERE h.kind = 'operator' AND s.tenant = $1 AND h.id < $2 ORDER BY h.id DESC LIMIT $3";
+        let query = sqlx::query(self.sql(sql))
+            .bind(filter.tenant.as_str().to_owned())
+            .bind(filter.before.unwrap_or(i64::MAX))
+            .bind(rows::limit(filter.limit));
+        let rows = self.read_rows("acts", query).await?;
+        let read = |row: &PgRow| {
+            let (at, entry) = history_entry(SagaId(row.try_get(5)?), row)?;
+            Ok(ActRow { number: row.try_get(6)?, key: rows::key(row, 7)?, at, entry })
+        };
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("acts", error))
     }
 }
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
-    Timestamp, WorkStatus,
+    ActFilter, ActRow, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started,
+    Status, StoreError, Timestamp, WorkStatus,
 };
 
 use crate::changes::insert_work;
@@ -70,6 +70,24 @@ impl Sagas for SqliteStore {
                  AND id NOT IN (SELECT saga FROM saga_work) ORDER BY id LIMIT ?1",
             )?
             .query_map([rows::limit(limit)], |row| row.get(0).map(SagaId))?
+            .collect()
+        })
+        .await
+    }
+
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+        let filter = filter.clone();
+        self.look("acts", move |conn| {
+            let act = |row: &Row<'_>| {
+                let (at, entry) = history_entry(row)?;
+                Ok(ActRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })
+            };
+            conn.prepare_cached(
+                "SELECT h.at, h.step, h.kind, h.attempt, h.detail, h.saga, h.id, s.key \
+                 FROM saga_history h JOIN saga_sagas s ON s.id = h.saga \
+                 WHERE h.kind = 'operator' AND s.tenant = ?1 AND h.id < ?2 ORDER BY h.id DESC LIMIT ?3",
+            )?
+            .query_map((filter.tenant.as_str(), filter.before.unwrap_or(i64::MAX), rows::limit(filter.limit)), act)?
             .collect()
         })
         .await
@@ -160,15 +178,16 @@ fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>
 }
 
 fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, HistoryEntry)>> {
-    let entry = |row: &Row<'_>| {
-        let step = if rows::is_set(row, 1)? { Some(rows::step(row, 1)?) } else { None };
-        let kind = rows::parsed(row, 2, HistoryKind::parse)?;
-        let entry = HistoryEntry { saga, step, kind, attempt: row.get(3)?, detail: row.get(4)? };
-        Ok((Timestamp(row.get(0)?), entry))
-    };
-    conn.prepare_cached("SELECT at, step, kind, attempt, detail FROM saga_history WHERE saga = ?1 ORDER BY id")?
-        .query_map([saga.0], entry)?
+    conn.prepare_cached("SELECT at, step, kind, attempt, detail, saga FROM saga_history WHERE saga = ?1 ORDER BY id")?
+        .query_map([saga.0], history_entry)?
         .collect()
+}
+
+fn history_entry(row: &Row<'_>) -> rusqlite::Result<(Timestamp, HistoryEntry)> {
+    let step = if rows::is_set(row, 1)? { Some(rows::step(row, 1)?) } else { None };
+    let kind = rows::parsed(row, 2, HistoryKind::parse)?;
+    let entry = HistoryEntry { saga: SagaId(row.get(5)?), step, kind, attempt: row.get(3)?, detail: row.get(4)? };
+    Ok((Timestamp(row.get(0)?), entry))
 }
 
 fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {

@@ -4,8 +4,8 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses, outbox,
-    publish_in, records, recovery, running_on, sagas, start_in, starting, together, transaction, unknown,
+    acts, claims, concurrency, hints, histories, inbox, lanes, leases, letters, limits, listing, members, misses,
+    outbox, publish_in, records, recovery, running_on, sagas, start_in, starting, together, transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
@@ -77,6 +77,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,
+        ["S-SAGA-9"] => acts::what_people_did_is_listed_the_latest_first::<H>,
         ["S-SAGA-8"] => limits::keys_of_hosted_steps_are_kept::<H>,
         ["S-WORK-1"] => claims::a_claim_gives_the_next_epoch_and_the_owner::<H>,
         ["S-WORK-1"] => claims::a_claim_brings_all_that_is_needed::<H>,
@@ -212,6 +213,7 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-1"] => transaction::a_step_with_a_record_is_not_granted::<H>,
         ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_compensates::<H>,
         ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_is_stuck::<H>,
+        ["S-TX-1"] => transaction::nothing_is_granted_while_the_saga_is_paused::<H>,
         ["S-TX-1"] => transaction::undoing_is_not_granted_while_the_saga_runs::<H>,
         ["S-TX-1"] => transaction::undoing_is_granted_while_the_saga_compensates::<H>,
         ["S-TX-1"] => concurrency::a_step_takes_effect_once::<H>,

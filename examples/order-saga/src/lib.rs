@@ -4,9 +4,9 @@
 //! Read [`steps`] first, then [`saga`]; the rest is what any program has: reading, tables, other people's services,
 //! a command line and an audit.
 
-pub mod cancel;
 pub mod cli;
 pub mod contracts;
+pub mod desk;
 mod interrupt;
 pub mod letters;
 pub mod orders;

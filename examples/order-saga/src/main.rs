@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use order_saga::{
-    cancel,
     cli::{Cli, Command, OutsideArgs},
-    letters, outbox,
+    desk, letters, outbox,
     outside::{Book, Dice, Services, serve},
     place::{Place, StoreUrl},
     run, saga, service, show, verify,
@@ -39,7 +38,15 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
         Command::Verify(args) => verify::verify(place, &args).await,
         Command::Show(args) => show::show(place, &args).await,
         Command::List(args) => show::list(place, &args).await,
-        Command::Cancel(args) => cancel::cancel(place, &args).await,
+        Command::Cancel(args) => desk::cancel(place, &args).await,
+        Command::Pause(args) => desk::pause(place, &args).await,
+        Command::Resume(args) => desk::resume(place, &args).await,
+        Command::Retry(args) => desk::retry(place, &args).await,
+        Command::Skip(args) => desk::skip(place, &args).await,
+        Command::Force(args) => desk::force(place, &args).await,
+        Command::Restart(args) => desk::restart(place, &args).await,
+        Command::Bulk(command) => desk::bulk(place, &command).await,
+        Command::Audit(args) => show::audit(place, &args).await,
         Command::DeadLetters(command) => letters::letters(place, &command).await,
         Command::Outbox(command) => outbox::outbox(place, &command).await,
         Command::Graph => {

@@ -26,7 +26,7 @@ fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     first.wait().expect("it ends");
     let running = listed(&shop, "running");
     let order = running.first().expect("an order is on its way");
-    let cancel = |key: &str| shop.run(&["cancel", key, "--reason", "the customer left"]);
+    let cancel = |key: &str| shop.run(&["cancel", key, "--reason", "the customer left", "--by", "ann"]);
     let ran = cancel(order);
     assert_eq!(ran.code, 0, "{ran}");
     assert!(ran.out.starts_with(&format!("{order} is cancelled; ")), "{ran}");
@@ -36,7 +36,9 @@ fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     let second = shop.run(&args);
     assert_eq!(second.code, 0, "{second}");
     let ran = shop.run(&["show", order]);
-    for said in ["compensated, because it was cancelled: the customer left", "operator: cancel: the customer left"] {
+    for said in
+        ["compensated, because it was cancelled: the customer left", "operator: cancel by ann: the customer left"]
+    {
         assert!(ran.out.contains(said), "no {said:?} in\n{ran}");
     }
     shop.verify();

@@ -254,6 +254,7 @@ fn variant() -> Variant {
         let undo = UndoPlan { kind, takes_unknown: true, emits: 0, attempts: 20 };
         let undo = (!is_pivot).then_some(undo);
         StepPlan {
+            is_exclusive: false,
             name: name.to_owned(),
             kind,
             host: None,

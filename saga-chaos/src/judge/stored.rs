@@ -105,7 +105,7 @@ impl Saga {
             Status::Completed => Standing::Completed,
             Status::Compensated => Standing::Compensated,
             Status::Stuck => Standing::Stuck,
-            Status::Running | Status::Compensating => Standing::Unfinished,
+            Status::Running | Status::Compensating | Status::Paused => Standing::Unfinished,
         };
         let record = |record: &StepRecord| {
             let output: Option<Value> = record.output.as_deref().and_then(|output| serde_json::from_slice(output).ok());

@@ -1,23 +1,17 @@
 //! Calling sagas off from outside.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::desk::Desk;
+use super::act::Act;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::outcome::{Outcome, outcome_of};
-use super::shared::Shared;
-use crate::key::{Key, Tenant};
+use super::saga_desk::{SagaDesk, refused, unreadable};
+use crate::key::Key;
 use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
-use crate::saga::{Definition, Saga};
+use crate::saga::Definition;
 use crate::step::Rejection;
-use crate::store::{
-    Advance, Changes, Condition, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow, SagaWithSteps,
-    Status, Store, WorkKind, WorkStatus,
-};
+use crate::store::{Advance, Changes, Condition, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkStatus};
 
 /// What became of the wish to cancel a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +22,6 @@ pub enum Cancellation {
     UnderWay,
     /// It has ended already, and nothing was changed.
     Ended(Status),
-}
-
-/// Cancels sagas. It needs no runtime, only a store that can be written, and the definitions: the compensations run where
-/// a runtime works on the store.
-pub struct SagaDesk<S: Store> {
-    desk: Desk<S>,
-    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
 }
 
 /// Why a saga was not cancelled.
@@ -48,30 +35,6 @@ enum Missed {
 }
 
 impl<S: Store> SagaDesk<S> {
-    /// The desk of the default tenant's sagas in this store.
-    pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self { desk: Desk::new(store.into()), definitions: BTreeMap::new() }
-    }
-
-    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self { desk: Desk::of(shared, tenant), definitions: shared.definitions.clone() }
-    }
-
-    /// Adds a definition, whose sagas can be cancelled then.
-    #[must_use]
-    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
-        let definition = saga.definition();
-        self.definitions.insert(definition.id.clone(), Arc::clone(definition));
-        self
-    }
-
-    /// Works on the sagas of this tenant.
-    #[must_use]
-    pub fn tenant(mut self, tenant: Tenant) -> Self {
-        self.desk.tenant = tenant;
-        self
-    }
-
     /// Cancels a saga, as [`Runtime::cancel`](super::Runtime::cancel) does.
     ///
     /// # Errors
@@ -88,7 +51,7 @@ impl<S: Store> SagaDesk<S> {
                 Err(Missed::Moved) => {}
                 Err(Missed::Refused(Refused::TurnedRound, _)) => return Ok(Cancellation::UnderWay),
                 Err(Missed::Refused(Refused::Ended, status)) => return Ok(Cancellation::Ended(status)),
-                Err(Missed::Refused(refused, _)) => return Err(refusal(&key, &refused)),
+                Err(Missed::Refused(refusal, _)) => return Err(refused(&key, refusal.to_string())),
                 Err(Missed::Error(error)) => return Err(error),
             }
         }
@@ -101,24 +64,19 @@ impl<S: Store> SagaDesk<S> {
             match self.try_to_cancel(key, Some(revision), reason).await {
                 Ok(()) => return Ok(()),
                 Err(Missed::Moved) => {}
-                Err(Missed::Refused(refused, _)) => return Err(refusal(key, &refused)),
+                Err(Missed::Refused(refusal, _)) => return Err(refused(key, refusal.to_string())),
                 Err(Missed::Error(error)) => return Err(error),
             }
         }
     }
 
     async fn try_to_cancel(&self, key: &Key, seen: Option<u64>, reason: &str) -> Result<(), Missed> {
-        let of_key = |problem: String| RuntimeError::Refused { key: key.to_string(), problem };
-        if reason.trim().is_empty() {
-            return Err(of_key("give a reason; it is kept with the action".to_owned()).into());
+        let act = self.act("cancel", reason);
+        if let Some(problem) = act.problem() {
+            return Err(refused(key, problem).into());
         }
-        let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await.map_err(RuntimeError::from)?;
-        let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
-        let SagaRow { status, version, .. } = stored.saga;
-        if seen.is_some_and(|seen| seen != version) {
-            return Err(RuntimeError::Moved { key: key.to_string(), status, version }.into());
-        }
-        let (changes, outcome) = self.changes(&stored, reason)?;
+        let stored = self.stored(key, seen).await?;
+        let (changes, outcome) = self.called_off(&stored, &act)?;
         let is_hurried = !changes.postponed.is_empty();
         let applied = self.desk.store.record(vec![changes]).await.map_err(RuntimeError::from)?;
         match applied.into_iter().next() {
@@ -130,19 +88,15 @@ impl<S: Store> SagaDesk<S> {
                 Ok(())
             }
             Some(Err(Miss::Saga(_) | Miss::Work(_))) => Err(Missed::Moved),
-            miss => Err(of_key(format!("it was not cancelled: {miss:?}")).into()),
+            miss => Err(refused(key, format!("it was not cancelled: {miss:?}")).into()),
         }
     }
 
     /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
-    fn changes(&self, stored: &SagaWithSteps, reason: &str) -> Result<(Changes, Option<Outcome>), Missed> {
+    fn called_off(&self, stored: &SagaWithSteps, act: &Act) -> Result<(Changes, Option<Outcome>), Missed> {
         let saga = &stored.saga;
-        let unreadable =
-            |problem: &str| RuntimeError::Unreadable { key: saga.key.to_string(), problem: problem.to_owned() };
-        let Some(definition) = self.definitions.get(&saga.definition) else {
-            let (key, definition) = (saga.key.to_string(), saga.definition.to_string());
-            return Err(RuntimeError::UnknownDefinition { key, definition }.into());
-        };
+        let definition = self.definition_of(saga)?;
+        let unreadable = |problem: &str| unreadable(saga, problem);
         if saga.digest != definition.digest {
             return Err(unreadable("its steps are others than when it was started").into());
         }
@@ -151,7 +105,7 @@ impl<S: Store> SagaDesk<S> {
         if saga.status == Status::Stuck && state.stuck.is_none() {
             return Err(unreadable("it got stuck because it could not be read; have it tried again first").into());
         }
-        let called_off = Event::CalledOff { reason: Rejection::new(reason), has_begun: has_begun(stored) };
+        let called_off = Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun: has_begun(stored) };
         let decision = machine::apply(&definition.shape, &mut state, called_off);
         let decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
         if decision != Decision::default() {
@@ -165,13 +119,7 @@ impl<S: Store> SagaDesk<S> {
             saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
             finished: if is_over { stored.work.iter().map(whole).collect() } else { Vec::new() },
             postponed: if is_over { Vec::new() } else { hurried(stored, definition) },
-            history: vec![HistoryEntry {
-                saga: saga.id,
-                step: None,
-                kind: HistoryKind::Operator,
-                attempt: 0,
-                detail: format!("cancel: {reason}"),
-            }],
+            history: vec![act.entry(saga.id)],
             ..Changes::default()
         };
         Ok((changes, outcome_of(&definition.shape, &state)))
@@ -204,18 +152,8 @@ fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>) -> Vec<
         .collect()
 }
 
-fn refusal(key: &Key, refused: &Refused) -> RuntimeError {
-    RuntimeError::Refused { key: key.to_string(), problem: refused.to_string() }
-}
-
 impl From<RuntimeError> for Missed {
     fn from(error: RuntimeError) -> Self {
         Self::Error(error)
-    }
-}
-
-impl<S: Store> fmt::Debug for SagaDesk<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SagaDesk").field("tenant", &self.desk.tenant).finish_non_exhaustive()
     }
 }

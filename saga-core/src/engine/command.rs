@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::keep::Kept;
 use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
@@ -45,6 +46,8 @@ pub(super) struct Command<S: Store> {
     pub(super) place: Option<OwnedSemaphorePermit>,
     /// Set where the transaction that runs it starts its saga as well.
     pub(super) starting: Option<Box<Starting>>,
+    /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
+    pub(super) kept: Option<Kept>,
 }
 
 impl<S: Store> InFlight<S> {
@@ -203,7 +206,7 @@ impl<S: Store> InFlight<S> {
         self.inputs.push((step, input));
     }
 
-    fn remember(&mut self, record: StepRecord) {
+    pub(super) fn remember(&mut self, record: StepRecord) {
         let undone = record.step.undo_round().is_some();
         let Some(step) = self.definition.shape.position(record.step.step()).filter(|_| !undone) else { return };
         // Of items only the list is kept here; each reads its own record where it is undone.
@@ -273,9 +276,11 @@ impl<S: Store> Command<S> {
         let row = machine::ClaimedRow {
             command: order,
             effect: saga.effect_of(order),
+            undo: saga.definition.shape.undo(&saga.state, step),
             maybe: claimed.maybe,
             suspect: claimed.suspect,
             is_late: claimed.late.is_some(),
+            can_be_asked: saga.step(step).resolve.is_some(),
         };
         Ok(Self {
             work: claimed.work,
@@ -289,6 +294,7 @@ impl<S: Store> Command<S> {
             lease_until,
             place,
             starting: None,
+            kept: None,
             saga,
         })
     }
@@ -298,9 +304,11 @@ impl<S: Store> Command<S> {
         machine::ClaimedRow {
             command: self.order,
             effect: self.effect(),
+            undo: self.saga.definition.shape.undo(&self.saga.state, self.step_index()),
             maybe: self.maybe,
             suspect: self.suspect,
             is_late: self.late.is_some(),
+            can_be_asked: self.resolve().is_some(),
         }
     }
 

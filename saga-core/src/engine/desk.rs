@@ -28,6 +28,10 @@ impl<S: Store> Desk<S> {
         Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
     }
 
+    pub(super) fn runtime(&self) -> Option<&Arc<Shared<S>>> {
+        self.runtime.as_ref()
+    }
+
     /// Tells whoever waits for the saga in this process.
     pub(super) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
         if let Some(runtime) = &self.runtime {
@@ -49,5 +53,11 @@ impl<S: Store> Desk<S> {
             waiting(runtime).notify_one();
         }
         self.store.hint(hint);
+    }
+}
+
+impl<S: Store> Clone for Desk<S> {
+    fn clone(&self) -> Self {
+        Self { store: Arc::clone(&self.store), runtime: self.runtime.clone(), tenant: self.tenant.clone() }
     }
 }

@@ -110,6 +110,9 @@ pub enum RuntimeError {
         /// Why not.
         problem: String,
     },
+    /// A plan cannot be carried out like this.
+    #[error("the plan is not carried out: {0}")]
+    Plan(String),
     /// It was called inside a transactional step, where it would wait for the connection that the step holds.
     #[error("a transactional step must not ask the runtime: it would wait for the connection that the step holds")]
     InsideStep,
@@ -129,6 +132,9 @@ pub enum RuntimeError {
         /// Why not.
         problem: String,
     },
+    /// A desk without a runtime was used outside a tokio runtime.
+    #[error("sagas are worked on inside a tokio runtime: {0}")]
+    NoTokio(#[from] tokio::runtime::TryCurrentError),
     /// The runtime ended before the saga did.
     #[error("the runtime ended before the saga did; the saga goes on when a runtime runs again")]
     Ended,

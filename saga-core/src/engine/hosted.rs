@@ -140,6 +140,7 @@ impl<S: Store> Shared<S> {
             suspect: false,
             runs_on: true,
             starting: None,
+            kept: None,
             retrying_for: Duration::ZERO,
             late: None,
             lease_until,
@@ -356,7 +357,7 @@ impl<S: Store> Shared<S> {
 }
 
 /// A hosted step that is about to be written.
-fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<InFlight<S>, Problem> {
+pub(super) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<InFlight<S>, Problem> {
     let state = SagaState::decode(&new.state, definition.steps.len());
     let state = state.map_err(|why| Problem::Later { why, is_counted: true })?;
     debug_assert_eq!(state.phase, Phase::Running);

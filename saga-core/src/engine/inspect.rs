@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::act::{Act, Acted};
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::status::{SagaStatus, SagaSummary};
 use crate::key::{Key, Tenant};
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
-use crate::store::{DefinitionId, SagaFilter, SagaId, Status, Store};
+use crate::store::{ActFilter, ActRow, DefinitionId, SagaFilter, SagaId, Status, Store};
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
 pub struct Inspector<S: Store> {
@@ -108,6 +109,22 @@ impl<S: Store> Inspector<S> {
         let mut counts: BTreeMap<Status, u64> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
         counts.extend(self.store.count(&self.tenant).await?);
         Ok(counts)
+    }
+
+    /// What people did with the sagas, the latest first. The filter's tenant is the inspector's.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn acts(&self, filter: ActFilter) -> Result<Vec<Acted>, RuntimeError> {
+        outside_step()?;
+        let filter = ActFilter { tenant: self.tenant.clone(), ..filter };
+        let acts = self.store.acts(&filter).await?;
+        let acted =
+            |row: ActRow| Acted { number: row.number, key: row.key, at: row.at, act: Act::read(&row.entry.detail) };
+        Ok(acts.into_iter().map(acted).collect())
     }
 
     /// Sagas of any tenant that wait for nothing. There should be none (G11).

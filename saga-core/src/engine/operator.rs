@@ -2,32 +2,38 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
-use super::cancel::SagaDesk;
 use super::command::InFlight;
 use super::error::RuntimeError;
-use super::prepared::{Findings, HandOn};
-use super::shared::Shared;
-use crate::key::{Key, Tenant};
+use super::guard::outside_step;
+use super::pause::due_now;
+use super::prepared::Findings;
+use super::saga_desk::{SagaDesk, moved, refused};
+use crate::key::Key;
 use crate::machine::{Action, Event, StepPhase, Stuck};
-use crate::store::{HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, StoreError, StoreErrorKind};
+use crate::store::{Miss, SagaWithSteps, Status, Store};
 
 /// An operator's view of one saga. Every action names the revision that the operator saw, so that one which
 /// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's
 /// history.
 pub struct Operator<S: Store> {
-    shared: Arc<Shared<S>>,
-    tenant: Tenant,
-    key: Key,
-    revision: u64,
+    pub(super) desk: SagaDesk<S>,
+    pub(super) key: Key,
+    pub(super) revision: u64,
 }
 
 impl<S: Store> Operator<S> {
-    pub(super) fn new(shared: &Arc<Shared<S>>, tenant: &Tenant, key: Key, revision: u64) -> Self {
-        Self { shared: Arc::clone(shared), tenant: tenant.clone(), key, revision }
+    pub(super) fn new(desk: SagaDesk<S>, key: Key, revision: u64) -> Self {
+        Self { desk, key, revision }
+    }
+
+    /// Says who acts. The name is kept with each action.
+    #[must_use]
+    pub fn by(self, who: impl Into<String>) -> Self {
+        Self { desk: self.desk.by(who), ..self }
     }
 
     /// Tries again what is stuck, with fresh attempts and the same key.
@@ -65,7 +71,7 @@ impl<S: Store> Operator<S> {
     /// That of [`Operator::retry`].
     pub async fn skip_with<T: Serialize + Sync>(&self, output: &T, reason: &str) -> Result<(), RuntimeError> {
         let output = serde_json::to_vec(output).map_err(|error| self.refused(format!("the output: {error}")))?;
-        let output = self.shared.check_length(output).map_err(|problem| self.refused(problem))?;
+        let output = self.desk.engine()?.check_length(output).map_err(|problem| self.refused(problem))?;
         self.act(Action::Skip, Some(output), reason).await
     }
 
@@ -101,86 +107,82 @@ impl<S: Store> Operator<S> {
     /// # Cancel safety
     /// That of [`Operator::retry`].
     pub async fn cancel(&self, reason: &str) -> Result<(), RuntimeError> {
-        SagaDesk::of(&self.shared, &self.tenant).cancel_seen(&self.key, self.revision, reason).await
+        self.desk.cancel_seen(&self.key, self.revision, reason).await
+    }
+
+    /// Pauses the saga, as [`Runtime::pause`](super::Runtime::pause) has it.
+    ///
+    /// # Errors
+    /// When the saga moved, is paused or has ended already, or is not known here, or when the store fails.
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn pause(&self, reason: &str) -> Result<(), RuntimeError> {
+        self.desk.pause_seen(&self.key, self.revision, reason).await
+    }
+
+    /// Resumes the saga, as [`Runtime::resume`](super::Runtime::resume) has it.
+    ///
+    /// # Errors
+    /// When the saga moved, is not paused, or is not known here, or when the store fails.
+    ///
+    /// # Cancel safety
+    /// That of [`Operator::retry`].
+    pub async fn resume(&self, reason: &str) -> Result<(), RuntimeError> {
+        self.desk.resume_seen(&self.key, self.revision, reason).await
     }
 
     async fn act(&self, action: Action, output: Option<Vec<u8>>, reason: &str) -> Result<(), RuntimeError> {
-        if super::guard::is_inside_step() {
-            return Err(RuntimeError::InsideStep);
+        self.act_with(action, output, None, reason).await
+    }
+
+    /// The same, where a step that is tried again has another input from now on.
+    pub(super) async fn act_with(
+        &self,
+        action: Action,
+        output: Option<Vec<u8>>,
+        input: Option<Vec<u8>>,
+        reason: &str,
+    ) -> Result<(), RuntimeError> {
+        outside_step()?;
+        let mut act = self.desk.act(name_of(&action), reason);
+        if let Some(problem) = act.problem() {
+            return Err(self.refused(problem));
         }
-        if reason.trim().is_empty() {
-            return Err(self.refused("give a reason; it is kept with the action".to_owned()));
-        }
-        let mut saga = self.load().await?;
+        let (stored, mut saga) = self.load().await?;
+        let parked = saga.state.paused.as_ref().map(|pause| pause.parked.clone()).unwrap_or_default();
         self.check_output(&saga, &action, output.as_deref())?;
-        let ids = self.shared.take_ids(saga.definition.width).await.ok_or(RuntimeError::Ended)?;
+        if let Some(input) = input {
+            self.replace_input(&mut saga, input, &mut act)?;
+        }
+        let engine = self.desk.engine()?;
+        let hand_on = self.desk.hand_on(&engine, &saga).await?;
         let findings = Findings { output, ..Findings::default() };
-        let hand_on = HandOn { ids: ids.start, has_place: false };
-        let what = name_of(&action);
-        let prepared = self.shared.advance(&mut saga, Event::Operator(action), &findings, hand_on);
+        let prepared = engine.advance(&mut saga, Event::Operator(action), &findings, hand_on);
         let mut prepared = prepared.map_err(|refused| self.refused(refused.to_string()))?;
-        prepared.changes.history.push(HistoryEntry {
-            saga: saga.id,
-            step: None,
-            kind: HistoryKind::Operator,
-            attempt: 0,
-            detail: format!("{what}: {reason}"),
-        });
-        let applied = self.shared.apply_prepared(prepared).await;
-        match applied {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Miss::Saga(row))) => Err(self.moved(&row)),
-            Ok(Err(miss)) => Err(self.refused(format!("the action did not apply: {miss:?}"))),
-            Err(error) => Err(RuntimeError::Store(
-                StoreError::new(StoreErrorKind::Other, "operator", error.message).with_class(error.class),
-            )),
+        if !parked.is_empty() && !saga.state.is_paused() {
+            // Whoever ends it by force leaves nothing behind that waits for a resumption.
+            prepared.changes.postponed.extend(due_now(&stored, &parked));
+            prepared.leave_free(Duration::ZERO);
+        }
+        prepared.changes.history.push(act.entry(saga.id));
+        match self.desk.apply(&engine, &self.key, prepared).await? {
+            Ok(()) => Ok(()),
+            Err(Miss::Saga(row)) => Err(moved(&row)),
+            Err(miss) => Err(self.refused(format!("the action did not apply: {miss:?}"))),
         }
     }
 
-    async fn load(&self) -> Result<InFlight<S>, RuntimeError> {
-        let key = || self.key.to_string();
-        let row = self.shared.store.saga(&self.tenant, &self.key).await?;
-        let row = row.ok_or_else(|| RuntimeError::NoSaga(key()))?;
-        if row.version != self.revision {
-            return Err(self.moved(&row));
-        }
-        let Some(definition) = self.shared.definitions.get(&row.definition) else {
-            return Err(RuntimeError::UnknownDefinition { key: key(), definition: row.definition.to_string() });
-        };
-        let records = self.shared.store.records_of(&self.tenant, &self.key).await?;
-        let mut saga = InFlight::of_row(&row, records, definition)
-            .map_err(|problem| RuntimeError::Unreadable { key: key(), problem })?;
-        self.find_stuck(&mut saga, row.status).await?;
+    async fn load(&self) -> Result<(SagaWithSteps, InFlight<S>), RuntimeError> {
+        let stored = self.desk.stored(&self.key, Some(self.revision)).await?;
+        let mut saga = self.desk.in_flight(&stored)?;
+        find_stuck(&mut saga, &stored);
         if let Some((step, input)) =
             saga.state.stuck.as_ref().and_then(|stuck| Some((stuck.step, stuck.input.clone()?)))
         {
             saga.set_input(step, input.into_bytes().into());
         }
-        Ok(saga)
-    }
-
-    /// A saga that could not be read was made stuck without its state saying so. Now that it can be read again, what was
-    /// under way is what is stuck, unless it still has its command.
-    async fn find_stuck(&self, saga: &mut InFlight<S>, status: Status) -> Result<(), StoreError> {
-        if status != Status::Stuck || saga.state.stuck.is_some() {
-            return Ok(());
-        }
-        let waits = match self.shared.store.saga_with_steps(&self.tenant, &self.key).await? {
-            Some(stored) if saga.definition.width > 1 => stored.work,
-            _ => Vec::new(),
-        };
-        let under_way = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
-        let stuck = saga.state.steps.iter().enumerate().filter(|(_, step)| under_way(step.phase));
-        let waits = |index| waits.iter().any(|work| work.step.step_and_item() == saga.doing(index).as_str());
-        let stuck = stuck.filter(|(index, _)| !waits(*index)).map(|(index, step)| Stuck {
-            step: index,
-            undo: step.phase == StepPhase::Undoing,
-            reason: "it could not be read".to_owned(),
-            input: None,
-        });
-        let mut stuck: VecDeque<Stuck> = stuck.collect();
-        (saga.state.stuck, saga.state.stuck_too) = (stuck.pop_front(), stuck.into());
-        Ok(())
+        Ok((stored, saga))
     }
 
     /// A step that is skipped gives an output if a later step takes one.
@@ -203,13 +205,29 @@ impl<S: Store> Operator<S> {
         }
     }
 
-    fn moved(&self, row: &SagaRow) -> RuntimeError {
-        RuntimeError::Moved { key: self.key.to_string(), status: row.status, version: row.version }
+    pub(super) fn refused(&self, problem: String) -> RuntimeError {
+        refused(&self.key, problem)
     }
+}
 
-    fn refused(&self, problem: String) -> RuntimeError {
-        RuntimeError::Refused { key: self.key.to_string(), problem }
+/// A saga that could not be read was made stuck without its state saying so. Now that it can be read again, what was
+/// under way is what is stuck, unless it still has its command.
+fn find_stuck<S: Store>(saga: &mut InFlight<S>, stored: &SagaWithSteps) {
+    if stored.saga.status != Status::Stuck || saga.state.stuck.is_some() {
+        return;
     }
+    let waits = if saga.definition.width > 1 { stored.work.as_slice() } else { &[] };
+    let under_way = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
+    let stuck = saga.state.steps.iter().enumerate().filter(|(_, step)| under_way(step.phase));
+    let waits = |index| waits.iter().any(|work| work.step.step_and_item() == saga.doing(index).as_str());
+    let stuck = stuck.filter(|(index, _)| !waits(*index)).map(|(index, step)| Stuck {
+        step: index,
+        undo: step.phase == StepPhase::Undoing,
+        reason: "it could not be read".to_owned(),
+        input: None,
+    });
+    let mut stuck: VecDeque<Stuck> = stuck.collect();
+    (saga.state.stuck, saga.state.stuck_too) = (stuck.pop_front(), stuck.into());
 }
 
 fn name_of(action: &Action) -> &'static str {

@@ -110,6 +110,8 @@ impl<S: Store> Shared<S> {
         };
         match command {
             Ok(command) => match command.row().unwanted(&command.saga.state) {
+                // A success that an older owner noted is not new.
+                None if command.saga.state.is_paused() && command.late.is_none() => self.park(command).await,
                 None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
                     self.put_off(&command).await;
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::builder::RuntimeBuilder;
-use super::cancel::{Cancellation, SagaDesk};
+use super::cancel::Cancellation;
 use super::dead_letters::DeadLetterDesk;
 use super::error::{RuntimeError, StartError};
 use super::guard::outside_step;
@@ -13,6 +13,7 @@ use super::operator::Operator;
 use super::outgoing::OutboxDesk;
 use super::publish::{PublishError, PublishedIn};
 use super::running::Running;
+use super::saga_desk::SagaDesk;
 use super::shared::Shared;
 use super::start::{StartedSaga, check_same};
 use super::statistics::Statistics;
@@ -383,7 +384,7 @@ impl<S: Store> Runtime<S> {
     /// # Errors
     /// When the key is not a legal one.
     pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
-        Ok(Operator::new(&self.shared, &self.tenant, Key::from_stored(key.as_ref())?, revision))
+        self.desk().operator(key, revision)
     }
 
     /// Cancels a saga: it turns round, nothing new of it begins, what is in flight comes to its end, and what took effect is
@@ -430,7 +431,12 @@ impl<S: Store> Runtime<S> {
     /// # }
     /// ```
     pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<Cancellation, RuntimeError> {
-        SagaDesk::of(&self.shared, &self.tenant).cancel(key, reason).await
+        self.desk().cancel(key, reason).await
+    }
+
+    /// What people can do with sagas, where it is to be said who does it.
+    pub fn desk(&self) -> SagaDesk<S> {
+        SagaDesk::of(&self.shared, &self.tenant)
     }
 
     /// The messages that could not be handled, and what can be done with them.

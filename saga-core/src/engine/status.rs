@@ -1,12 +1,14 @@
 use std::time::Duration;
 
+use super::act::Act;
 use super::outcome::{Outcome, outcome_of};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp, WorkStatus,
+    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp,
+    WorkStatus,
 };
 
 /// A saga in a list.
@@ -27,12 +29,26 @@ pub struct SagaSummary {
     pub status: Status,
     /// How it ended, or why it is stuck, where the definition is known here.
     pub outcome: Option<Outcome>,
+    /// Who has paused it, and why, where the definition is known here.
+    pub paused: Option<PausedBy>,
     /// When it was started.
     pub started_at: Timestamp,
     /// When it was last advanced.
     pub advanced_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+}
+
+/// Who has paused a saga, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PausedBy {
+    /// Who, where that was said.
+    pub by: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Since when. A list does not say that.
+    pub since: Option<Timestamp>,
 }
 
 /// A saga, step by step.
@@ -109,14 +125,18 @@ pub struct Happening {
     pub attempt: u32,
     /// In words.
     pub detail: String,
+    /// What somebody did, where it is that.
+    pub act: Option<Act>,
 }
 
 impl SagaSummary {
     pub(super) fn of<S: Store>(row: SagaRow, definition: Option<&Definition<S>>) -> Self {
-        let outcome = definition.and_then(|definition| {
+        let state = definition.and_then(|definition| {
             let state = SagaState::decode(&row.state, definition.steps.len()).ok()?;
-            outcome_of(&definition.shape, &state)
+            Some((outcome_of(&definition.shape, &state), state.paused))
         });
+        let (outcome, pause) = state.unwrap_or_default();
+        let paused = pause.map(|pause| PausedBy { by: pause.by, reason: pause.reason, since: None });
         Self {
             id: row.id,
             tenant: row.tenant,
@@ -125,6 +145,7 @@ impl SagaSummary {
             version: row.definition.version,
             status: row.status,
             outcome,
+            paused,
             started_at: row.started_at,
             advanced_at: row.advanced_at,
             ended_at: row.ended_at,
@@ -135,6 +156,7 @@ impl SagaSummary {
 impl SagaStatus {
     pub(super) fn of<S: Store>(stored: SagaWithSteps, definition: &Definition<S>) -> Result<Self, String> {
         let state = SagaState::decode(&stored.saga.state, definition.steps.len())?;
+        let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
         let mut steps = Vec::with_capacity(definition.steps.len());
         for (index, step) in definition.steps.iter().enumerate() {
             let before = definition.shape.predecessors(index).map(|before| definition.steps[before].name.to_owned());
@@ -143,30 +165,33 @@ impl SagaStatus {
                 after: before.collect(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
-                ..step_status(step.name, shown_phase(&state, index), &stored)
+                ..step_status(step.name, shown_phase(&state, index), &stored, parked)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
                 let number = state.item_number(item).unwrap_or_default();
                 steps.push(StepStatus {
                     stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    ..step_status(StepId::of_item(step.name, number).as_str(), state.steps[item].phase, &stored)
+                    ..step_status(StepId::of_item(step.name, number).as_str(), state.steps[item].phase, &stored, parked)
                 });
             }
         }
-        let happening = |(at, entry): (Timestamp, crate::store::HistoryEntry)| Happening {
-            at,
-            kind: entry.kind,
-            step: entry.step,
-            attempt: entry.attempt,
-            detail: entry.detail,
-        };
-        Ok(Self {
-            revision: stored.saga.version,
-            steps,
-            history: stored.history.into_iter().map(happening).collect(),
-            summary: SagaSummary::of(stored.saga, Some(definition)),
-        })
+        let history: Vec<Happening> = stored.history.into_iter().map(|(at, entry)| Happening::of(at, entry)).collect();
+        let revision = stored.saga.version;
+        let mut summary = SagaSummary::of(stored.saga, Some(definition));
+        if let Some(paused) = &mut summary.paused {
+            let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
+            paused.since = paused_at.map(|entry| entry.at);
+        }
+        Ok(Self { revision, steps, history, summary })
+    }
+}
+
+impl Happening {
+    fn of(at: Timestamp, entry: HistoryEntry) -> Self {
+        let act = (entry.kind == HistoryKind::Operator).then(|| Act::read(&entry.detail));
+        let detail = act.as_ref().map_or(entry.detail, ToString::to_string);
+        Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, act }
     }
 }
 
@@ -203,7 +228,7 @@ fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
     }
 }
 
-fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStatus {
+fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i64]) -> StepStatus {
     let records = || stored.records.iter().filter(|record| record.step.step_and_item() == name);
     let done = records().find(|record| record.step.undo_round().is_none());
     let undone = records().rfind(|record| record.step.undo_round().is_some());
@@ -220,7 +245,8 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
         took: done.map(|record| record.took),
         undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
         retrying_since: work.and_then(|work| work.retrying_since),
-        due_at: work.filter(|work| work.owner.is_none()).map(|work| work.due_at),
+        // What waits for a resumption is due when that comes.
+        due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
 }

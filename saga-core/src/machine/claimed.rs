@@ -3,7 +3,7 @@
 use super::choreography::is_given_up;
 use super::decision::Command;
 use super::event::Event;
-use super::shape::Effect;
+use super::shape::{Effect, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
 use crate::step::Rejection;
 
@@ -14,12 +14,16 @@ pub struct ClaimedRow {
     pub command: Command,
     /// Where the effect of that lies.
     pub effect: Effect,
+    /// How its step is undone.
+    pub undo: UndoShape,
     /// Whether an attempt ended without a definite answer.
     pub maybe: bool,
     /// Whether it was taken from an owner that vanished.
     pub suspect: bool,
     /// Whether an older owner noted its success.
     pub is_late: bool,
+    /// Whether the other side can be asked what became of it.
+    pub can_be_asked: bool,
 }
 
 impl ClaimedRow {
@@ -35,7 +39,8 @@ impl ClaimedRow {
     pub fn unwanted(&self, state: &SagaState) -> Option<Event> {
         // Whatever it was asked for is over: it is not tried again, where it certainly has not happened.
         let is_given_up = is_given_up(state) && !self.maybe && !self.is_late;
-        if is_wanted(state, self.command) && !is_given_up {
+        let is_wanted = is_wanted(state, self.command) || self.is_awaited(state) || self.is_asked_for(state);
+        if is_wanted && !is_given_up {
             return None;
         }
         Some(match self.command {
@@ -49,6 +54,24 @@ impl ClaimedRow {
             }
             Command::Do { step } => Event::Cancelled { step },
         })
+    }
+
+    /// What another service was asked for may be done there at any time. Where an undo is sent for it, that bars it; what
+    /// needs none is asked for until there is an answer, or it would take effect in a saga that is over.
+    fn is_awaited(&self, state: &SagaState) -> bool {
+        let Command::Do { step } = self.command else { return false };
+        let is_remote = matches!(self.effect, Effect::Remote { .. });
+        is_remote
+            && self.undo == UndoShape::NotNeeded
+            && state.phase == Phase::Compensating
+            && state.steps[step].phase == StepPhase::Started
+    }
+
+    /// What may have happened is asked for also while the saga compensates, so that only what did is undone.
+    fn is_asked_for(&self, state: &SagaState) -> bool {
+        let Command::Do { step } = self.command else { return false };
+        let is_open = state.phase == Phase::Compensating && state.steps[step].phase == StepPhase::Started;
+        is_open && self.can_be_asked && self.maybe && !self.is_late
     }
 }
 

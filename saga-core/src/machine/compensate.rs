@@ -30,6 +30,7 @@ pub(super) fn go_on_undoing(shape: &Shape, state: &mut SagaState, decision: &mut
     match last {
         None if !is_undoing => state.phase = Phase::Compensated,
         None => {}
+        Some(_) if state.paused.is_some() => {}
         Some(_) if !shape.is_sequence() => {
             for step in unblocked(shape, state) {
                 begin_undo(shape, state, step, decision);

@@ -80,6 +80,25 @@ pub enum Event {
         /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
         has_begun: bool,
     },
+    /// A saga that has done nothing yet begins behind what another one of its definition did.
+    TakenOver {
+        /// The steps that the other one did.
+        steps: Vec<usize>,
+    },
+    /// A person pauses the saga: nothing new of it begins.
+    Paused {
+        /// Who.
+        by: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// A command fell due while the saga is paused.
+    Parked {
+        /// Its work row.
+        work: i64,
+    },
+    /// A person lets a paused saga go on.
+    Resumed,
     /// An operator acts on a stuck saga.
     Operator(Action),
 }
@@ -100,7 +119,7 @@ pub enum Action {
     },
 }
 
-/// Why an operator's action, or calling a saga off, was refused.
+/// Why an operator's action, or calling a saga off, pausing or resuming it, was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga does not need a person.
@@ -118,6 +137,12 @@ pub enum Refused {
         /// The pivot.
         pivot: &'static str,
     },
+    /// The saga is paused already.
+    #[error("the saga is paused already")]
+    Paused,
+    /// There is nothing to resume.
+    #[error("the saga is not paused")]
+    NotPaused,
     /// Another saga asked for it.
     #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
     Hosted,

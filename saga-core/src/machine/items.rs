@@ -200,6 +200,7 @@ impl SagaState {
             stuck_too: self.stuck_too.clone(),
             caller: self.caller.clone(),
             forced: self.forced.clone(),
+            paused: self.paused.clone(),
         }
     }
 

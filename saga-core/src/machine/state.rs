@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::items::Items;
+use super::pause::Pause;
 use super::remote::{Caller, Sent};
 use crate::step::Rejection;
 use crate::store::Status;
@@ -39,6 +40,9 @@ pub struct SagaState {
     /// The reason that an operator gave for ending the saga.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
+    /// Set while a person has paused it.
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Box<Pause>>,
 }
 
 /// The direction of a saga.
@@ -235,12 +239,15 @@ impl SagaState {
             stuck_too: Vec::new(),
             caller: None,
             forced: None,
+            paused: None,
         }
     }
 
     /// The status that the store keeps beside the state.
     pub fn status(&self) -> Status {
         match self.phase {
+            // What is stuck in it has its turn when it goes on.
+            Phase::Running | Phase::Compensating if self.paused.is_some() => Status::Paused,
             _ if self.stuck.is_some() => Status::Stuck,
             Phase::Running => Status::Running,
             Phase::Compensating => Status::Compensating,

@@ -5,8 +5,10 @@ use super::compensate::{begin_compensation, called_back, go_on_undoing, late, un
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
 use super::operator;
+use super::pause::{park, pause, resume};
 use super::shape::{Shape, Side, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
+use super::take_over::take_over;
 use crate::store::RecordedOutcome;
 
 /// Begins a saga: its state, and the commands of the steps that it begins with.
@@ -21,7 +23,7 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 /// counts.
 ///
 /// # Errors
-/// Only an operator's action, and calling the saga off, are refused; then nothing changed.
+/// Only an operator's action, calling the saga off, pausing and resuming it are refused; then nothing changed.
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
@@ -55,7 +57,15 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
             call_off(shape, state, reason, is_fresh, &mut decision)?;
         }
         Event::Late { step } => late(shape, state, step, &mut decision),
+        Event::TakenOver { steps } => take_over(shape, state, &steps, &mut decision),
+        Event::Paused { by, reason } => pause(state, by, reason)?,
+        Event::Parked { work } => park(state, work),
+        Event::Resumed => resume(shape, state, &mut decision)?,
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
+    }
+    if state.paused.is_some() && state.has_ended() {
+        // A pause ends with its saga: what is reported later is undone as ever.
+        state.paused = None;
     }
     Ok(decision)
 }
@@ -149,12 +159,14 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
     }
 }
 
-/// Gives out every step whose turn has come, or ends the saga. While a person is to decide nothing new of it begins.
+/// Gives out every step whose turn has come, or ends the saga. While a person is to decide, or has paused it, nothing new
+/// of it begins.
 pub(super) fn go_on(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
     if state.stuck.is_some() {
         return;
     }
-    for step in 0..shape.steps.len() {
+    let is_paused = state.paused.is_some();
+    for step in (0..shape.steps.len()).filter(|_| !is_paused) {
         match state.steps[step].phase {
             StepPhase::Ready if shape.predecessors(step).all(|before| is_passed(state, before)) => {
                 begin(state, step, decision);

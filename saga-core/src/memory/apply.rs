@@ -4,7 +4,8 @@ use super::clock::Moment;
 use super::data::Data;
 use super::locks::{Lock, TxId};
 use crate::store::{
-    Changes, Condition, Miss, NewRecord, NewSaga, Postponed, RevisedRecord, StepRecord, StoreError, Timestamp,
+    Changes, Condition, HistoryKind, Miss, NewRecord, NewSaga, Postponed, RevisedRecord, StepRecord, StoreError,
+    Timestamp,
 };
 use crate::store::{StoreErrorKind, WorkRef};
 
@@ -102,6 +103,9 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
         data.letters.bury(letter, now);
     }
     for entry in change.history {
+        if entry.kind == HistoryKind::Operator && data.sagas.contains_key(&entry.saga) {
+            data.acts.push((now, entry.clone()));
+        }
         if let Some(saga) = data.sagas.get_mut(&entry.saga) {
             saga.history.push((now, entry));
         }

@@ -28,6 +28,8 @@ pub(super) struct Data {
     pub(super) outbox: OutboxData,
     pub(super) received: Received,
     pub(super) letters: Letters,
+    /// What people did, in the order in which it was written down.
+    pub(super) acts: Vec<(Timestamp, HistoryEntry)>,
     pub(super) table: MemoryTable,
     pub(super) locks: Locks,
 }

@@ -8,7 +8,8 @@ use super::data::Data;
 use super::locks::Lock;
 use crate::key::{Key, Tenant};
 use crate::store::{
-    NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
+    ActFilter, ActRow, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
+    StoreErrorKind, Timestamp,
 };
 
 #[async_trait]
@@ -73,11 +74,24 @@ impl Sagas for MemoryStore {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.reading("forgotten", |data, _| {
-            let waits_for_nothing = data
-                .sagas
-                .values()
-                .filter(|saga| !saga.row.status.is_ended() && saga.row.status != Status::Stuck && saga.work.is_empty());
+            let goes_on = |status| matches!(status, Status::Running | Status::Compensating);
+            let waits_for_nothing = data.sagas.values().filter(|saga| goes_on(saga.row.status) && saga.work.is_empty());
             waits_for_nothing.map(|saga| saga.row.id).take(limit).collect()
+        })
+        .await
+    }
+
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+        self.reading("acts", |data, _| {
+            let numbers = 1..=i64::try_from(data.acts.len()).unwrap_or(i64::MAX);
+            let acts = numbers.rev().zip(data.acts.iter().rev());
+            let acts = acts.filter(|(number, _)| filter.before.is_none_or(|before| *number < before));
+            let acts = acts.filter_map(|(number, (at, entry))| {
+                let saga = &data.sagas.get(&entry.saga)?.row;
+                let act = || ActRow { number, key: saga.key.clone(), at: *at, entry: entry.clone() };
+                (saga.tenant == filter.tenant).then(act)
+            });
+            acts.take(filter.limit).collect()
         })
         .await
     }

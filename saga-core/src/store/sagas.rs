@@ -91,6 +91,36 @@ impl Default for SagaFilter {
     }
 }
 
+/// What a person did with a saga, as its history tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActRow {
+    /// Its number among the lines of all histories: the way to the next page.
+    pub number: i64,
+    /// The saga's key.
+    pub key: Key,
+    /// When.
+    pub at: Timestamp,
+    /// The line.
+    pub entry: HistoryEntry,
+}
+
+/// Which acts to list.
+#[derive(Debug, Clone)]
+pub struct ActFilter {
+    /// With whose sagas. The default filter lists those of the default tenant.
+    pub tenant: Tenant,
+    /// Only those with a number below this one: the way to the next page.
+    pub before: Option<i64>,
+    /// At most so many: 100 where nothing else is said.
+    pub limit: usize,
+}
+
+impl Default for ActFilter {
+    fn default() -> Self {
+        Self { tenant: Tenant::default(), before: None, limit: 100 }
+    }
+}
+
 /// Keeping sagas.
 ///
 /// # Contract
@@ -100,8 +130,9 @@ impl Default for SagaFilter {
 /// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id`, whose ids the engine got from the store.
 /// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
 /// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
-/// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck and has no work row (G11).
+/// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck nor paused and has no work row (G11).
 /// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are kept like all others: read a stored key with [`Key::from_stored`].
+/// - `S-SAGA-9` [`acts`](Sagas::acts) lists the lines of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator) of one tenant's sagas, the latest first, obeys every field of the filter, and never returns more than `limit`. No number is given twice, and one that is written down later is higher.
 #[async_trait]
 pub trait Sagas: Send + Sync {
     /// Starts sagas.
@@ -124,6 +155,9 @@ pub trait Sagas: Send + Sync {
 
     /// Sagas that wait for nothing: at most `limit` of them. There should be none.
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
+
+    /// What people did with the sagas of a tenant.
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError>;
 }
 
 /// A saga with all that is known of its steps.

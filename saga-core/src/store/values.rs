@@ -69,11 +69,14 @@ pub enum Status {
     Compensated,
     /// It needs a person. Nothing is lost.
     Stuck,
+    /// A person has paused it: nothing new of it begins until it is resumed.
+    Paused,
 }
 
 impl Status {
     /// Every status, in the order in which a saga may pass them.
-    pub const ALL: [Self; 5] = [Self::Running, Self::Compensating, Self::Completed, Self::Compensated, Self::Stuck];
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::Compensating, Self::Completed, Self::Compensated, Self::Stuck, Self::Paused];
 
     /// The status as it is written down and shown.
     pub const fn as_str(self) -> &'static str {
@@ -83,6 +86,7 @@ impl Status {
             Self::Completed => "completed",
             Self::Compensated => "compensated",
             Self::Stuck => "stuck",
+            Self::Paused => "paused",
         }
     }
 
@@ -91,7 +95,7 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
-    /// Whether the saga has ended. A stuck one has not.
+    /// Whether the saga has ended. A stuck or paused one has not.
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Compensated)
     }

@@ -1,8 +1,8 @@
 //! Single orders of events that were once decided wrongly.
 
 use saga_core::machine::{
-    self, Action, Command, Decision, Effect, Event, FailureKind, Refused, SagaState, Shape, StepPhase, StepShape,
-    UndoShape,
+    self, Action, ClaimedRow, Command, Decision, Effect, Event, FailureKind, Refused, SagaState, Shape, StepPhase,
+    StepShape, UndoShape,
 };
 use saga_core::store::Status;
 
@@ -368,4 +368,32 @@ fn what_gets_stuck_beside_another_has_its_turn() {
     let forced = apply(&shape, &mut state, force(false));
     assert_eq!(forced.record.into_iter().chain(forced.further).count(), 2);
     assert_eq!(state.status(), Status::Compensated);
+}
+
+/// A cancel may come while another service has a step in hand. An undo bars it there; where none is sent, its answer is
+/// waited for, or it would take effect in a saga that is over.
+#[test]
+fn g5_what_another_service_was_asked_for_is_barred_or_awaited() {
+    for (undo, is_awaited) in [(UndoShape::TakesUnknown, false), (UndoShape::NotNeeded, true)] {
+        let mut shape = calls(2, undo, None);
+        shape.steps[1].effect = Effect::Remote { service: "elsewhere" };
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, Event::Done { step: 0 });
+        let row = ClaimedRow {
+            command: Command::Do { step: 1 },
+            effect: shape.steps[1].effect,
+            undo,
+            maybe: true,
+            suspect: false,
+            is_late: false,
+            can_be_asked: false,
+        };
+        assert_eq!(row.unwanted(&state), None);
+        apply(&shape, &mut state, Event::CalledOff { reason: rejection("not wanted"), has_begun: true });
+        let unwanted = row.unwanted(&state);
+        assert_eq!(matches!(unwanted, Some(Event::Unknown { step: 1, .. })), !is_awaited, "{unwanted:?}");
+        assert_eq!(unwanted.is_none(), is_awaited);
+        apply(&shape, &mut state, Event::Done { step: 1 });
+        assert!(row.unwanted(&state).is_some(), "it is decided");
+    }
 }

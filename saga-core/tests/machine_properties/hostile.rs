@@ -25,6 +25,10 @@ fn event(kind: u8, step: usize) -> Event {
         14 => Event::TakenBack,
         15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
         17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
+        22 => Event::Paused { by: Some("ann".to_owned()), reason: reason() },
+        23 => Event::Parked { work: step as i64 },
+        24 => Event::Resumed,
+        25 => Event::TakenOver { steps: vec![step, 0] },
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -38,7 +42,7 @@ proptest! {
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
         shape in prop_oneof![shape(), groups(), lists()],
-        events in prop::collection::vec((0..22_u8, 0..24_usize), 0..80),
+        events in prop::collection::vec((0..26_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();
@@ -50,6 +54,8 @@ proptest! {
                 Err(refused) => {
                     let is_lawful = match event {
                         Event::Operator(_) => before.stuck.is_none(),
+                        Event::Paused { .. } => before.is_paused() || before.status().is_ended(),
+                        Event::Resumed => !before.is_paused(),
                         Event::CalledOff { .. } => {
                             let has_begun = |pivot: usize| before.steps[pivot].phase != StepPhase::Ready;
                             before.phase != Phase::Running || shape.pivot.is_some_and(has_begun)

@@ -35,13 +35,18 @@ impl Run {
     /// owners of calls, which may come at any time and more than once.
     fn possible(&self) -> Vec<Event> {
         let mut events = Vec::new();
-        if self.model.status() == Status::Stuck {
+        if self.model.is_stuck() {
             let force = |completed| Action::Force { completed, reason: "by hand".to_owned() };
             let actions = [Action::Retry, Action::Skip, force(true), force(false)];
             events.extend(actions.map(Event::Operator));
         }
         if self.model.may_be_called_off() {
             events.push(Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true });
+        }
+        if self.model.is_paused() {
+            events.extend([Event::Parked { work: 7 }, Event::Resumed]);
+        } else if !self.model.status().is_ended() {
+            events.push(Event::Paused { by: None, reason: "wait".to_owned() });
         }
         for command in self.model.in_flight() {
             match command {
@@ -120,6 +125,8 @@ impl Run {
 
     fn check_command(&self, event: &Event, command: Command) {
         let is_retried = *event == Event::Operator(Action::Retry);
+        let is_again = is_retried || matches!(event, Event::Cancelled { .. });
+        assert!(!self.state.is_paused() || is_again, "while it is paused nothing new begins: {command:?}");
         match command {
             Command::Do { step } => {
                 let may_begin = self.state.phase == Phase::Running || (is_retried && self.state.steps[step].maybe);
@@ -144,6 +151,7 @@ impl Run {
     fn go_on_to_the_end(&mut self) {
         for _ in 0..8 * self.state.steps.len() + 8 * self.shape.steps.len() + 4 {
             let event = match (self.state.status(), self.model.in_flight().first()) {
+                (Status::Paused, _) => Event::Resumed,
                 (Status::Stuck, _) => Event::Operator(Action::Skip),
                 (_, Some(&Command::Do { step })) if self.waits_for_list(step) => Event::Listed { step, items: 2 },
                 (_, Some(&Command::Do { step })) => Event::Done { step },
@@ -187,7 +195,8 @@ proptest! {
         let mut run = Run::start(shape);
         for choice in choices {
             let mut possible = run.possible();
-            possible.retain(|event| !matches!(event, Event::Late { .. } | Event::Operator(_)));
+            // What is stuck while it is paused is seen when it is resumed.
+            possible.retain(|event| !matches!(event, Event::Late { .. } | Event::Operator(_) | Event::Paused { .. }));
             if possible.is_empty() {
                 break;
             }

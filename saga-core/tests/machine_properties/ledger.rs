@@ -49,6 +49,7 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     let again = SagaState::decode(&state.encode(), shape.steps.len()).expect("a state is read as it was written");
     assert_eq!(&again, state);
     let status = match (&state.stuck, state.phase) {
+        (_, Phase::Running | Phase::Compensating) if state.paused.is_some() => Status::Paused,
         (Some(_), _) => Status::Stuck,
         (None, Phase::Running) => Status::Running,
         (None, Phase::Compensating) => Status::Compensating,
@@ -60,8 +61,10 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
         .filter(|&step| matches!(state.steps[step].phase, StepPhase::Started | StepPhase::Undoing))
         .collect();
     // A saga that has not ended has a step under way: a command or a person decides about it (G11). Without groups it is
-    // exactly one, and none when it has ended. Beside what was stuck, a person may end a saga with more under way.
-    if shape.is_sequence() {
+    // exactly one, and none when it has ended. While it is paused a person decides about all of it. Beside what was stuck, a person may end a saga with more under way.
+    if status == Status::Paused {
+        assert!(!shape.is_sequence() || under_way.len() <= 1, "under way are {under_way:?}");
+    } else if shape.is_sequence() {
         assert_eq!(under_way.len(), usize::from(!status.is_ended()), "{status}: under way are {under_way:?}");
     } else if status.is_ended() {
         assert!(under_way.is_empty() || state.forced.is_some(), "{status}: under way are {under_way:?}");
@@ -80,6 +83,7 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
         let at_once = shape.each(items.step).expect("only a step that is done for each has items");
         assert!(count(StepPhase::Started) <= at_once && count(StepPhase::Undoing) <= at_once, "more than {at_once}");
     }
+    assert!(state.paused.is_none() || !status.is_ended(), "a pause ends with its saga");
     assert!(state.stuck.is_some() || state.stuck_too.is_empty(), "what is stuck is seen");
     for stuck in state.stuck.iter().chain(&state.stuck_too) {
         let twice = state.stuck_too.iter().chain(&state.stuck).filter(|other| other.step == stuck.step);

@@ -8,4 +8,7 @@ mod hostile;
 mod lawful;
 mod ledger;
 mod model;
+mod pauses;
+mod resolving;
 mod shapes;
+mod takeovers;

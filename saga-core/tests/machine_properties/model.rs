@@ -7,7 +7,7 @@ use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, UndoShape}
 use saga_core::store::Status;
 
 /// What the model believes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Model {
     shape: Shape,
     /// Whether the first step only begins when the second is done.
@@ -20,6 +20,8 @@ pub(crate) struct Model {
     standing: Vec<usize>,
     goes_back: bool,
     ended: Option<Status>,
+    /// Whether a person holds it up.
+    is_paused: bool,
     /// The commands that nobody has answered.
     open: Vec<Open>,
     /// How often something got stuck.
@@ -76,6 +78,7 @@ impl Model {
             standing: Vec::new(),
             goes_back: false,
             ended: None,
+            is_paused: false,
             open: Vec::new(),
             stuck: 0,
         };
@@ -84,6 +87,9 @@ impl Model {
     }
 
     pub(crate) fn status(&self) -> Status {
+        if self.is_paused {
+            return Status::Paused;
+        }
         match (self.is_stuck(), self.ended, self.goes_back) {
             (true, ..) => Status::Stuck,
             (false, Some(ended), _) => ended,
@@ -97,12 +103,23 @@ impl Model {
         self.open.iter().filter(|open| open.stuck.is_none()).map(|open| open.command).collect()
     }
 
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     pub(crate) fn has_begun(&self, step: usize) -> bool {
         self.steps[step].begun
     }
 
     /// The commands that follow from an event.
     pub(crate) fn on(&mut self, event: &Event) -> Vec<Command> {
+        let commands = self.follow(event);
+        // Nobody holds up what has ended.
+        self.is_paused &= self.ended.is_none();
+        commands
+    }
+
+    fn follow(&mut self, event: &Event) -> Vec<Command> {
         match *event {
             Event::Done { step } | Event::Late { step } => self.success(step),
             Event::Rejected { step, .. } | Event::Failed { step, .. } => self.failed(step),
@@ -118,9 +135,19 @@ impl Model {
             Event::Listed { step, items } => self.listed(step, items),
             Event::TakenBack => self.taken_back(),
             Event::CalledOff { .. } => {
-                // Something is open, so nothing follows at once.
+                // Something is open, so nothing follows at once, unless somebody holds it up.
                 self.goes_back |= self.may_be_called_off();
+                if self.is_paused { self.next() } else { Vec::new() }
+            }
+            Event::Paused { .. } => {
+                self.is_paused = self.ended.is_none();
                 Vec::new()
+            }
+            // No saga that is under way takes anything over.
+            Event::Parked { .. } | Event::TakenOver { .. } => Vec::new(),
+            Event::Resumed => {
+                self.is_paused = false;
+                self.next()
             }
             Event::Operator(ref action) => self.operator(action),
         }
@@ -162,7 +189,7 @@ impl Model {
         !self.goes_back && self.ended.is_none() && self.shape.pivot.is_none_or(|pivot| !self.steps[pivot].begun)
     }
 
-    fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.open.iter().any(|open| open.stuck.is_some())
     }
 
@@ -355,12 +382,16 @@ impl Model {
         Vec::new()
     }
 
-    /// What follows now. While a person is to decide, nothing new does.
+    /// What follows now. While a person is to decide, or holds it up, nothing new does.
     fn next(&mut self) -> Vec<Command> {
         if self.is_stuck() || self.ended.is_some() {
             return Vec::new();
         }
-        let commands = if self.goes_back { self.next_undos() } else { self.next_steps() };
+        let has_more = self.is_paused && !self.clone().next_commands().is_empty();
+        if has_more {
+            return Vec::new();
+        }
+        let commands = self.next_commands();
         let (mut given_out, mut for_a_person) = (Vec::new(), Vec::new());
         for command in commands {
             self.open.push(Open { command, stuck: None });
@@ -378,6 +409,10 @@ impl Model {
             self.ended = Some(if self.goes_back { Status::Compensated } else { Status::Completed });
         }
         given_out
+    }
+
+    fn next_commands(&mut self) -> Vec<Command> {
+        if self.goes_back { self.next_undos() } else { self.next_steps() }
     }
 
     fn next_steps(&mut self) -> Vec<Command> {

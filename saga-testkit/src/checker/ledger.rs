@@ -55,6 +55,9 @@ pub struct StepPlan {
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
     pub is_pivot: bool,
+    /// Whether no two calls of it ever run at once.
+    #[serde(default)]
+    pub is_exclusive: bool,
     /// How many events it emits each time it runs.
     pub emits: u8,
     /// How often it may be called in all, for one turn of its policy.
@@ -172,6 +175,18 @@ pub enum What {
         /// The number of that call.
         call: u64,
     },
+    /// A call of an exclusive step goes on.
+    Hauled {
+        /// The number of that call.
+        call: u64,
+    },
+    /// The service outside was asked by a step's key, and said that this call took effect.
+    Found {
+        /// The number of the call that took effect.
+        call: u64,
+        /// For which saga it was asked, by the payload that was given.
+        saga: u32,
+    },
     /// What a transactional step function wrote was committed.
     Wrote {
         /// The number of that call.
@@ -243,6 +258,32 @@ pub enum What {
         call: u64,
         /// Whether the saga has turned round, by this call or before. If not, it had ended or only goes forward.
         is_turned: bool,
+    },
+    /// A person pauses a saga. Without an answer it may or may not have taken effect.
+    PauseCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+    },
+    /// `pause` answered.
+    PauseAnswered {
+        /// The number of that call.
+        call: u64,
+        /// Whether the saga is paused, by this call or before. If not, it had ended.
+        is_paused: bool,
+    },
+    /// A person lets a saga go on. Without an answer it may or may not have taken effect.
+    ResumeCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+    },
+    /// `resume` answered.
+    ResumeAnswered {
+        /// The number of that call.
+        call: u64,
     },
     /// A process was crashed.
     Crashed,

@@ -14,6 +14,7 @@ mod judge;
 mod ledger;
 mod liveness;
 mod messages;
+mod pauses;
 mod services;
 mod starts;
 mod undo;

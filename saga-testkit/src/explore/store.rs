@@ -7,9 +7,9 @@ use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::key::StepId;
 use saga_core::store::{
-    Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Hint, Hints, Ids, Incarnation, Lease,
-    Listener, MemberId, Members, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status,
-    StepRecord, Store, StoreError, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Hint, Hints, Ids,
+    Incarnation, Lease, Listener, MemberId, Members, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps,
+    Sagas, Started, Status, StepRecord, Store, StoreError, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -165,6 +165,10 @@ impl<S: Store> Sagas for Explored<S> {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.through(self.inner.forgotten(limit)).await
+    }
+
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+        self.through(self.inner.acts(filter)).await
     }
 }
 

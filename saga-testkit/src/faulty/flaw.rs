@@ -36,6 +36,8 @@ flaws! {
         CountsNoStuck breaks "S-SAGA-6",
         /// The audit finds nothing.
         FindsNoForgotten breaks "S-SAGA-7",
+        /// It lists what people did, the oldest first.
+        ListsActsBackwards breaks "S-SAGA-9",
         /// The key of a hosted step is refused.
         RefusesHostedKeys breaks "S-SAGA-8",
         /// Work is due at once.

@@ -2,8 +2,8 @@ use async_trait::async_trait;
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryConn;
 use saga_core::store::{
-    Changes, Ids, NewMessage, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, StartIn, Started,
-    Status, StoreError, StoreErrorKind, WorkId,
+    ActFilter, ActRow, Changes, Ids, NewMessage, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas,
+    StartIn, Started, Status, StoreError, StoreErrorKind, WorkId,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -79,6 +79,14 @@ impl Sagas for FaultyStore {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         if self.has(StoreFlaw::FindsNoForgotten) { Ok(Vec::new()) } else { self.inner.forgotten(limit).await }
+    }
+
+    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+        let mut acts = self.inner.acts(filter).await?;
+        if self.has(StoreFlaw::ListsActsBackwards) {
+            acts.reverse();
+        }
+        Ok(acts)
     }
 }
 

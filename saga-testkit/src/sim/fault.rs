@@ -73,6 +73,14 @@ faults! {
     RowConflict = "row conflict",
     /// A call took effect outside, and its answer was lost.
     AnswerLost = "answer lost",
+    /// The service outside is asked what became of a call.
+    AskedFor = "asked for",
+    /// It says that the call took effect.
+    FoundDone = "found done",
+    /// It says that no call took effect so far.
+    FoundNothing = "found nothing",
+    /// A long call sees that it is no longer wanted.
+    HaulGivenUp = "haul given up",
     /// A call was never sent, and the step function says so.
     NotSent = "not sent",
     /// A call arrives outside after its caller has gone.
@@ -139,6 +147,18 @@ faults! {
     CancelledAgain = "cancelled again",
     /// A client was told that a saga only goes forward.
     CancelRefused = "cancel refused",
+    /// A person paused a saga.
+    SagaPaused = "saga paused",
+    /// A person paused a saga that was paused already.
+    SagaPausedAgain = "saga paused again",
+    /// A person came to pause a saga that had ended, or was not there.
+    PauseTooLate = "pause too late",
+    /// A person let a saga go on.
+    SagaResumed = "saga resumed",
+    /// A saga needed a person while it was paused.
+    StuckWhilePaused = "stuck while paused",
+    /// A person had tried at once what waited for its next attempt.
+    Hurried = "operator hurried",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.

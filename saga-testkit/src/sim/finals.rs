@@ -203,7 +203,7 @@ fn final_of(stored: &SagaWithSteps) -> Final {
             Status::Completed => Standing::Completed,
             Status::Compensated => Standing::Compensated,
             Status::Stuck => Standing::Stuck,
-            Status::Running | Status::Compensating => Standing::Unfinished,
+            Status::Running | Status::Compensating | Status::Paused => Standing::Unfinished,
         },
         variant: input.map(|input| input.variant),
         records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),

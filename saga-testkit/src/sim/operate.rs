@@ -108,8 +108,10 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
     let (tenant, key) = (tenant_of(world.scenario.sagas[saga as usize].tenant), row.key.clone());
     let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
     let Some(Ok(Some(status))) = seen else { return };
-    if status.summary.status != Status::Stuck {
-        return;
+    let is_stuck = status.steps.iter().any(|step| step.stuck.is_some());
+    world.hit_if(is_stuck && status.summary.status == Status::Paused, Fault::StuckWhilePaused);
+    if status.summary.status != Status::Stuck && !is_stuck {
+        return hurry(world, live, row).await;
     }
     world.enter(What::StuckSeen { saga });
     world.hit(if row.hosted.is_some() { Fault::HostStuck } else { Fault::Stuck });
@@ -127,6 +129,19 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
         }
         None => first.await,
     }
+}
+
+/// What waits for its next attempt is tried at once, where the schedule wants it.
+async fn hurry(world: &World, live: &Live, row: &Row) {
+    if !world.happens(|rates| rates.person_hurries) {
+        return;
+    }
+    let (tenant, key) = (tenant_of(world.scenario.sagas[row.saga as usize].tenant), row.key.clone());
+    let hurried = live.ask(move |runtime| {
+        Box::pin(async move { runtime.tenant(tenant).desk().retry_now(key, "the simulation says so").await })
+    });
+    // A process that dies hurries nothing, and so does one whose store fails.
+    world.hit_if(matches!(hurried.await, Some(Ok(1..))), Fault::Hurried);
 }
 
 async fn act_and_note(world: &World, live: &Live, row: &Row, act: Act, revision: u64) {

@@ -46,6 +46,10 @@ pub struct Rates {
     pub client_drops: u32,
     /// A client cancels the saga that it started.
     pub client_cancels: u32,
+    /// A person pauses a saga that was started, and lets it go on later.
+    pub person_pauses: u32,
+    /// A person has tried at once what waits for its next attempt.
+    pub person_hurries: u32,
     /// A message between services is accepted and lost.
     pub message_lost: u32,
     /// A message between services comes twice.
@@ -92,6 +96,8 @@ impl Rates {
             settle_lost: rate(&[30, 200]),
             ignorant: rate(&[200, 700]),
             client_cancels: rate(&[50, 200, 500]),
+            person_pauses: rate(&[100, 300, 700]),
+            person_hurries: rate(&[100, 500]),
         }
     }
 }

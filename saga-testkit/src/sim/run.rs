@@ -28,7 +28,7 @@ const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time
 /// and the operator's rounds.
 const QUIET_WITHIN: Duration = Duration::from_secs(150);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long after a start a client cancels at the latest.
+/// How long after a start a client cancels, or a person holds the saga up, at the latest.
 const CANCEL_WITHIN_MILLIS: u64 = 3_000;
 /// By how much the clocks of two services differ.
 const CLOCK_SECONDS: u64 = 700;
@@ -237,6 +237,10 @@ async fn live_through(
             if world.happens(|rates| rates.client_cancels) {
                 let later = world.draw(|random| Duration::from_millis(random.below(CANCEL_WITHIN_MILLIS)));
                 world.env.spawn(starting.with(clients(saga, *variant).cancel_at(*moment + later)));
+            }
+            if world.happens(|rates| rates.person_pauses) {
+                let later = world.draw(|random| Duration::from_millis(random.below(CANCEL_WITHIN_MILLIS)));
+                world.env.spawn(starting.with(clients(saga, *variant).hold_up_at(*moment + later)));
             }
             world.env.spawn(starting.with(clients(saga, *variant).start_at(*moment)));
         }

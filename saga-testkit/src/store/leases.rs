@@ -8,6 +8,9 @@ use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Bench, HOUR};
 use crate::harness::StoreHarness;
 
+/// So many days of 24 hours.
+const CENTURY: Duration = Duration::from_hours(36_500 * 24);
+
 fn stale(work: WorkRef) -> WorkRef {
     WorkRef { epoch: work.epoch - 1, ..work }
 }
@@ -153,7 +156,8 @@ pub(crate) async fn a_postponed_row_waits_and_remembers<H: StoreHarness>(bench: 
     let begun = bench.start("k-1").await?;
     let work = bench.claim_one(bench.lease().await?).await?.work;
     let lease = bench.harness.timing().lease;
-    let postponed = Postponed { work, due_in: HOUR, attempts: 3, maybe: true, error: Some("no answer".into()) };
+    // What waits for a person is put off for as long as one may take.
+    let postponed = Postponed { work, due_in: CENTURY, attempts: 3, maybe: true, error: Some("no answer".into()) };
     bench.apply(Changes { postponed: vec![postponed.clone()], ..Changes::default() }).await?;
     let status = bench.whole(&begun).await?.work.remove(0);
     ensure_eq!((status.attempts, status.error.as_deref()), (3, Some("no answer")), "what the row remembers");

@@ -72,13 +72,14 @@ pub(crate) async fn a_list_is_of_one_tenant<H: StoreHarness>(bench: Bench<H>) ->
 }
 
 pub(crate) async fn every_saga_is_counted_in_one_status<H: StoreHarness>(bench: Bench<H>) -> Outcome {
-    let begun = start_many(&bench, 6).await?;
+    let begun = start_many(&bench, 7).await?;
     bench.start_of(&tenant("acme"), "k-1").await?;
     let moves = [(1, Status::Completed), (2, Status::Completed), (3, Status::Compensating), (4, Status::Compensated)];
     for (index, status) in moves {
         bench.advance(&begun[index], 1, status).await?;
     }
     bench.advance(&begun[5], 1, Status::Stuck).await?;
+    bench.advance(&begun[6], 1, Status::Paused).await?;
     let counts = bench.store.count(&Tenant::default()).await?;
     let counts: BTreeMap<Status, u64> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
     let expected = [
@@ -87,6 +88,7 @@ pub(crate) async fn every_saga_is_counted_in_one_status<H: StoreHarness>(bench: 
         (Status::Completed, 2),
         (Status::Compensated, 1),
         (Status::Stuck, 1),
+        (Status::Paused, 1),
     ];
     ensure_eq!(counts, BTreeMap::from(expected), "the counts");
     Ok(())
@@ -109,7 +111,8 @@ pub(crate) async fn a_saga_that_waits_for_nothing_is_found<H: StoreHarness>(benc
 
 pub(crate) async fn a_saga_that_waits_for_something_is_not_found<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     bench.start("k-waiting").await?;
-    for (key, status) in [("k-1", Status::Completed), ("k-2", Status::Compensated), ("k-3", Status::Stuck)] {
+    let waiting = [Status::Completed, Status::Compensated, Status::Stuck, Status::Paused];
+    for (key, status) in ["k-1", "k-2", "k-3", "k-4"].into_iter().zip(waiting) {
         let begun = bench.start_idle(key).await?;
         bench.advance(&begun, 1, status).await?;
     }

@@ -1,5 +1,6 @@
 //! The checks of a store, by duty.
 
+pub(crate) mod acts;
 pub(crate) mod claims;
 pub(crate) mod concurrency;
 pub(crate) mod hints;

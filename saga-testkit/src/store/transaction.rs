@@ -136,6 +136,12 @@ pub(crate) async fn doing_is_not_granted_while_the_saga_is_stuck<H: StoreHarness
     only_the_second_is_refused(&bench, &begun, |_| ()).await
 }
 
+pub(crate) async fn nothing_is_granted_while_the_saga_is_paused<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = three(&bench).await?;
+    bench.advance(&begun[1], 1, Status::Paused).await?;
+    only_the_second_is_refused(&bench, &begun, |_| ()).await
+}
+
 pub(crate) async fn undoing_is_not_granted_while_the_saga_runs<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
     only_the_second_is_refused(&bench, &begun, |claim| {

@@ -137,3 +137,40 @@ fn a_second_undo_that_was_skipped_has_a_key_of_its_own() {
         assert_eq!(check(&ledger), []);
     }
 }
+
+/// G5: what begins when somebody wanted the saga to go on begins in time, whether the answer came or not.
+#[test]
+fn a_pause_is_over_when_somebody_ends_it() {
+    let last_step = |ledger: &mut Ledger| {
+        let place = ledger.entries.iter().rposition(|entry| matches!(entry.what, What::Entered { step: 1.., .. }))?;
+        let What::Entered { saga, step, op: Op::Do, .. } = ledger.entries[place].what else { return None };
+        let before = |entry: &saga_testkit::checker::Entry| match entry.what {
+            What::Entered { saga: other, step: earlier, .. } => other == saga && earlier < step,
+            _ => false,
+        };
+        ledger.entries[..place].iter().any(before).then_some((saga, place))
+    };
+    for (ledger, (saga, place)) in changed(last_step) {
+        let insert = |ledger: &mut Ledger, at: usize, what: What| {
+            let mut entry = ledger.entries[0].clone();
+            entry.what = what;
+            ledger.entries.insert(at, entry);
+        };
+        let mut held_up = ledger;
+        insert(&mut held_up, 0, What::PauseAnswered { call: ADDED, is_paused: true });
+        insert(&mut held_up, 0, What::PauseCalled { call: ADDED, saga });
+        assert!(is_broken(&held_up, Guarantee::G5, "while the saga was paused"));
+
+        let mut uncertain = held_up.clone();
+        insert(&mut uncertain, 0, What::ResumeCalled { call: ADDED + 1, saga });
+        assert_eq!(check(&uncertain), [], "somebody may have ended it at any time");
+
+        let mut let_go = held_up;
+        let first = let_go
+            .entries
+            .iter()
+            .position(|entry| matches!(&entry.what, What::Entered { saga: other, .. } if *other == saga));
+        insert(&mut let_go, first.unwrap().min(place), What::ResumeCalled { call: ADDED + 1, saga });
+        assert_eq!(check(&let_go), []);
+    }
+}

@@ -1,7 +1,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    CancelArgs, LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RunArgs, ServiceArgs, ShowArgs, VerifyArgs,
+    AuditArgs, BulkCommand, DeskArgs, ForceArgs, LettersCommand, ListArgs, OutboxCommand, OutsideArgs, RestartArgs,
+    RetryArgs, RunArgs, ServiceArgs, ShowArgs, SkipArgs, VerifyArgs,
 };
 use crate::place::DEFAULT_STORE;
 
@@ -34,7 +35,24 @@ pub enum Command {
     /// List the sagas
     List(ListArgs),
     /// Cancel a saga: nothing new of it begins, and what was done is undone
-    Cancel(CancelArgs),
+    Cancel(DeskArgs),
+    /// Pause a saga: nothing new of it begins until it is resumed
+    Pause(DeskArgs),
+    /// Let a paused saga go on
+    Resume(DeskArgs),
+    /// Try a saga again: what is stuck, or what waits for its next attempt
+    Retry(RetryArgs),
+    /// Go past the step, or the undo, that a saga is stuck at
+    Skip(SkipArgs),
+    /// End a stuck saga as it is
+    Force(ForceArgs),
+    /// Start a saga instead of one that has ended, from a step on
+    Restart(RestartArgs),
+    /// Act on many sagas: plan it first, then carry the plan out
+    #[command(subcommand)]
+    Bulk(BulkCommand),
+    /// List what people did with sagas, the latest first: who, when and why
+    Audit(AuditArgs),
     /// Messages that could not be handled: list, show, replay, discard
     #[command(subcommand)]
     DeadLetters(LettersCommand),
@@ -56,7 +74,13 @@ impl Command {
             Self::Verify(args) => args.stores.first().map_or(DEFAULT_STORE, String::as_str),
             Self::Show(args) => &args.store.store,
             Self::List(args) => &args.store.store,
-            Self::Cancel(args) => &args.store.store,
+            Self::Cancel(args) | Self::Pause(args) | Self::Resume(args) => &args.store.store,
+            Self::Retry(args) => &args.desk.store.store,
+            Self::Skip(args) => &args.desk.store.store,
+            Self::Force(args) => &args.desk.store.store,
+            Self::Restart(args) => &args.desk.store.store,
+            Self::Bulk(command) => &command.store().store,
+            Self::Audit(args) => &args.store.store,
             Self::DeadLetters(command) => &command.store().store,
             Self::Outbox(command) => &command.store().store,
             Self::Outside(args) => &args.store.store,

@@ -57,6 +57,7 @@ pub enum StatusArg {
     Completed,
     Compensated,
     Stuck,
+    Paused,
 }
 
 impl From<StatusArg> for Status {
@@ -67,6 +68,7 @@ impl From<StatusArg> for Status {
             StatusArg::Completed => Self::Completed,
             StatusArg::Compensated => Self::Compensated,
             StatusArg::Stuck => Self::Stuck,
+            StatusArg::Paused => Self::Paused,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The command line.
 
-mod cancel;
+mod bulk;
 mod command;
+mod desk;
 mod letters;
 mod look;
 mod outbox;
@@ -9,8 +10,9 @@ mod run;
 mod service;
 mod times;
 
-pub use cancel::CancelArgs;
+pub use bulk::{BulkActionArg, BulkCommand, CarryOutArgs, PlanArgs};
 pub use command::{Cli, Command};
+pub use desk::{ActArgs, AuditArgs, DeskArgs, EndArg, ForceArgs, RestartArgs, RetryArgs, SeenArgs, SkipArgs};
 pub use letters::{DecideArgs, LetterArgs, LetterStateArg, LettersCommand, LettersListArgs, ReplayArgs};
 pub use look::{ListArgs, OutsideArgs, ShowArgs, StatusArg, VerifyArgs};
 pub use outbox::{DiscardArgs, OutboxCommand, OutboxListArgs, ReleaseArgs};

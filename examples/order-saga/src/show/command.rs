@@ -1,17 +1,21 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use saga_core::{engine::Inspector, store::SagaFilter};
+use saga_core::{
+    engine::{Acted, Inspector},
+    store::{ActFilter, SagaFilter},
+};
+use serde_json::json;
 
 use super::{
     saga::Shown,
     time::{after, moment},
 };
 use crate::{
-    cli::{ListArgs, ShowArgs},
+    cli::{AuditArgs, ListArgs, ShowArgs},
+    desk::definitions,
     place::Place,
     print::print,
-    saga::{create_order, create_order_across_services, payments, shipping},
 };
 
 /// How many sagas are read at a time.
@@ -61,8 +65,36 @@ pub async fn list(place: &impl Place, args: &ListArgs) -> anyhow::Result<ExitCod
     }
 }
 
+/// Prints what people did with sagas, one act a line.
+///
+/// # Errors
+///
+/// A sentence, when the store cannot be read.
+///
+/// # Cancel safety
+///
+/// It may be dropped at any time; it only reads.
+pub async fn audit(place: &impl Place, args: &AuditArgs) -> anyhow::Result<ExitCode> {
+    let inspector = inspector(place).await?;
+    let (mut before, mut left) = (None, args.limit);
+    while left > 0 {
+        let limit = left.min(PAGE);
+        let acts = inspector.acts(ActFilter { before, limit, ..ActFilter::default() }).await?;
+        for Acted { key, at, act, .. } in &acts {
+            let (key, at) = (key.as_str(), moment(*at));
+            if args.json {
+                print(format_args!("{}\n", json!({ "at": at, "key": key, "act": act })))?;
+            } else {
+                print(format_args!("{at} UTC {key:<24} {act}\n"))?;
+            }
+        }
+        before = acts.last().map(|acted| acted.number);
+        left = if acts.len() < limit { 0 } else { left - limit };
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// What can be asked about the sagas of a store, while a program works on it or not.
 async fn inspector<P: Place>(place: &P) -> anyhow::Result<Inspector<P::Store>> {
-    let inspector = Inspector::new(place.look_at_store().await?);
-    Ok(inspector.saga(&create_order()).saga(&create_order_across_services()).service(&payments()).service(&shipping()))
+    Ok(definitions(place.look_at_store().await?))
 }

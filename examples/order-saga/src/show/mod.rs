@@ -4,5 +4,5 @@ mod command;
 mod saga;
 mod time;
 
-pub use command::{list, show};
+pub use command::{audit, list, show};
 pub(crate) use time::moment;

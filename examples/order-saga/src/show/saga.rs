@@ -9,13 +9,14 @@ pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SagaStatus { summary, steps, history, .. } = self.0;
+        let SagaStatus { summary, steps, history, revision, .. } = self.0;
         let start = summary.started_at;
         writeln!(f, "{} ({} version {}): {}", summary.key, summary.saga, summary.version, stands(summary))?;
         match summary.ended_at {
-            Some(at) => writeln!(f, "started {} UTC, ended {}", moment(start), after(start, at))?,
-            None => writeln!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
+            Some(at) => write!(f, "started {} UTC, ended {}", moment(start), after(start, at))?,
+            None => write!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
         }
+        writeln!(f, ", revision {revision}")?;
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
             let StepStatus { step: name, phase, attempts, took, recorded_at, undone_at, .. } = step;
@@ -45,10 +46,15 @@ impl fmt::Display for Shown<'_> {
 
 /// Where it stands, and why.
 fn stands(summary: &SagaSummary) -> String {
-    match &summary.outcome {
+    let stands = match &summary.outcome {
         Some(outcome) => outcome.to_string(),
         None => summary.status.to_string(),
-    }
+    };
+    let Some(paused) = &summary.paused else { return stands };
+    let by = paused.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let since = paused.since.map(|since| format!(" since {} UTC", moment(since))).unwrap_or_default();
+    let also = summary.outcome.as_ref().map(|outcome| format!("; {outcome}")).unwrap_or_default();
+    format!("paused{by}{since}: {}{also}", paused.reason)
 }
 
 /// Whether each step comes after the one before it, so that nothing is to be said of it.

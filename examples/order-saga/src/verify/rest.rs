@@ -87,7 +87,7 @@ impl Unrest {
         for status in Status::ALL.into_iter().filter(|status| !status.is_ended()) {
             let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
             for saga in inspector.list(filter).await? {
-                self.is_under_way |= status != Status::Stuck;
+                self.is_under_way |= !matches!(status, Status::Stuck | Status::Paused);
                 self.find(saga.key.as_str(), format!("its saga is {status}"));
             }
         }

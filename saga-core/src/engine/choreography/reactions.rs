@@ -14,7 +14,6 @@ use super::super::canonical::request_hash;
 use super::super::hosted::{Asked, Made};
 use super::super::letters::Problem;
 use super::super::shared::Shared;
-use super::super::transactions::pause_after;
 use crate::choreography::{Reaction, Reacts};
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
@@ -61,17 +60,10 @@ impl<S: Store> Shared<S> {
 
     /// Reads the store's clock, where that was not done lately: what an event causes is timed by it.
     pub(in crate::engine) async fn read_clock(&self) {
-        for failures in 0.. {
-            if self.store_clock.now(self.env.now()).is_some() || self.is_stopping() {
-                return;
-            }
-            match self.store.receive(Vec::new()).await {
-                Ok(receipt) => self.store_clock.said(receipt.now, self.env.now()),
-                Err(error) => {
-                    self.store_failed("receive", &error);
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
+        if self.store_clock.now(self.env.now()).is_none()
+            && let Some(receipt) = self.ask("receive", || self.store.receive(Vec::new())).await
+        {
+            self.store_clock.said(receipt.now, self.env.now());
         }
     }
 

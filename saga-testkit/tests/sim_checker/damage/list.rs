@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, rest, services, starts, undo};
+use super::{effects, messages, pauses, rest, services, starts, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -38,6 +38,9 @@ damages! {
     G5 undo::undo_missing,
     G5 undo::completed_though_cancelled,
     G5 undo::begun_after_the_cancel,
+    G5 pauses::done_while_paused,
+    G5 pauses::undone_while_paused,
+    G5 pauses::tried_again_while_paused,
     G5 undo::undo_invented,
     G5 undo::undo_of_a_completed_saga,
     G5 undo::undos_in_the_wrong_order,

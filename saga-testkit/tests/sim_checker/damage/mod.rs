@@ -3,6 +3,7 @@
 mod effects;
 mod list;
 mod messages;
+mod pauses;
 mod rest;
 mod services;
 mod starts;

@@ -1,0 +1,80 @@
+use std::process::ExitCode;
+
+use anyhow::bail;
+use saga_core::{
+    engine::{Cancellation, Pausing, Resumption, RuntimeError},
+    store::Status,
+};
+
+use super::open::desk;
+use crate::{cli::DeskArgs, place::Place, print::print};
+
+/// Cancels one order: what was done of it is undone by whoever works on the store.
+///
+/// # Errors
+///
+/// A sentence, when there is no such order, it can only go forward, or the store cannot be used.
+///
+/// # Cancel safety
+///
+/// Dropped, the order was cancelled or not; the same again says which.
+pub async fn cancel(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
+    let desk = desk(place, &args.act).await?;
+    let said = desk.cancel(&args.key, &args.act.reason).await.map(|cancellation| match cancellation {
+        Cancellation::Begun => "is cancelled; whoever works on the store undoes what was done of it",
+        Cancellation::UnderWay => "is being undone already",
+        Cancellation::Ended(Status::Completed) => "is completed already",
+        Cancellation::Ended(_) => "is undone already",
+    });
+    say(place, args, said)
+}
+
+/// Pauses one order: nothing new of it begins.
+///
+/// # Errors
+///
+/// A sentence, when there is no such order, or the store cannot be used.
+///
+/// # Cancel safety
+///
+/// Dropped, the order was paused or not; the same again says which.
+pub async fn pause(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
+    let desk = desk(place, &args.act).await?;
+    let said = desk.pause(&args.key, &args.act.reason).await.map(|pausing| match pausing {
+        Pausing::Paused => "is paused: nothing new of it begins before `order-saga resume`",
+        Pausing::Already => "is paused already",
+        Pausing::Ended(Status::Completed) => "is completed already",
+        Pausing::Ended(_) => "is undone already",
+    });
+    say(place, args, said)
+}
+
+/// Lets one order go on that was paused.
+///
+/// # Errors
+///
+/// A sentence, when there is no such order, or the store cannot be used.
+///
+/// # Cancel safety
+///
+/// Dropped, the order was resumed or not; the same again says which.
+pub async fn resume(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
+    let desk = desk(place, &args.act).await?;
+    let said = desk.resume(&args.key, &args.act.reason).await.map(|resumption| match resumption {
+        Resumption::Resumed => "goes on; whoever works on the store does what waited",
+        Resumption::NotPaused(Status::Completed) => "is completed already",
+        Resumption::NotPaused(Status::Compensated) => "is undone already",
+        Resumption::NotPaused(_) => "is not paused",
+    });
+    say(place, args, said)
+}
+
+fn say(place: &impl Place, args: &DeskArgs, said: Result<&str, RuntimeError>) -> anyhow::Result<ExitCode> {
+    let key = &args.key;
+    match said {
+        Ok(said) => print(format_args!("{key} {said}\n"))?,
+        Err(RuntimeError::NoSaga(_)) => bail!("there is no order {key} in {}", place.shown()),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,234 @@
+//! A new saga that begins behind what another one did.
+
+use std::time::Duration;
+
+use super::act::Act;
+use super::error::RuntimeError;
+use super::guard::outside_step;
+use super::hosted::in_flight;
+use super::prepared::{Findings, HandOn};
+use super::saga_desk::{SagaDesk, refused};
+use crate::key::Key;
+use crate::machine::{Event, SagaState, StepPhase};
+use crate::saga::Definition;
+use crate::step::Rejection;
+use crate::store::{Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store};
+
+/// What became of the wish to start a saga instead of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// The new saga begins by this call.
+    Begun,
+    /// It was started instead of that saga before, and nothing was changed.
+    Already,
+}
+
+impl<S: Store> SagaDesk<S> {
+    /// Starts a saga instead of one that has ended, under a key of its own and with the same input. It begins with the step
+    /// `from`; what the old saga did before that step is taken over with its outputs.
+    ///
+    /// What is taken over belongs to the old saga. When the new one turns round it undoes what it did itself, and leaves
+    /// that as it is. The history of each names the other.
+    ///
+    /// # Errors
+    /// When the old saga has not ended; when a step before `from` was undone, has no effect that stands, or may have happened
+    /// or not; when the new key belongs to another saga, or the definition is not known here; or when the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the saga was started or not; the same call again says which.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::engine::Restart;
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn draw_up(year: u32) -> Result<String, StepError> {
+    ///     Ok(format!("report of {year}"))
+    /// }
+    ///
+    /// #[saga_step]
+    /// async fn send(_year: u32, Output(_report): Output<draw_up>) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Saga::named("report").input::<u32>().step::<draw_up>().step::<send>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&report).start().await?;
+    /// runtime.start(&report, "report-2025", 2025).await?.outcome().await?;
+    ///
+    /// // The mail was lost on its way: it is sent once more, and not drawn up again.
+    /// let desk = runtime.desk().by("ann");
+    /// let restart = desk.restart("report-2025", "send", "report-2025-again", "the mail was lost").await?;
+    /// assert_eq!(restart, Restart::Begun);
+    /// let again = runtime.attach("report-2025-again").await?;
+    /// assert!(matches!(again.outcome().await?, Outcome::Completed { .. }));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn restart(
+        &self,
+        key: impl AsRef<str>,
+        from: &str,
+        new_key: impl AsRef<str>,
+        reason: &str,
+    ) -> Result<Restart, RuntimeError> {
+        outside_step()?;
+        let (key, new_key) = (Key::from_stored(key.as_ref())?, Key::new(new_key.as_ref())?);
+        self.restart_seen(&key, None, from, new_key, reason).await
+    }
+
+    pub(super) async fn restart_seen(
+        &self,
+        key: &Key,
+        seen: Option<u64>,
+        from: &str,
+        new_key: Key,
+        reason: &str,
+    ) -> Result<Restart, RuntimeError> {
+        let act = Act { step: Some(from.to_owned()), saga: Some(new_key.to_string()), ..self.act("restart", reason) };
+        if let Some(problem) = act.problem() {
+            return Err(refused(key, problem));
+        }
+        let old = self.stored(key, seen).await?;
+        let definition = self.definition_of(&old.saga)?.clone();
+        let state = self.in_flight(&old)?.state;
+        let step = check(&old.saga, &state, &definition, from)?;
+        let taken = definition.shape.before(step);
+        let records = taken
+            .iter()
+            .map(|&index| standing(&old, &state, &definition, index, step).map_err(|problem| refused(key, problem)))
+            .collect::<Result<Vec<_>, _>>()?;
+
+        let engine = self.engine()?;
+        let count = u32::try_from(definition.width + 1).unwrap_or(u32::MAX);
+        let ids = engine.ids.take(&*self.desk.store, count).await?;
+        let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
+        let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?;
+        for record in &records {
+            saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
+        }
+        let hand_on = HandOn { ids: ids.start + 1, has_place: false };
+        let advanced = engine.advance(&mut saga, Event::TakenOver { steps: taken }, &Findings::default(), hand_on);
+        let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;
+        for written in &mut prepared.changes.records {
+            let whose = Rejection::new(format!("taken over from the saga `{key}`"));
+            written.error = serde_json::to_vec(&whose).ok();
+            let record = records.iter().find(|record| record.step == written.step);
+            written.output = record.and_then(|record| record.output.clone());
+            written.took = Duration::ZERO;
+        }
+        // It is one start.
+        if let Some(advance) = prepared.changes.saga.take() {
+            (new.status, new.state) = (advance.status, saga.state.encode());
+        }
+        let taken_over = Act { what: "taken over".to_owned(), saga: Some(key.to_string()), ..act.clone() };
+        prepared.changes.history.extend([act.entry(old.saga.id), taken_over.entry(new.id)]);
+        prepared.changes.start = Some(Box::new(new));
+        match self.apply(&engine, key, prepared).await? {
+            Ok(()) => Ok(Restart::Begun),
+            // A saga of that key has records of its own.
+            Err(Miss::Saga(_) | Miss::Record(_)) => self.is_restarted(&old.saga, from, &new_key).await,
+            Err(miss) => Err(refused(key, format!("it was not restarted: {miss:?}"))),
+        }
+    }
+
+    /// The new key is taken: by the very saga that is wanted, or by another one.
+    async fn is_restarted(&self, old: &SagaRow, from: &str, new_key: &Key) -> Result<Restart, RuntimeError> {
+        let new = self.stored(new_key, None).await?;
+        let is_from = |act: &Act| act.saga.as_deref() == Some(old.key.as_str()) && act.step.as_deref() == Some(from);
+        let mut acts = new.history.iter().map(|(_, entry)| Act::read(&entry.detail));
+        if acts.any(|act| act.what == "taken over" && is_from(&act)) {
+            return Ok(Restart::Already);
+        }
+        Err(refused(
+            &old.key,
+            format!("the key `{new_key}` belongs to another saga; give the new one a key of its own"),
+        ))
+    }
+}
+
+/// Which step it is, if a saga can begin there instead of this one.
+fn check<S: Store>(
+    old: &SagaRow,
+    state: &SagaState,
+    definition: &Definition<S>,
+    from: &str,
+) -> Result<usize, RuntimeError> {
+    let refuse = |problem: String| Err(refused(&old.key, problem));
+    if state.caller.is_some() {
+        return refuse("it is a step of another service's saga: restart that saga".to_owned());
+    }
+    if !old.status.is_ended() {
+        return refuse(format!(
+            "it has not ended, it is {}; end it first, by a cancel or by force, or let it come to its end",
+            old.status
+        ));
+    }
+    definition.shape.position(from).ok_or_else(|| {
+        let names: Vec<String> = definition.steps.iter().map(|step| format!("`{}`", step.name)).collect();
+        refused(&old.key, format!("it has no step `{from}`; its steps are {}", names.join(", ")))
+    })
+}
+
+/// The record of a step whose effect stands.
+fn standing<'a, S: Store>(
+    old: &'a SagaWithSteps,
+    state: &SagaState,
+    definition: &Definition<S>,
+    index: usize,
+    from: usize,
+) -> Result<&'a StepRecord, String> {
+    let (step, name) = (&definition.steps[index], definition.steps[index].name);
+    let record = old.records.iter().find(|record| record.step == step.doing);
+    let outcome = record.map(|record| record.outcome);
+    let again = "start it anew under another key";
+    let earlier = "restart it from there, or from an earlier step";
+    let record = match (state.steps[index].phase, outcome) {
+        (StepPhase::Done | StepPhase::UndoSkipped, Some(RecordedOutcome::Done)) => record,
+        // Who ended it as compensated did not say that what was stuck counts as done.
+        (StepPhase::Skipped, Some(RecordedOutcome::Skipped | RecordedOutcome::Done))
+            if old.saga.status == Status::Completed =>
+        {
+            record
+        }
+        (StepPhase::Undone | StepPhase::Undoing, _) => {
+            return Err(format!("its step `{name}` was undone, so that nothing of it can be taken over; {again}"));
+        }
+        (_, Some(RecordedOutcome::Unknown)) | (StepPhase::Unknown | StepPhase::Started, _) => {
+            return Err(format!(
+                "nobody knows whether its step `{name}` happened, so that it cannot be taken over; {again}"
+            ));
+        }
+        _ => return Err(format!("its step `{name}` did not take effect, so that it cannot be taken over; {earlier}")),
+    };
+    let record = record.ok_or_else(|| format!("there is no record of its step `{name}`; {again}"))?;
+    let is_run = |later: usize| later == from || definition.shape.is_behind(later, from);
+    let mut run = (0..definition.steps.len()).filter(|&later| is_run(later)).map(|later| &definition.steps[later]);
+    match run.find(|later| record.output.is_none() && later.takes_output_of(name)) {
+        None => Ok(record),
+        Some(taker) => Err(format!(
+            "the step `{}` takes the output of `{name}`, which was skipped without one; {earlier}",
+            taker.name
+        )),
+    }
+}
+
+fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: Key) -> NewSaga {
+    let state = SagaState::new(definition.steps.len());
+    NewSaga {
+        id,
+        tenant: old.tenant.clone(),
+        key,
+        definition: definition.id.clone(),
+        digest: definition.digest,
+        input: old.input.clone(),
+        input_hash: old.input_hash.clone(),
+        status: state.status(),
+        state: state.encode(),
+        commands: Vec::new(),
+    }
+}

@@ -1,0 +1,216 @@
+//! Where a person works on the sagas of a store.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::act::Act;
+use super::command::InFlight;
+use super::desk::Desk;
+use super::error::RuntimeError;
+use super::operator::Operator;
+use super::prepared::{HandOn, Prepared};
+use super::settings::Settings;
+use super::shared::{Parts, Shared};
+use crate::env::TokioEnvironment;
+use crate::key::{Key, Tenant};
+use crate::memory::MemoryTransport;
+use crate::saga::{Definition, Saga};
+use crate::service::Service;
+use crate::step::States;
+use crate::store::{Applied, DefinitionId, Hint, MemberId, SagaRow, SagaWithSteps, Store};
+
+/// What people can do with sagas: cancel, pause and resume them, and act on those that are stuck. It needs no runtime, only
+/// a store that can be written, and the definitions: what follows is done where a runtime works on the store.
+///
+/// Each action leaves a line in the saga's history that says what was done, why, and by whom where that is
+/// [said](SagaDesk::by).
+pub struct SagaDesk<S: Store> {
+    pub(super) desk: Desk<S>,
+    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    by: Option<String>,
+    /// The name that other services reply to.
+    replies_to: Option<String>,
+    /// The plan that is carried out.
+    plan: Option<String>,
+}
+
+impl<S: Store> SagaDesk<S> {
+    /// The desk of the default tenant's sagas in this store.
+    pub fn new(store: impl Into<Arc<S>>) -> Self {
+        Self { desk: Desk::new(store.into()), definitions: BTreeMap::new(), by: None, replies_to: None, plan: None }
+    }
+
+    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+        let definitions = shared.definitions.clone();
+        Self { desk: Desk::of(shared, tenant), definitions, by: None, replies_to: None, plan: None }
+    }
+
+    /// Adds a definition, whose sagas can be worked on then.
+    #[must_use]
+    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+        let definition = saga.definition();
+        self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        self
+    }
+
+    /// Adds the steps that a service hosts: what it does for others is a saga of one step, under `key>step`.
+    #[must_use]
+    pub fn service(mut self, service: &Service<S>) -> Self {
+        for definition in service.hosted().map(|(_, definition)| definition).chain(service.choreographed()) {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        self
+    }
+
+    /// Works on the sagas of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: Tenant) -> Self {
+        self.desk.tenant = tenant;
+        self
+    }
+
+    /// Says who acts. The name is kept with each action.
+    #[must_use]
+    pub fn by(mut self, who: impl Into<String>) -> Self {
+        self.by = Some(who.into());
+        self
+    }
+
+    /// The service whose sagas these are, where other services do steps of them: the name that its runtimes have in
+    /// [`Settings::service`]. A desk of a runtime has it from there.
+    #[must_use]
+    pub fn replies_to(mut self, service: impl Into<String>) -> Self {
+        self.replies_to = Some(service.into());
+        self
+    }
+
+    /// What can be done with the saga of that key by somebody who saw it at this revision
+    /// ([`SagaStatus::revision`](super::SagaStatus::revision)).
+    ///
+    /// # Errors
+    /// When the key is not a legal one.
+    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
+        Ok(Operator::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
+    }
+
+    /// The same desk while it carries out a plan.
+    pub(super) fn carrying_out(self, plan: &str) -> Self {
+        Self { plan: Some(plan.to_owned()), ..self }
+    }
+
+    pub(super) fn act(&self, what: &str, reason: &str) -> Act {
+        Act { plan: self.plan.clone(), ..Act::new(what, self.by.as_deref(), reason) }
+    }
+
+    /// The saga of that key; where somebody saw it at a revision, as it was seen.
+    pub(super) async fn stored(&self, key: &Key, seen: Option<u64>) -> Result<SagaWithSteps, RuntimeError> {
+        let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await?;
+        let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
+        if seen.is_some_and(|seen| seen != stored.saga.version) {
+            return Err(moved(&stored.saga));
+        }
+        Ok(stored)
+    }
+
+    pub(super) fn definition_of(&self, row: &SagaRow) -> Result<&Arc<Definition<S>>, RuntimeError> {
+        self.definitions.get(&row.definition).ok_or_else(|| {
+            let (key, definition) = (row.key.to_string(), row.definition.to_string());
+            RuntimeError::UnknownDefinition { key, definition }
+        })
+    }
+
+    /// The saga as the engine decides about it.
+    pub(super) fn in_flight(&self, stored: &SagaWithSteps) -> Result<InFlight<S>, RuntimeError> {
+        let definition = self.definition_of(&stored.saga)?;
+        InFlight::of_row(&stored.saga, stored.records.clone(), definition)
+            .map_err(|problem| unreadable(&stored.saga, &problem))
+    }
+
+    /// What decides: the runtime of this process, or the same parts of one that does nothing by itself.
+    pub(super) fn engine(&self) -> Result<Arc<Shared<S>>, RuntimeError> {
+        if let Some(runtime) = self.desk.runtime() {
+            return Ok(Arc::clone(runtime));
+        }
+        Ok(Arc::new(Shared::new(Parts {
+            store: Arc::clone(&self.desk.store),
+            transport: Arc::new(MemoryTransport::new()),
+            env: Arc::new(TokioEnvironment::current()?),
+            settings: Settings { service: self.replies_to.clone(), ..Settings::default() },
+            definitions: self.definitions.clone(),
+            hosted: BTreeMap::new(),
+            reactions: BTreeMap::new(),
+            services: Vec::new(),
+            states: States::new(),
+            member: MemberId(0),
+        })))
+    }
+
+    /// Ids for the commands that may follow from a decision.
+    pub(super) async fn hand_on(&self, engine: &Shared<S>, saga: &InFlight<S>) -> Result<HandOn, RuntimeError> {
+        let count = u32::try_from(saga.definition.width).unwrap_or(u32::MAX);
+        let ids = engine.ids.take(&*self.desk.store, count).await?;
+        Ok(HandOn { ids: ids.start, has_place: false })
+    }
+
+    /// Writes what was decided.
+    pub(super) async fn apply(
+        &self,
+        engine: &Arc<Shared<S>>,
+        key: &Key,
+        mut prepared: Prepared<S>,
+    ) -> Result<Applied, RuntimeError> {
+        if prepared.awaits_reply && engine.settings.service.is_none() {
+            let problem = "a step of it is done by another service, which needs a name to reply to; give the desk that of \
+                           this service with `.replies_to(..)`";
+            return Err(refused(key, problem));
+        }
+        let changes = prepared.take_changes();
+        let applied = self.desk.store.record(vec![changes]).await?;
+        let applied = applied.into_iter().next().unwrap_or(Ok(()));
+        if applied.is_ok() {
+            if self.desk.runtime().is_some() {
+                engine.after_commit(prepared, None);
+            } else {
+                for (is_there, hint) in
+                    [(prepared.has_messages, Hint::Outbox), (prepared.left_free.is_some(), Hint::Work)]
+                {
+                    if is_there {
+                        self.desk.store.hint(hint);
+                    }
+                }
+            }
+        }
+        Ok(applied)
+    }
+}
+
+pub(super) fn refused(key: &Key, problem: impl Into<String>) -> RuntimeError {
+    RuntimeError::Refused { key: key.to_string(), problem: problem.into() }
+}
+
+pub(super) fn moved(row: &SagaRow) -> RuntimeError {
+    RuntimeError::Moved { key: row.key.to_string(), status: row.status, version: row.version }
+}
+
+pub(super) fn unreadable(row: &SagaRow, problem: &str) -> RuntimeError {
+    RuntimeError::Unreadable { key: row.key.to_string(), problem: problem.to_owned() }
+}
+
+impl<S: Store> Clone for SagaDesk<S> {
+    fn clone(&self) -> Self {
+        Self {
+            desk: self.desk.clone(),
+            definitions: self.definitions.clone(),
+            by: self.by.clone(),
+            replies_to: self.replies_to.clone(),
+            plan: self.plan.clone(),
+        }
+    }
+}
+
+impl<S: Store> fmt::Debug for SagaDesk<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SagaDesk").field("tenant", &self.desk.tenant).field("by", &self.by).finish_non_exhaustive()
+    }
+}
