@@ -172,7 +172,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
-    async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
         let message = &arrived.message;
         let hash = asked.made.as_ref().map_or_else(|| request_hash(&message.payload), |made| made.hash.clone());
         // What an event barred before it began was never told what it would have been.

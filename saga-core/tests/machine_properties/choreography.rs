@@ -143,7 +143,16 @@ fn g5_what_is_taken_back_is_not_tried_again() {
         let (shape, mut state) = hosted(UndoShape::TakesUnknown);
         let row = |state: &machine::SagaState| {
             let (command, effect) = (machine::Command::Do { step: 0 }, Effect::Transactional);
-            machine::ClaimedRow { command, effect, maybe, suspect: false, is_late: false }.unwanted(state)
+            machine::ClaimedRow {
+                command,
+                effect,
+                undo: UndoShape::TakesUnknown,
+                maybe,
+                suspect: false,
+                is_late: false,
+                can_be_asked: false,
+            }
+            .unwanted(state)
         };
         assert_eq!(row(&state), None);
         state.caller.as_mut().unwrap().undo = Some(2);

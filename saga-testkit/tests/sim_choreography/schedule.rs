@@ -242,11 +242,12 @@ impl World {
                 }
             }
         }
-        let broker = self.broker.lock();
-        (book.told, book.doubled, book.late) = (broker.told.clone(), broker.doubled, broker.late);
+        (book.told, book.doubled, book.late) = {
+            let broker = self.broker.lock();
+            (broker.told.clone(), broker.doubled, broker.late)
+        };
         book.crashes = self.crashes.load(Ordering::Relaxed);
         book.failed_commits = self.failed_commits.load(Ordering::Relaxed);
-        drop(broker);
         if !is_quiet {
             let mut waits = Vec::new();
             for (store, name) in self.stores.iter().zip(NAMES) {

@@ -19,7 +19,7 @@ use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
 use crate::step::Outputs;
 use crate::store::{
-    Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, Status, Store, WorkId,
+    Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
 };
 
 /// How soon an event that waits for what its step needs is looked at again: after a quarter of its age, within these.
@@ -35,6 +35,8 @@ enum Wanted<S: Store> {
     Run(Asked<S>),
     /// It cannot be done any more.
     Bar(Asked<S>),
+    /// It was asked for before, or barred.
+    Known(Asked<S>, Box<SagaRow>),
     /// What it needs is not there yet.
     Wait,
 }
@@ -120,6 +122,7 @@ impl<S: Store> Shared<S> {
             Reacts::Run { .. } => match self.wanted_by_event(arrived).await? {
                 Wanted::Run(asked) => self.begin_hosted(&asked, arrived).await,
                 Wanted::Bar(asked) => self.undo_hosted(&asked, arrived).await,
+                Wanted::Known(asked, row) => self.answer_again(&asked, &row, arrived).await,
                 // It waits for a thing that has a name, however long that takes: it is no attempt.
                 Wanted::Wait => self.look_later(arrived, (arrived.age / 4).clamp(WAIT_MIN, WAIT_MAX)).await,
             },
@@ -143,7 +146,7 @@ impl<S: Store> Shared<S> {
     pub(in crate::engine) async fn asked_by_event(self: &Arc<Self>, arrived: &Arrived) -> Result<Asked<S>, Problem> {
         match self.wanted_by_event(arrived).await? {
             Wanted::Run(asked) => Ok(asked),
-            Wanted::Bar(_) | Wanted::Wait => {
+            Wanted::Bar(_) | Wanted::Known(..) | Wanted::Wait => {
                 Err(Problem::Later { why: "it is not to begin now".to_owned(), is_counted: false })
             }
         }
@@ -158,21 +161,27 @@ impl<S: Store> Shared<S> {
         let (saga_key, by) = (saga_key_of(message)?, event_id_of(message));
         let step = definition.steps[0].name;
         let key = if *is_each { saga_key.hosted_for_event(step, number_of(by)) } else { saga_key.hosted(step) };
+        let by = by.0.as_u128();
+        let asked = |input, earlier| {
+            let made = Some(Made { input, hash: request_hash(&message.payload), earlier });
+            Asked { definition: Arc::clone(definition), key: key.clone(), reply_to: String::new(), by, made }
+        };
         let earlier = match self.earlier_of(definition, &message.tenant, &saga_key).await? {
             Earlier::Known(earlier) => earlier,
-            Earlier::Awaited => return Ok(Wanted::Wait),
+            Earlier::Awaited => {
+                let row = self.store.saga(&message.tenant, &key).await?;
+                return Ok(row.map_or(Wanted::Wait, |row| Wanted::Known(asked(Vec::new(), Vec::new()), Box::new(row))));
+            }
             Earlier::Undone => return Ok(Wanted::Bar(Asked { key, ..barring(definition, message)? })),
         };
-        let input = match made_of(input, message) {
-            Ok(input) => input,
+        match made_of(input, message) {
+            Ok(input) => Ok(Wanted::Run(asked(input, earlier))),
             // What was made of it the first time is kept.
-            Err(_) if self.store.saga(&message.tenant, &key).await?.is_some() => b"null".to_vec(),
-            Err(problem) => return Err(problem),
-        };
-        let hash = request_hash(&message.payload);
-        let made = Some(Made { input, hash, earlier });
-        let definition = Arc::clone(definition);
-        Ok(Wanted::Run(Asked { definition, key, reply_to: String::new(), by: by.0.as_u128(), made }))
+            Err(problem) => match self.store.saga(&message.tenant, &key).await? {
+                Some(row) => Ok(Wanted::Known(asked(Vec::new(), earlier), Box::new(row))),
+                None => Err(problem),
+            },
+        }
     }
 
     /// What earlier steps of the saga returned here, of those that this one reads.
