@@ -53,7 +53,8 @@ impl Key {
         &self.0
     }
 
-    /// The key that a store wrote down: a user's key, or that of a step that is hosted for another service.
+    /// The key that a store wrote down: a user's key, or that of a step that is hosted for another service, or is done
+    /// for each event.
     ///
     /// # Errors
     /// Those of [`Key::new`], of either part.
@@ -61,7 +62,7 @@ impl Key {
         match text.split_once('>') {
             None => Self::new(text),
             Some((key, step)) => {
-                check_step_name(step)?;
+                check_step_name(checked_number("key", step)?)?;
                 Ok(Self::new(key)?.hosted(step))
             }
         }
@@ -80,6 +81,21 @@ impl Key {
     /// The key under which this step of the saga of this key is hosted. It is nobody's own key, which has no `>`.
     pub(crate) fn hosted(&self, step: &str) -> Self {
         Self(format!("{}>{step}", self.0).into())
+    }
+
+    /// The key under which this step of the saga of this key is done for one event.
+    pub(crate) fn hosted_for_event(&self, step: &str, number: u64) -> Self {
+        Self(format!("{}>{step}#{number}", self.0).into())
+    }
+
+    /// The id of this step as others see it: where the step is done for each event it has that event's number.
+    pub(crate) fn numbered(&self, step: StepId) -> StepId {
+        let number = self.0.split_once('>').and_then(|(_, hosted)| hosted.rsplit_once('#'));
+        let Some((_, number)) = number else { return step };
+        match step.0.split_once(':') {
+            None => StepId(format!("{}#{number}", step.0).into()),
+            Some((name, undo)) => StepId(format!("{name}#{number}:{undo}").into()),
+        }
     }
 
     /// The saga's own key, where this is the key of a hosted step.
@@ -174,6 +190,7 @@ pub(crate) fn check_topic(text: &str) -> Result<(), InvalidName> {
 
 /// The part of a step key behind the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo. Of the third
 /// item of a list that a step is done for it is `step#3`, `step#3:undo`, and so on; the list itself is kept under `step#0`.
+/// A step that is done for each event has that event's number there, which is 2^63 at least.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(Arc<str>);
 
@@ -258,6 +275,15 @@ fn split_item(text: &str) -> (&str, Option<u32>) {
     }
 }
 
+/// A step's name without the number of an item or an event behind it. One number has one text: `#02` is nobody's.
+fn checked_number<'a>(what: &'static str, text: &'a str) -> Result<&'a str, InvalidName> {
+    let Some((step, digits)) = text.rsplit_once('#') else { return Ok(text) };
+    match digits.parse::<u64>() {
+        Ok(number) if number.to_string() == digits => Ok(step),
+        _ => Err(InvalidName::new(what, text, "has an item or an event that is not numbered `#n`")),
+    }
+}
+
 /// The idempotency key of a step: `key:step`, or `key:step:undo`. At most 255 bytes, whatever its parts are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StepKey {
@@ -278,11 +304,8 @@ impl StepKey {
         let is_undo = tail == "undo" || tail.starts_with("undo#");
         let (key, step) = if is_undo { head.rsplit_once(':').ok_or_else(missing)? } else { (head, tail) };
         check_step_name(split_item(step).0)?;
-        if step.contains('#')
-            && split_item(step).1.is_none_or(|item| *step != *StepId::of_item(split_item(step).0, item).0)
-        {
-            return Err(InvalidName::new("step key", text, "has an item that is not numbered `#n`"));
-        }
+        checked_number("step key", step)
+            .map_err(|_| InvalidName::new("step key", text, "has an item or an event that is not numbered `#n`"))?;
         let written = StepId::from_stored(&text[key.len() + 1..]);
         // One key has one text: `#02` and `#1` are nobody's.
         if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {

@@ -5,6 +5,7 @@ extern crate self as saga_core;
 
 #[doc(hidden)]
 pub mod __private;
+pub mod choreography;
 pub mod engine;
 pub mod env;
 pub mod key;

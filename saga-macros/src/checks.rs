@@ -22,6 +22,8 @@ pub(crate) const IDS: &[&str] = &[
     "contract-input",
     "contract-output",
     "each-output",
+    "event",
+    "event-input",
     "failure",
     "group-branch",
     "hosted",

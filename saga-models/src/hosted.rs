@@ -113,5 +113,5 @@ impl Protocol {
 }
 
 fn caller(message: Message, command: Option<u128>, undo: Option<u128>) -> Caller {
-    Caller { reply_to: message.from.to_string(), command, undo, traceparent: None }
+    Caller { reply_to: message.from.to_string(), command, undo, traceparent: None, earlier: Vec::new() }
 }

@@ -53,9 +53,10 @@ impl<S: Store> Shared<S> {
             MessageKind::Command => self.handle_command(&arrived).await,
             MessageKind::Undo => self.handle_undo(&arrived).await,
             // One that came before was handled, or is about to be.
-            MessageKind::Reply if arrived.work.is_none() => Ok(()),
+            _ if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.handle_reply(&arrived).await,
-            MessageKind::Event => Err(Problem::Dead(DeadReason::Unwanted, "nobody here takes events".to_owned())),
+            MessageKind::Fact => self.handle_fact(&arrived).await,
+            MessageKind::Event => self.handle_event(&arrived).await,
         };
         match handled {
             Ok(()) => {}

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::command::Command;
+use super::choreography::tell_of_success;
+use super::command::{Command, InFlight};
 use super::guard::inside_step;
 use super::prepared::Findings;
 use super::shared::Shared;
@@ -16,7 +17,8 @@ use crate::env::timeout;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
 use crate::step::{
-    Args, CancelSignal, ContextParts, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind, TimeLeft,
+    Args, CancelSignal, ContextParts, Earlier, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind,
+    TimeLeft,
 };
 use crate::store::{Store, Verdict};
 
@@ -117,7 +119,7 @@ impl<S: Store> Shared<S> {
                 let verdict = if self.met_another(&unfinished) { Verdict::GiveWay } else { Verdict::RollBack };
                 (ending_of(unfinished), verdict)
             }
-            Ok(Ok(Ok(output))) => match self.check_effects(output, ctx.take_emitted(), &mut findings) {
+            Ok(Ok(Ok(output))) => match self.check_effects(command, output, ctx.take_emitted(), &mut findings) {
                 Ok(()) => (Ending::Done, Verdict::Keep),
                 Err(message) => (Ending::Unstorable { message }, Verdict::RollBack),
             },
@@ -142,10 +144,14 @@ impl<S: Store> Shared<S> {
     /// Whether what a handler gave and emitted can be stored; then it is noted.
     pub(super) fn check_effects(
         &self,
+        command: &Command<S>,
         output: Option<Vec<u8>>,
-        emitted: Vec<Emitted>,
+        mut emitted: Vec<Emitted>,
         found: &mut Findings,
     ) -> Result<(), String> {
+        if let Some(told) = &command.saga.definition.told {
+            tell_of_success(command, told, output.as_deref(), &mut emitted)?;
+        }
         found.output = output
             .map(|output| {
                 self.check_length(output).map_err(|problem| format!("its output cannot be stored: {problem}"))
@@ -169,7 +175,8 @@ impl<S: Store> Shared<S> {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
         let key = saga.key.asked_for();
-        let outside = |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, step);
+        let outside =
+            |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
         let until = self.env.now() + limit;
         StepContext::new(ContextParts {
             key: outside(command.step_id()),
@@ -180,7 +187,20 @@ impl<S: Store> Shared<S> {
             time_left: Some(TimeLeft::Until(until, Arc::clone(&self.env))),
             cancel: cancel.clone(),
             failure: failure_of(command),
+            earlier: command.saga.earlier(),
         })
+    }
+}
+
+impl<S: Store> InFlight<S> {
+    /// What the service says that its step reads.
+    pub(super) fn earlier(&self) -> Earlier {
+        match &self.definition.told {
+            Some(told) if !told.reads.is_empty() => {
+                Earlier { reads: told.reads.iter().map(|reads| reads.step).collect(), outputs: self.outputs.clone() }
+            }
+            _ => Earlier::default(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::env::timeout;
 use crate::key::{Key, StepId};
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
-use crate::step::{Args, ContextParts, Contexts, OutsideKey, StepContext, StepError, TimeLeft};
+use crate::step::{Args, ContextParts, Contexts, Earlier, OutsideKey, StepContext, StepError, TimeLeft};
 use crate::store::{Store, Verdict};
 
 /// What became of a call of a batch step.
@@ -86,13 +86,14 @@ impl<S: Store> Shared<S> {
         answers: Vec<Result<Vec<u8>, StepError>>,
         findings: &dyn Fn(&Command<S>) -> Findings,
     ) -> Result<Vec<Attempted>, (Vec<usize>, Ending)> {
+        let emitted = |index| contexts.take_emitted(index);
         let mut each = Vec::with_capacity(commands.len());
         let mut unstorable: Option<(Vec<usize>, Ending)> = None;
         for (index, (command, answer)) in commands.iter().zip(answers).enumerate() {
             let mut findings = findings(command);
             let ending = match answer {
                 Err(error) => ending_of(Unfinished::Failed(error)),
-                Ok(output) => match self.check_effects(Some(output), contexts.take_emitted(index), &mut findings) {
+                Ok(output) => match self.check_effects(command, Some(output), emitted(index), &mut findings) {
                     Ok(()) => Ending::Done,
                     Err(message) => {
                         let (apart, ending) =
@@ -122,6 +123,7 @@ impl<S: Store> Shared<S> {
             step: StepId,
             attempt: u32,
             fence: u64,
+            earlier: Earlier,
         }
         let of = |command: &&Command<S>| Of {
             tenant: command.saga.tenant.clone(),
@@ -129,6 +131,7 @@ impl<S: Store> Shared<S> {
             step: command.step_id(),
             attempt: command.attempt_number(),
             fence: command.fence(),
+            earlier: command.saga.earlier(),
         };
         let calls: Vec<Of> = commands.iter().map(of).collect();
         let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
@@ -139,7 +142,7 @@ impl<S: Store> Shared<S> {
             // A step that is hosted for another service has the key that it has there.
             let key = call.key.asked_for();
             StepContext::new(ContextParts {
-                key: OutsideKey::of(namespace.as_ref(), &call.tenant, &key, call.step.clone()),
+                key: OutsideKey::of(namespace.as_ref(), &call.tenant, &key, call.key.numbered(call.step.clone())),
                 do_key: None,
                 saga_key: key.shared(),
                 attempt: call.attempt,
@@ -147,6 +150,7 @@ impl<S: Store> Shared<S> {
                 time_left: Some(TimeLeft::Until(until, env)),
                 cancel: cancel.clone(),
                 failure: None,
+                earlier: call.earlier.clone(),
             })
         })
     }

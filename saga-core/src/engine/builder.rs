@@ -7,6 +7,7 @@ use super::register::register;
 use super::runtime::Runtime;
 use super::settings::Settings;
 use super::shared::{Parts, Shared};
+use crate::choreography::Reaction;
 use crate::env::{Environment, TokioEnvironment};
 use crate::key::check_step_name;
 use crate::machine::Effect;
@@ -25,6 +26,7 @@ pub struct RuntimeBuilder<S: Store> {
     settings: Settings,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
     hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
     services: Vec<String>,
     states: States,
     problems: Vec<String>,
@@ -39,6 +41,7 @@ impl<S: Store> RuntimeBuilder<S> {
             settings: Settings::default(),
             definitions: BTreeMap::new(),
             hosted: BTreeMap::new(),
+            reactions: BTreeMap::new(),
             services: Vec::new(),
             states: States::new(),
             problems: Vec::new(),
@@ -60,7 +63,8 @@ impl<S: Store> RuntimeBuilder<S> {
         self
     }
 
-    /// Hosts the steps of a service for the sagas of others: what is addressed to it is received, done and answered.
+    /// Hosts a service: what is addressed to it for the sagas of others, and the events that it does something for, are
+    /// received, done and answered.
     #[must_use]
     pub fn service(mut self, service: &Service<S>) -> Self {
         if self.services.iter().any(|known| known == service.name()) {
@@ -71,6 +75,10 @@ impl<S: Store> RuntimeBuilder<S> {
             self.hosted.insert((service.name().to_owned(), step.to_owned()), Arc::clone(definition));
             self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
+        for definition in service.choreographed() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        self.reactions.insert(service.name().to_owned(), Arc::clone(service.reactions()));
         self
     }
 
@@ -149,6 +157,7 @@ impl<S: Store> RuntimeBuilder<S> {
             settings: self.settings,
             definitions: self.definitions,
             hosted: self.hosted,
+            reactions: self.reactions,
             services,
             states: self.states,
             member: incarnation.member,

@@ -18,10 +18,10 @@ impl<S: Store> Shared<S> {
     }
 
     /// What is told when the same is asked again, if there is anything to tell yet.
-    pub(super) fn reply_again(&self, saga: &InFlight<S>, asked: MessageId, is_undo: bool) -> Option<NewMessage> {
+    pub(super) fn reply_again(&self, saga: &InFlight<S>, asked: u128, is_undo: bool) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
         let answer = answer_again(&saga.state, is_undo)?;
-        let asked = Some(asked.0.as_u128());
+        let asked = Some(asked);
         let caller = if is_undo {
             Caller { undo: asked, ..(**caller).clone() }
         } else {
@@ -31,6 +31,10 @@ impl<S: Store> Shared<S> {
     }
 
     fn reply(&self, saga: &InFlight<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
+        if caller.reply_to.is_empty() {
+            // An event asked: whoever listens is told by events.
+            return None;
+        }
         let step = saga.step(0).name;
         let payload = match answer {
             Answer::Done => saga.outputs.get(step).map_or_else(|| b"null".to_vec(), |output| output.to_vec()),

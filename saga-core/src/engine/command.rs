@@ -75,6 +75,7 @@ impl<S: Store> InFlight<S> {
             inputs: Vec::new(),
             of_item: None,
         };
+        saga.outputs = earlier_outputs(definition, &saga.state);
         for record in records {
             saga.remember(record);
         }
@@ -231,6 +232,14 @@ impl<S: Store> InFlight<S> {
             self.outputs.insert(self.definition.steps[step].name, output.into());
         }
     }
+}
+
+/// What a step that an event asked for reads of earlier ones.
+pub(super) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> Outputs {
+    let (Some(told), Some(caller)) = (&definition.told, &state.caller) else { return Outputs::new() };
+    let name_of = |step: &str| told.reads.iter().find(|reads| reads.step == step).map(|reads| reads.step);
+    let known = |(step, output): &(String, String)| Some((name_of(step)?, Arc::from(output.as_bytes())));
+    caller.earlier.iter().filter_map(known).collect()
 }
 
 impl<S: Store> Clone for InFlight<S> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::choose::choose;
+use super::choreography::tellable;
 use super::command::{Command, InFlight};
 use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
@@ -85,6 +86,7 @@ impl<S: Store> Shared<S> {
         hand_on: HandOn,
     ) -> Result<(Prepared<S>, HandedOn), Refused> {
         let expected = saga.version;
+        let event = tellable(saga, event);
         let error = reason_of(&event);
         let definition = std::sync::Arc::clone(&saga.definition);
         let told = answer_of(&saga.state);
@@ -109,6 +111,9 @@ impl<S: Store> Shared<S> {
         let stuck = decision.blocked.iter().filter_map(|step| stuck_entry(saga, *step));
         prepared.changes.history.extend(stuck);
         prepared.changes.messages.extend(self.reply_to_move(saga, told));
+        if saga.definition.told.is_some() {
+            self.tell_of_move(saga, told, &mut prepared.changes);
+        }
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
@@ -222,20 +227,30 @@ impl<S: Store> Shared<S> {
             return;
         }
         for event in emitted {
-            saga.state.messages += 1;
-            changes.messages.push(NewMessage {
-                id: MessageId(self.random_uuid()),
-                kind: MessageKind::Event,
-                tenant: saga.tenant.clone(),
-                aggregate_type: saga.definition.id.name.to_string(),
-                aggregate_id: saga.key.to_string(),
-                event_type: event.name.clone().into_owned(),
-                payload: event.payload.clone(),
-                position: saga.state.messages,
-                lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
-                headers: Headers { saga_key: Some(saga.key.asked_for().to_string()), ..Headers::default() },
-                due_in: Duration::ZERO,
-            });
+            let message = self.event_message(saga, &event.name, event.payload.clone());
+            changes.messages.push(message);
+        }
+    }
+
+    /// An event of a saga. Those of a saga with a definition have its name as their topic; those of a step that events
+    /// ask for have their own.
+    pub(super) fn event_message(&self, saga: &mut InFlight<S>, name: &str, payload: Vec<u8>) -> NewMessage {
+        saga.state.messages += 1;
+        let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
+        let headers = Headers { saga_key: Some(saga.key.asked_for().to_string()), traceparent, ..Headers::default() };
+        let topic = if saga.definition.told.is_some() { name } else { &saga.definition.id.name };
+        NewMessage {
+            id: MessageId(self.random_uuid()),
+            kind: MessageKind::Event,
+            tenant: saga.tenant.clone(),
+            aggregate_type: topic.to_owned(),
+            aggregate_id: saga.key.to_string(),
+            event_type: name.to_owned(),
+            payload,
+            position: saga.state.messages,
+            lane: lane_of(&saga.tenant, topic, saga.key.as_str()),
+            headers,
+            due_in: Duration::ZERO,
         }
     }
 }

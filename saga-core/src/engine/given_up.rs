@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::choreography::for_service;
 use super::shared::Shared;
 use crate::key::{Key, check_step_name};
-use crate::store::{Changes, DeadReason, Message, NewLetter, Store, StoreError};
+use crate::store::{Changes, DeadReason, Message, MessageKind, NewLetter, Store, StoreError};
 use crate::transport::{Death, Unreadable};
 
 /// Under which names a letter keeps what the transport says.
@@ -22,6 +23,10 @@ impl<S: Store> Shared<S> {
         let Death { queue, reason, deliveries } = death;
         let said = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
         let (letter, refusal) = match came {
+            Ok(event) if event.kind == MessageKind::Event => {
+                let event = for_service(event.clone(), service);
+                (self.letter(&event, service, DeadReason::GivenUp, &said, *deliveries).await?, None)
+            }
             Ok(message) => {
                 let letter = self.letter(message, service, DeadReason::GivenUp, &said, *deliveries).await?;
                 // One that had been stored before it was given up has had its effect, or will.

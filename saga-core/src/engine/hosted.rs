@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::arrivals::Arrived;
 use super::canonical::request_hash;
-use super::command::{Command, InFlight};
+use super::command::{Command, InFlight, earlier_outputs};
 use super::letters::Problem;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::remote::UndoContent;
@@ -17,10 +17,9 @@ use super::shared::Shared;
 use crate::key::Key;
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::{Definition, panic_message};
-use crate::step::Outputs;
 use crate::store::{
-    Answer, Changes, DeadReason, Lease, Message, Miss, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Status, Store,
-    WorkId, WorkKind, WorkRef,
+    Answer, Changes, DeadReason, Lease, Message, MessageKind, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId,
+    SagaRow, Status, Store, WorkId, WorkKind, WorkRef,
 };
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
@@ -29,11 +28,26 @@ const MARGIN_MAX: Duration = Duration::from_hours(24);
 const DECISIONS_MAX: usize = 8;
 
 /// What a message asks for.
-struct Asked<S: Store> {
-    definition: Arc<Definition<S>>,
+pub(super) struct Asked<S: Store> {
+    pub(super) definition: Arc<Definition<S>>,
     /// The key of the hosted step.
-    key: Key,
-    reply_to: String,
+    pub(super) key: Key,
+    /// Who waits for a reply; empty where nobody does, since an event asked.
+    pub(super) reply_to: String,
+    /// The id of what asked.
+    pub(super) by: u128,
+    /// What an event was made into; nothing where the message itself brings the step's input.
+    pub(super) made: Option<Made>,
+}
+
+/// What an event was made into.
+pub(super) struct Made {
+    /// The step's input.
+    pub(super) input: Vec<u8>,
+    /// The hash of the event.
+    pub(super) hash: Vec<u8>,
+    /// What earlier steps returned, of those that the step reads.
+    pub(super) earlier: Vec<(String, String)>,
 }
 
 impl<S: Store> Shared<S> {
@@ -45,12 +59,17 @@ impl<S: Store> Shared<S> {
     /// Begins a hosted step, or answers again from its record.
     pub(super) async fn handle_command(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
         let asked = self.asked(arrived)?;
-        let (saga, first) = self.first_of(&asked, &arrived.message).await?;
+        self.begin_hosted(&asked, arrived).await
+    }
+
+    /// The same, once it is known what is asked for.
+    pub(super) async fn begin_hosted(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<(), Problem> {
+        let (saga, first) = self.first_of(asked, &arrived.message).await?;
         let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
         match self.recorder.record(changes).await {
             Ok(Ok(())) if first.place.is_some() => self.queue_up(first),
             Ok(Ok(())) => self.leave_work(Duration::ZERO),
-            Ok(Err(Miss::Saga(row))) => return self.answer_again(&asked, &row, arrived).await,
+            Ok(Err(Miss::Saga(row))) => return self.answer_again(asked, &row, arrived).await,
             // Somebody else has the message.
             Ok(Err(_)) => {}
             Err(error) => {
@@ -66,7 +85,11 @@ impl<S: Store> Shared<S> {
 
     /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
     pub(super) async fn begin_at_once(self: &Arc<Self>, arrived: &Arrived) -> bool {
-        let Ok(asked) = self.asked(arrived) else { return false };
+        let asked = match arrived.message.kind {
+            MessageKind::Event => self.asked_by_event(arrived).await,
+            _ => self.asked(arrived),
+        };
+        let Ok(asked) = asked else { return false };
         if !self.limits.is_proven(asked.definition.steps[0].name) {
             return false;
         }
@@ -78,16 +101,18 @@ impl<S: Store> Shared<S> {
     /// The hosted step that a command asks for, and its first command: with a lease and a place, if there is one.
     async fn first_of(&self, asked: &Asked<S>, message: &Message) -> Result<(NewSaga, Command<S>), Problem> {
         let step = &asked.definition.steps[0];
-        check_value(step.check_input, &message.payload)
+        let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
+        check_value(step.check_input, input)
             .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?;
         let (mut state, _) = machine::start(&asked.definition.shape);
         state.caller = Some(Box::new(Caller {
             reply_to: asked.reply_to.clone(),
-            command: Some(message.id.0.as_u128()),
+            command: Some(asked.by),
             undo: None,
             traceparent: message.headers.traceparent.clone(),
+            earlier: asked.made.as_ref().map(|made| made.earlier.clone()).unwrap_or_default(),
         }));
-        let mut saga = self.fresh(asked, message, &message.payload, state).await?;
+        let mut saga = self.fresh(asked, message, input, state).await?;
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
         let owner = self.member();
         let place = owner.and_then(|_| Arc::clone(&self.places).try_acquire_owned().ok());
@@ -127,11 +152,16 @@ impl<S: Store> Shared<S> {
     /// Undoes a hosted step that was done, and bars one that was not.
     pub(super) async fn handle_undo(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
         let asked = self.asked(arrived)?;
+        self.undo_hosted(&asked, arrived).await
+    }
+
+    /// The same, once it is known what is asked for.
+    pub(super) async fn undo_hosted(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<(), Problem> {
         for _ in 0..DECISIONS_MAX {
             let row = self.store.saga(&arrived.message.tenant, &asked.key).await?;
             let applied = match row {
-                Some(row) => self.take_back(&asked, &row, arrived).await?,
-                None => self.take_back_unseen(&asked, arrived).await?,
+                Some(row) => self.take_back(asked, &row, arrived).await?,
+                None => self.take_back_unseen(asked, arrived, None).await?,
             };
             // It moved, or began, meanwhile: it is looked at again.
             if applied {
@@ -142,14 +172,17 @@ impl<S: Store> Shared<S> {
     }
 
     /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
-    async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
         let message = &arrived.message;
-        if row.definition != asked.definition.id || row.input_hash != request_hash(&message.payload) {
+        let hash = asked.made.as_ref().map_or_else(|| request_hash(&message.payload), |made| made.hash.clone());
+        // What an event barred before it began was never told what it would have been.
+        let is_same = row.input_hash.is_empty() || row.input_hash == hash;
+        if row.definition != asked.definition.id || !is_same {
             let detail = format!("the step key of `{}` was used with another content", asked.key);
             return Err(Problem::Dead(DeadReason::OtherPayload, detail));
         }
         let saga = self.known(asked, row).await?;
-        let messages: Vec<_> = self.reply_again(&saga, message.id, false).into_iter().collect();
+        let messages: Vec<_> = self.reply_again(&saga, asked.by, false).into_iter().collect();
         if messages.is_empty() && arrived.work.is_none() {
             return Ok(());
         }
@@ -165,11 +198,12 @@ impl<S: Store> Shared<S> {
         let was_taken_back = saga.state.caller.as_ref().is_some_and(|caller| caller.undo.is_some());
         let caller = saga.state.caller.get_or_insert_with(|| {
             let traceparent = message.headers.traceparent.clone();
-            Box::new(Caller { reply_to: asked.reply_to.clone(), command: None, undo: None, traceparent })
+            let reply_to = asked.reply_to.clone();
+            Box::new(Caller { reply_to, command: None, undo: None, traceparent, earlier: Vec::new() })
         });
-        caller.undo = Some(message.id.0.as_u128());
+        caller.undo = Some(asked.by);
         if was_taken_back && answer_of(&saga.state).is_some() {
-            let messages = self.reply_again(&saga, message.id, true).into_iter().collect();
+            let messages = self.reply_again(&saga, asked.by, true).into_iter().collect();
             let applied = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
             self.tell_of_messages();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
@@ -181,35 +215,34 @@ impl<S: Store> Shared<S> {
         prepared.gives_place(place);
         if prepared.changes.messages.is_empty() {
             // Nothing of it took effect before: there is nothing to undo.
-            prepared.changes.messages.extend(self.reply_again(&saga, message.id, true));
+            prepared.changes.messages.extend(self.reply_again(&saga, asked.by, true));
         }
         self.apply_arrived(prepared, arrived).await
     }
 
     /// An undo of a step that is not known here: one that is known to be done is undone from the message, and another
     /// one is barred, so that a late command finds that.
-    async fn take_back_unseen(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<bool, Problem> {
+    async fn take_back_unseen(
+        self: &Arc<Self>,
+        asked: &Asked<S>,
+        arrived: &Arrived,
+        told: Option<NewMessage>,
+    ) -> Result<bool, Problem> {
         let message = &arrived.message;
-        let undecodable = |problem: String| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}"));
-        let content: UndoContent<'_> =
-            serde_json::from_slice(&message.payload).map_err(|error| undecodable(error.to_string()))?;
-        let step = &asked.definition.steps[0];
-        let input = content.input.get().as_bytes();
-        check_value(step.check_input, input).map_err(undecodable)?;
-        let done = message.headers.answer == Some(Answer::Done);
-        // An output that is `null` cannot be told from none there; the header says whether there is one.
-        let output = done.then(|| content.output.map_or_else(|| b"null".to_vec(), |output| output.get().into()));
-        if let Some(output) = &output {
-            check_value(step.check_output, output).map_err(undecodable)?;
-        }
+        let (input, output) = match &asked.made {
+            Some(made) => (made.input.clone(), None),
+            None => undo_content(asked, message)
+                .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?,
+        };
         let (mut state, event) = machine::unseen(&asked.definition.shape, output.is_some());
         state.caller = Some(Box::new(Caller {
             reply_to: asked.reply_to.clone(),
             command: None,
-            undo: Some(message.id.0.as_u128()),
+            undo: Some(asked.by),
             traceparent: message.headers.traceparent.clone(),
+            earlier: Vec::new(),
         }));
-        let mut new = self.fresh(asked, message, input, state).await?;
+        let mut new = self.fresh(asked, message, &input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?;
         let hand_on = HandOn { ids: new.id.0 + 1, has_place: false };
         let findings = Findings { output, ..Findings::default() };
@@ -220,7 +253,20 @@ impl<S: Store> Shared<S> {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
         prepared.changes.start = Some(Box::new(new));
+        if let Some(told) = told {
+            prepared.changes.messages.push(told);
+        }
         self.apply_arrived(prepared, arrived).await
+    }
+
+    /// Bars a step that has not begun, and tells of it in the same commit; answers whether that is how it went.
+    pub(super) async fn bar_and_tell(
+        self: &Arc<Self>,
+        asked: &Asked<S>,
+        arrived: &Arrived,
+        told: Option<NewMessage>,
+    ) -> Result<bool, Problem> {
+        self.take_back_unseen(asked, arrived, told).await
     }
 
     /// Applies what was decided for a message; answers whether it need not be decided again.
@@ -258,17 +304,25 @@ impl<S: Store> Shared<S> {
         let definition = self.hosted(&arrived.source, step).ok_or_else(unknown)?;
         let key = Key::new(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        self.check_age(arrived)?;
+        Ok(Asked {
+            definition: Arc::clone(definition),
+            key: key.hosted(step),
+            reply_to: headers.reply_to.clone().unwrap_or_default(),
+            by: arrived.message.id.0.as_u128(),
+            made: None,
+        })
+    }
+
+    /// Whether what a message asks for would still be known, had it been done before.
+    pub(super) fn check_age(&self, arrived: &Arrived) -> Result<(), Problem> {
         let horizon = self.settings.retention.saturating_sub(MARGIN_MAX.min(self.settings.retention / 4));
         if arrived.age > horizon {
             let (age, limit) = (arrived.age.as_secs(), horizon.as_secs());
             let detail = format!("it was committed {age} s ago, and records are kept for {limit} s at least");
             return Err(Problem::Dead(DeadReason::TooOld, detail));
         }
-        Ok(Asked {
-            definition: Arc::clone(definition),
-            key: key.hosted(step),
-            reply_to: headers.reply_to.clone().unwrap_or_default(),
-        })
+        Ok(())
     }
 
     /// A hosted step that is not written yet; the id behind its own is for a command.
@@ -288,7 +342,7 @@ impl<S: Store> Shared<S> {
             definition: asked.definition.id.clone(),
             digest: asked.definition.digest,
             input: input.to_vec(),
-            input_hash: request_hash(input),
+            input_hash: asked.made.as_ref().map_or_else(|| request_hash(input), |made| made.hash.clone()),
             status: Status::Running,
             state: state.encode(),
             commands: Vec::new(),
@@ -307,6 +361,7 @@ pub(super) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga
     let state = SagaState::decode(&new.state, definition.steps.len());
     let state = state.map_err(|why| Problem::Later { why, is_counted: true })?;
     debug_assert_eq!(state.phase, Phase::Running);
+    let outputs = earlier_outputs(definition, &state);
     Ok(InFlight {
         id: new.id,
         tenant: new.tenant.clone(),
@@ -315,10 +370,25 @@ pub(super) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga
         version: 1,
         state,
         input: new.input.clone().into(),
-        outputs: Outputs::new(),
+        outputs,
         inputs: Vec::new(),
         of_item: None,
     })
+}
+
+/// What an undo brings: what the step took, and what it returned if that is known to have happened.
+fn undo_content<S: Store>(asked: &Asked<S>, message: &Message) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
+    let content: UndoContent<'_> = serde_json::from_slice(&message.payload).map_err(|error| error.to_string())?;
+    let step = &asked.definition.steps[0];
+    let input = content.input.get().as_bytes();
+    check_value(step.check_input, input)?;
+    let done = message.headers.answer == Some(Answer::Done);
+    // An output that is `null` cannot be told from none there; the header says whether there is one.
+    let output = done.then(|| content.output.map_or_else(|| b"null".to_vec(), |output| output.get().into()));
+    if let Some(output) = &output {
+        check_value(step.check_output, output)?;
+    }
+    Ok((input.to_vec(), output))
 }
 
 /// Whether bytes decode. What reads them is the user's code: a panic in it concerns this message only.

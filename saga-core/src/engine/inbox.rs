@@ -82,7 +82,8 @@ impl<S: Store> Shared<S> {
         let subscribing = async {
             match inlet {
                 Inlet::Messages => {
-                    let (name, topics, prefetch) = (topic.clone(), vec![topic], self.settings.prefetch);
+                    let (name, prefetch) = (topic.clone(), self.settings.prefetch);
+                    let topics = std::iter::once(topic).chain(self.topics_of(service)).collect();
                     self.transport.subscribe(Subscription { name, topics, prefetch }).await.map(Some)
                 }
                 Inlet::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
@@ -125,19 +126,30 @@ impl<S: Store> Shared<S> {
     /// first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
     async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
         let (mut readable, mut fresh) = (Vec::new(), Vec::new());
+        if deliveries.iter().any(|delivery| delivery.message.as_ref().is_ok_and(|came| came.kind == MessageKind::Event))
+        {
+            self.read_clock().await;
+        }
         for delivery in deliveries {
             if let Some(death) = &delivery.death {
                 self.bury_given_up(&delivery.message, death, service).await?;
                 continue;
             }
-            match delivery.message {
-                Ok(message) => match self.check(&message, service) {
+            let messages = match delivery.message {
+                Ok(message) if message.kind == MessageKind::Event => self.meant_by(message, service),
+                Ok(message) => vec![message],
+                Err(unreadable) => {
+                    self.bury_unreadable(&unreadable, service).await?;
+                    continue;
+                }
+            };
+            for message in messages {
+                match self.check(&message, service) {
                     // What its receiver may have died of is stored, so that its attempts are counted.
                     Ok(()) if delivery.redelivered => readable.push(message),
                     Ok(()) => fresh.push(message),
                     Err(problem) => self.bury_before_ack(&message, service, &problem).await?,
-                },
-                Err(unreadable) => self.bury_unreadable(&unreadable, service).await?,
+                }
             }
         }
         readable.extend(self.handle_straight(fresh, service).await);
@@ -172,6 +184,11 @@ impl<S: Store> Shared<S> {
         {
             return dead(DeadReason::OtherTenant, format!("the tenant `{}` is not served here", message.tenant));
         }
+        match message.kind {
+            MessageKind::Event => return self.check_event(message, service),
+            MessageKind::Fact => return self.check_fact(message, service),
+            MessageKind::Command | MessageKind::Undo | MessageKind::Reply => {}
+        }
         let headers = &message.headers;
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
         let Some(key) = &headers.saga_key else { return missing("saga-cause") };
@@ -180,12 +197,9 @@ impl<S: Store> Shared<S> {
             return dead(DeadReason::Unreadable, problem.to_string());
         }
         match message.kind {
-            MessageKind::Event => {
-                dead(DeadReason::Unwanted, format!("it is an event, which the service `{service}` does not take"))
-            }
             MessageKind::Reply if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
-            MessageKind::Reply => Ok(()),
+            MessageKind::Reply | MessageKind::Event | MessageKind::Fact => Ok(()),
             MessageKind::Command | MessageKind::Undo => {
                 let Some(reply_to) = &headers.reply_to else { return missing("saga-reply-to") };
                 if let Err(problem) = check_step_name(reply_to) {
@@ -296,5 +310,9 @@ pub(super) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
 
 /// The service that a stored message was received for.
 fn source_of(message: &Message) -> String {
-    message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned()
+    match &message.headers.service {
+        // It was published for anybody, and came for this one.
+        Some(service) if message.kind == MessageKind::Event => service.clone(),
+        _ => message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned(),
+    }
 }

@@ -34,8 +34,8 @@ impl fmt::Display for Unregistered {
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
 pub struct Inspector<S: Store> {
-    store: Arc<S>,
-    tenant: Tenant,
+    pub(super) store: Arc<S>,
+    pub(super) tenant: Tenant,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
 }
 
@@ -65,6 +65,9 @@ impl<S: Store> Inspector<S> {
     #[must_use]
     pub fn service(mut self, service: &Service<S>) -> Self {
         for (_, definition) in service.hosted() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        for definition in service.choreographed() {
             self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
         self

@@ -1,13 +1,20 @@
-//! Publishing an event in the caller's own transaction.
+//! Publishing an event: in the caller's own transaction, or in one of its own.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::canonical::request_hash;
+use super::guard::is_inside_step;
+use super::remote::addressed;
 use super::shared::Shared;
+use super::start::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
 use crate::step::Event;
-use crate::store::{Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
+use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
 
 /// Why an event was not published. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +39,9 @@ pub enum PublishError {
         /// The limit.
         max: usize,
     },
+    /// It was called inside a step, whose transaction would not know of it.
+    #[error("inside a step, tell it with `ctx.emit`, which commits together with the step")]
+    InsideStep,
     /// The store failed, or the connection is not in a transaction.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -64,16 +74,7 @@ impl<S: StartIn> Shared<S> {
         key: &str,
         event: &E,
     ) -> Result<PublishedIn<S>, PublishError> {
-        check_topic(topic)?;
-        if self.known.iter().any(|definition| &*definition.name == topic) {
-            return Err(PublishError::TopicOfSaga(topic.to_owned()));
-        }
-        let key = Key::new(key)?;
-        let payload = serde_json::to_vec(event)?;
-        let (bytes, max) = (payload.len(), self.settings.payload_bytes_max);
-        if bytes > max {
-            return Err(PublishError::TooLarge { bytes, max });
-        }
+        let (key, payload) = self.check_published(topic, key, event)?;
         let message = MessageId(self.random_uuid());
         let new = NewMessage {
             id: message,
@@ -92,6 +93,64 @@ impl<S: StartIn> Shared<S> {
         self.store.publish_in(conn, new).await?;
         Ok(PublishedIn { shared: Arc::clone(self), message })
     }
+}
+
+impl<S: Store> Shared<S> {
+    /// Publishes an event that the same call publishes once, however often it is made.
+    pub(super) async fn publish_event<E: Event>(
+        self: &Arc<Self>,
+        tenant: &Tenant,
+        key: &str,
+        event: &E,
+    ) -> Result<MessageId, PublishError> {
+        if is_inside_step() {
+            return Err(PublishError::InsideStep);
+        }
+        let _under_way = self.tasks.enter();
+        let (key, payload) = self.check_published(E::NAME, key, event)?;
+        let id = id_of(tenant, E::NAME, &key, &payload);
+        let message = NewMessage {
+            kind: MessageKind::Event,
+            aggregate_type: E::NAME.to_owned(),
+            event_type: E::NAME.to_owned(),
+            payload,
+            lane: lane_of(tenant, E::NAME, &id.to_string()),
+            headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
+            // It is in no order with others.
+            ..addressed(id, tenant, "")
+        };
+        let changes = Changes { messages: vec![message], ..Changes::default() };
+        let recorded = self.recorder.record(changes).await.map_err(|error| store_error(&error))?;
+        debug_assert!(recorded.is_ok(), "a message alone cannot miss");
+        self.tell_of_messages();
+        Ok(id)
+    }
+
+    fn check_published<E: Event>(&self, topic: &str, key: &str, event: &E) -> Result<(Key, Vec<u8>), PublishError> {
+        check_topic(topic)?;
+        if self.known.iter().any(|definition| &*definition.name == topic) {
+            return Err(PublishError::TopicOfSaga(topic.to_owned()));
+        }
+        let key = Key::new(key)?;
+        let payload = serde_json::to_vec(event)?;
+        let (bytes, max) = (payload.len(), self.settings.payload_bytes_max);
+        if bytes > max {
+            return Err(PublishError::TooLarge { bytes, max });
+        }
+        Ok((key, payload))
+    }
+}
+
+/// The id of an event by its content: the same for the same event of the same saga.
+fn id_of(tenant: &Tenant, name: &str, key: &Key, payload: &[u8]) -> MessageId {
+    let mut hash = Sha256::new_with_prefix("event-1");
+    for part in [tenant.as_str().as_bytes(), name.as_bytes(), key.as_str().as_bytes(), &request_hash(payload)] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    MessageId(Uuid::from_bytes(bytes))
 }
 
 impl<S: Store> fmt::Debug for PublishedIn<S> {

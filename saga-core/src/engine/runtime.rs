@@ -22,7 +22,7 @@ use super::trouble::Health;
 use crate::key::{Key, Tenant};
 use crate::saga::Saga;
 use crate::step::{Event, Payload, codec};
-use crate::store::{SagaFilter, StartIn, Started, Status, Store};
+use crate::store::{MessageId, SagaFilter, StartIn, Started, Status, Store};
 use crate::transport::Incoming;
 
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
@@ -273,6 +273,59 @@ impl<S: Store> Runtime<S> {
         S: StartIn,
     {
         self.shared.publish_in(conn, &self.tenant, topic, key.as_ref(), event).await
+    }
+
+    /// Publishes an event of the saga with this key, under a topic of the event's own name: the way in to services that do
+    /// something [when events come](crate::choreography). When it returns, the event is durable, and is sent until it was.
+    ///
+    /// The same event with the same content under the same key is one message, however often and from wherever it is
+    /// published. What shall happen together with writes of the application's own is published with
+    /// [`publish_in`](Self::publish_in), where each call is a message of its own, under the topic `E::NAME`.
+    ///
+    /// # Errors
+    /// When the key, the event or its name is refused, it is called inside a step, or the store fails. The same call may be
+    /// repeated.
+    ///
+    /// # Cancel safety
+    /// When dropped, the event was published or not; publish it again to be sure.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Event, Runtime, Service, StepError, saga_step};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Clone, Serialize, Deserialize)]
+    /// struct OrderPlaced { cents: u64 }
+    ///
+    /// impl Event for OrderPlaced {
+    ///     const NAME: &'static str = "order-placed";
+    /// }
+    ///
+    /// #[saga_step]
+    /// async fn note_order(order: OrderPlaced) -> Result<u64, StepError> {
+    ///     Ok(order.cents)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let books = Service::named("books").on::<OrderPlaced>().run::<note_order>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).service(&books).start().await?;
+    ///
+    /// let first = runtime.publish("order-7", &OrderPlaced { cents: 1200 }).await?;
+    /// let again = runtime.publish("order-7", &OrderPlaced { cents: 1200 }).await?;
+    /// assert_eq!(first, again);
+    ///
+    /// // What an event asked for has the key of its saga and of the step.
+    /// while runtime.saga("order-7>note-order").await?.is_none() {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn publish<E: Event>(&self, key: impl AsRef<str>, event: &E) -> Result<MessageId, PublishError> {
+        self.shared.publish_event(&self.tenant, key.as_ref(), event).await
     }
 
     /// A handle on the saga of that key, to wait for its outcome.

@@ -57,7 +57,7 @@ impl<S: Store> SagaDesk<S> {
     /// Adds the steps that a service hosts: what it does for others is a saga of one step, under `key>step`.
     #[must_use]
     pub fn service(mut self, service: &Service<S>) -> Self {
-        for (_, definition) in service.hosted() {
+        for definition in service.hosted().map(|(_, definition)| definition).chain(service.choreographed()) {
             self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
         self
@@ -139,6 +139,7 @@ impl<S: Store> SagaDesk<S> {
             settings: Settings { service: self.replies_to.clone(), ..Settings::default() },
             definitions: self.definitions.clone(),
             hosted: BTreeMap::new(),
+            reactions: BTreeMap::new(),
             services: Vec::new(),
             states: States::new(),
             member: MemberId(0),

@@ -21,6 +21,7 @@ use super::straight::StoreClock;
 use super::tasks::Tasks;
 use super::trouble::Trouble;
 use super::waiters::Waiters;
+use crate::choreography::Reaction;
 use crate::env::Environment;
 use crate::saga::{Definition, StepRun};
 use crate::step::{CancelSignal, States};
@@ -40,6 +41,8 @@ pub(super) struct Shared<S: Store> {
     pub(super) known: Arc<[DefinitionId]>,
     /// The steps that are hosted for others, by service and name.
     pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    /// What is done when events come, by service.
+    pub(super) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
     /// The services whose messages are received here.
     pub(super) services: Vec<String>,
     pub(super) states: States,
@@ -94,6 +97,7 @@ pub(super) struct Parts<S: Store> {
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
     pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    pub(super) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
     pub(super) services: Vec<String>,
     pub(super) states: States,
     pub(super) member: MemberId,
@@ -140,6 +144,7 @@ impl<S: Store> Shared<S> {
             settings: parts.settings,
             definitions: parts.definitions,
             hosted: parts.hosted,
+            reactions: parts.reactions,
             services: parts.services,
             states: parts.states,
         }

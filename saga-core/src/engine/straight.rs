@@ -54,7 +54,12 @@ impl<S: Store> Shared<S> {
         };
         let (mut to_store, mut under_way) = (Vec::new(), Vec::new());
         for message in messages {
-            if !matches!(message.kind, MessageKind::Reply | MessageKind::Command) {
+            let is_straight = match message.kind {
+                MessageKind::Reply | MessageKind::Command | MessageKind::Fact => true,
+                MessageKind::Event => self.is_run_by(&message, service),
+                MessageKind::Undo => false,
+            };
+            if !is_straight {
                 to_store.push(message);
                 continue;
             }
@@ -79,6 +84,7 @@ impl<S: Store> Shared<S> {
         self.spawn(Box::pin(async move {
             let is_handled = match arrived.message.kind {
                 MessageKind::Reply => shared.handle_reply(&arrived).await.is_ok(),
+                MessageKind::Fact => shared.handle_fact(&arrived).await.is_ok(),
                 _ => shared.begin_at_once(&arrived).await,
             };
             // Who waited too long has stored it.

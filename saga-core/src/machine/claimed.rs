@@ -1,5 +1,6 @@
 //! What becomes of a command that is claimed.
 
+use super::choreography::is_given_up;
 use super::decision::Command;
 use super::event::Event;
 use super::shape::{Effect, UndoShape};
@@ -36,7 +37,10 @@ impl ClaimedRow {
     /// What follows where the saga turned round, or was ended by an operator, before the command began; nothing where the
     /// saga still wants what the command says.
     pub fn unwanted(&self, state: &SagaState) -> Option<Event> {
-        if is_wanted(state, self.command) || self.is_awaited(state) || self.is_asked_for(state) {
+        // Whatever it was asked for is over: it is not tried again, where it certainly has not happened.
+        let is_given_up = is_given_up(state) && !self.maybe && !self.is_late;
+        let is_wanted = is_wanted(state, self.command) || self.is_awaited(state) || self.is_asked_for(state);
+        if is_wanted && !is_given_up {
             return None;
         }
         Some(match self.command {

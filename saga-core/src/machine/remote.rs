@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who asked for a saga, where it is a step that is hosted for another service.
+/// Who asked for a saga, where it is a step that is hosted for another service, or was asked for by an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
-    /// The service that waits for a reply.
+    /// The service that waits for a reply; empty where an event asked, since nobody does.
     #[serde(rename = "r")]
     pub reply_to: String,
-    /// The id of the command that asked for it; none where its undo came first.
+    /// The id of the command, or of the event, that asked for it; none where its undo came first.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub command: Option<u128>,
     /// The id of the undo that takes it back.
@@ -17,6 +17,9 @@ pub struct Caller {
     /// The trace context of what asked for it.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// What earlier steps returned, of those that the step reads: their names, and their outputs as JSON.
+    #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<(String, String)>,
 }
 
 /// A command that was sent to another service.

@@ -1,6 +1,7 @@
 use super::answers::taken_back;
 use super::call_off::{call_off, is_fresh};
 use super::choose::{chosen, pass_by};
+use super::choreography::is_given_up;
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
@@ -123,7 +124,7 @@ pub(super) fn without_effect(
 /// While the saga goes forward nobody may cancel its command, so one that comes back is given out again, unless a
 /// person is to decide about it.
 fn cancelled(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    if state.phase == Phase::Running {
+    if state.phase == Phase::Running && !is_given_up(state) {
         if !state.is_stuck_at(step) && state.steps[step].phase == StepPhase::Started {
             decision.commands.push(Command::Do { step });
         }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{Arm, Mapping, StepResolve, StepRun, StepUndo};
+use crate::choreography::Told;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Each, Handler, Needs, Outputs, Step, StepOptions};
@@ -18,6 +19,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) steps: Vec<StepDefinition<S>>,
     /// How many steps can be under way at once: 1 without groups.
     pub(crate) width: usize,
+    /// What is told of it, where events ask for it.
+    pub(crate) told: Option<Box<Told>>,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -142,7 +145,7 @@ impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
-        Self { id, digest, shape, steps, width, fresh: OnceLock::new() }
+        Self { id, digest, shape, steps, width, told: None, fresh: OnceLock::new() }
     }
 
     /// The state of a saga that was just started. Nearly all of them begin with the same one.
@@ -180,8 +183,14 @@ impl<S: Store> Definition<S> {
             shape,
             steps: vec![step],
             width: 1,
+            told: None,
             fresh: OnceLock::new(),
         }
+    }
+
+    /// The same for a step that events ask for: what became of it is told by events.
+    pub(crate) fn choreographed(service: &str, shape: StepShape, step: StepDefinition<S>, told: Told) -> Self {
+        Self { told: Some(Box::new(told)), ..Self::hosted(service, shape, step) }
     }
 }
 

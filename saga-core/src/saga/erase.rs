@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{Arm, Earlier};
+use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
 use crate::step::{
@@ -149,6 +150,14 @@ impl Mapping {
         Self(Arc::new(move |input, _| {
             let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
             give::<T>(&map(&input))
+        }))
+    }
+
+    /// The event itself.
+    pub(crate) fn of_event<E: Payload, T: Step<Input: EventInput<E>>>() -> Self {
+        Self(Arc::new(|event, _| {
+            let event = codec::<E>().decode(event).map_err(|error| error.to_string())?;
+            give::<T>(&<T::Input as EventInput<E>>::of(event))
         }))
     }
 

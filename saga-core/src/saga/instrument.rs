@@ -101,6 +101,7 @@ fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
         shape: original.shape.clone(),
         steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
         width: original.width,
+        told: None,
         fresh: OnceLock::new(),
     }
 }

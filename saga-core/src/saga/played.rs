@@ -36,6 +36,7 @@ impl<S: Store, I> Saga<S, I> {
             shape,
             steps: (0..original.steps.len()).map(|index| played_step(original, index, player)).collect(),
             width: original.width,
+            told: None,
             fresh: OnceLock::new(),
         };
         Saga { definition: Arc::new(definition), input: PhantomData }

@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
 use super::{ServiceError, ServiceProblem};
-use crate::key::{InvalidName, check_step_name};
+use crate::choreography::{OnEvent, Planned, Reaction, Reacts, Told, Wired, put_together};
+use crate::key::{InvalidName, check_step_name, check_topic};
 use crate::saga::{Definition, StepDefinition};
-use crate::step::{Contract, Handler, Hosted};
+use crate::step::{Contract, Event, Handler, Hosted};
 use crate::store::Store;
 
 /// The steps that this process does for the sagas of other services, on a store `S`. Cheap to clone.
@@ -36,12 +38,16 @@ use crate::store::Store;
 pub struct Service<S: Store> {
     name: Arc<str>,
     steps: Arc<BTreeMap<&'static str, Arc<Definition<S>>>>,
+    reactions: Arc<Vec<Reaction<S>>>,
 }
 
 /// A service that gets its steps.
 pub struct ServiceBuilder<S: Store> {
     name: String,
     steps: BTreeMap<&'static str, Arc<Definition<S>>>,
+    wired: BTreeMap<&'static str, Wired<S>>,
+    planned: Vec<Planned>,
+    reports_to: Option<String>,
     problems: Vec<ServiceProblem>,
 }
 
@@ -50,7 +56,14 @@ impl<S: Store> Service<S> {
     pub fn named(name: impl Into<String>) -> ServiceBuilder<S> {
         let name = name.into();
         let problem = check_step_name(&name).err().map(|error| ServiceProblem::Name(service_name_problem(&error)));
-        ServiceBuilder { name, steps: BTreeMap::new(), problems: problem.into_iter().collect() }
+        ServiceBuilder {
+            name,
+            steps: BTreeMap::new(),
+            wired: BTreeMap::new(),
+            planned: Vec::new(),
+            reports_to: None,
+            problems: problem.into_iter().collect(),
+        }
     }
 
     /// The service's name.
@@ -61,6 +74,19 @@ impl<S: Store> Service<S> {
     /// The names of the steps that it hosts, in alphabetical order.
     pub fn steps(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.steps.keys().copied()
+    }
+
+    /// What is done when events come.
+    pub(crate) fn reactions(&self) -> &Arc<Vec<Reaction<S>>> {
+        &self.reactions
+    }
+
+    /// The definitions of the steps that events ask for.
+    pub(crate) fn choreographed(&self) -> impl Iterator<Item = &Arc<Definition<S>>> + '_ {
+        self.reactions.iter().filter_map(|reaction| match &reaction.does {
+            Reacts::Run { definition, .. } => Some(definition),
+            _ => None,
+        })
     }
 
     /// What is run for a command, by the name of its step.
@@ -89,18 +115,79 @@ impl<S: Store> ServiceBuilder<S> {
         self
     }
 
+    /// Begins with what the service does when the event `E` comes. An event is published under a topic of its own name,
+    /// by [`Runtime::publish`](crate::Runtime::publish) and by what other services do when events come.
+    ///
+    /// The saga that it belongs to is the one that the message names, or else the one of its ordering key.
+    #[must_use]
+    pub fn on<E: Event>(self) -> OnEvent<S, E> {
+        self.on_topic(E::NAME)
+    }
+
+    /// The same for an event that is published under another topic, with other events: under the name of the saga whose
+    /// steps emit it, or of the application's choice. Events of the topic that nothing is done for are passed over.
+    #[must_use]
+    pub fn on_topic<E: Event>(mut self, topic: impl Into<String>) -> OnEvent<S, E> {
+        let topic = topic.into();
+        if let Err(problem) = check_topic(&topic) {
+            self.problems.push(ServiceProblem::Topic { event: E::NAME, problem: problem.to_string() });
+        }
+        OnEvent::new(self, topic)
+    }
+
+    /// Has what becomes of the steps that events ask for reported to this service, which follows the sagas. It may be this
+    /// one.
+    #[must_use]
+    pub fn reports_to(mut self, follower: impl Into<String>) -> Self {
+        let follower = follower.into();
+        if let Err(error) = check_step_name(&follower) {
+            let problem = error.to_string().replacen("the step name", "the name of the service that follows it", 1);
+            self.problems.push(ServiceProblem::Name(problem));
+        }
+        self.reports_to = Some(follower);
+        self
+    }
+
+    /// Adds a step that events ask for. One that two events ask for is one step.
+    pub(crate) fn wire(&mut self, step: &'static str, wired: Wired<S>) {
+        match self.wired.entry(step) {
+            Entry::Vacant(entry) => {
+                entry.insert(wired);
+            }
+            Entry::Occupied(entry) if entry.get().is_each != wired.is_each => {
+                self.problems.push(ServiceProblem::OnceAndEach { step });
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+
+    pub(crate) fn plan(&mut self, planned: Planned) {
+        self.planned.push(planned);
+    }
+
+    pub(crate) fn tell_of(&mut self, step: &'static str, add: impl FnOnce(&mut Told)) {
+        if let Some(wired) = self.wired.get_mut(step) {
+            add(&mut wired.told);
+        }
+    }
+
     /// Checks the service.
     ///
     /// # Errors
     /// Every problem of it, each with its remedy.
     pub fn build(mut self) -> Result<Service<S>, ServiceError> {
-        if self.steps.is_empty() {
+        if self.steps.is_empty() && self.planned.is_empty() {
             self.problems.push(ServiceProblem::NoSteps);
         }
+        let both = self.wired.keys().filter(|step| self.steps.contains_key(*step));
+        let both: Vec<_> = both.map(|step| ServiceProblem::HostedAndRun { step }).collect();
+        self.problems.extend(both);
+        let reactions =
+            put_together(&self.name, self.reports_to.as_deref(), self.wired, self.planned, &mut self.problems);
         if !self.problems.is_empty() {
             return Err(ServiceError::new(&self.name, self.problems));
         }
-        Ok(Service { name: self.name.into(), steps: Arc::new(self.steps) })
+        Ok(Service { name: self.name.into(), steps: Arc::new(self.steps), reactions: Arc::new(reactions) })
     }
 }
 
@@ -110,13 +197,15 @@ fn service_name_problem(error: &InvalidName) -> String {
 
 impl<S: Store> Clone for Service<S> {
     fn clone(&self) -> Self {
-        Self { name: Arc::clone(&self.name), steps: Arc::clone(&self.steps) }
+        let (name, steps, reactions) = (&self.name, &self.steps, &self.reactions);
+        Self { name: Arc::clone(name), steps: Arc::clone(steps), reactions: Arc::clone(reactions) }
     }
 }
 
 impl<S: Store> fmt::Debug for Service<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service").field("name", &self.name).field("steps", &self.steps.keys()).finish()
+        let on: Vec<_> = self.reactions.iter().map(|reaction| (reaction.event, reaction.name())).collect();
+        f.debug_struct("Service").field("name", &self.name).field("steps", &self.steps.keys()).field("on", &on).finish()
     }
 }
 
@@ -125,6 +214,7 @@ impl<S: Store> fmt::Debug for ServiceBuilder<S> {
         f.debug_struct("ServiceBuilder")
             .field("name", &self.name)
             .field("steps", &self.steps.keys())
+            .field("wired", &self.wired.keys())
             .finish_non_exhaustive()
     }
 }

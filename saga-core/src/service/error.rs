@@ -15,7 +15,7 @@ pub enum ServiceProblem {
     #[error("{0}")]
     Name(String),
     /// There is no step.
-    #[error("it hosts no step; add one with `.host::<name>()`")]
+    #[error("it hosts no step; add one with `.host::<name>()`, or with `.on::<Event>().run::<name>()`")]
     NoSteps,
     /// Two steps of one name.
     #[error("it hosts two steps named `{step}`, so a command could mean either; leave one of them out")]
@@ -43,6 +43,81 @@ pub enum ServiceProblem {
         /// The step.
         step: &'static str,
         /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// An event that cannot have a topic of its name, or a topic that is none.
+    #[error("the event `{event}` cannot be received: {problem}")]
+    Topic {
+        /// The event.
+        event: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An event undoes a step, or sets a deadline for one, that no event asks for.
+    #[error(
+        "nothing runs `{step}`, which `{event}` is to undo or to bar; say what it is run for with \
+         `.on::<Event>().run::<{step}>()`"
+    )]
+    NeverRun {
+        /// The step.
+        step: &'static str,
+        /// The event.
+        event: &'static str,
+    },
+    /// A step that is undone by an event, and has nothing that undoes it.
+    #[error(
+        "`{step}` has no compensation, but `{event}` is to undo it; name one: `#[saga_step(compensate = ..)]`, or only \
+         keep it from being done with `.bar::<{step}>()`"
+    )]
+    NoUndo {
+        /// The step.
+        step: &'static str,
+        /// The event.
+        event: &'static str,
+    },
+    /// A step that is done for each event is undone or barred by another event.
+    #[error(
+        "`{step}` is done for each event, and `{event}` does not say for which of them it is to be undone or barred; \
+         run it once a saga, or take what was done back with a step of its own"
+    )]
+    UndoneEach {
+        /// The step.
+        step: &'static str,
+        /// The event.
+        event: &'static str,
+    },
+    /// A step is done once a saga by one event, and for each event by another.
+    #[error("`{step}` is run once a saga and also for each event; choose one of them")]
+    OnceAndEach {
+        /// The step.
+        step: &'static str,
+    },
+    /// One event asks for a step twice, or for it and its undo.
+    #[error("`{event}` asks twice for `{step}`; leave one of them out")]
+    TwiceOnEvent {
+        /// The step.
+        step: &'static str,
+        /// The event.
+        event: &'static str,
+    },
+    /// A step is hosted for the sagas of others, and is also asked for by events.
+    #[error(
+        "`{step}` is hosted for the sagas of others and also asked for by events, which are told of it in different \
+         ways; put it in one of two services, or leave one of them out"
+    )]
+    HostedAndRun {
+        /// The step.
+        step: &'static str,
+    },
+    /// A step reads the output of one that no event asks for here, or that is done for each event.
+    #[error(
+        "`{step}` reads the output of `{needed}`, which is not run once a saga in this service; make what it needs a \
+         part of the event"
+    )]
+    ReadsOther {
+        /// The step.
+        step: &'static str,
+        /// Whose output it reads.
         needed: &'static str,
     },
 }

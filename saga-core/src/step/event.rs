@@ -18,6 +18,11 @@ use serde::{Serialize, de::DeserializeOwned};
 ///     const NAME: &'static str = "order-paid";
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no event",
+    label = "does not implement `Event`",
+    note = "an event has a name: `impl saga_core::Event for OrderPaid {{ const NAME: &'static str = \"order-paid\"; }}`; what is told of a step is made of its output with `.emits::<OrderPaid>(|input, output| ..)`"
+)]
 pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name under which the event leaves the service.
     const NAME: &'static str;

@@ -68,6 +68,6 @@ pub use self::{
 };
 pub(crate) use self::{
     call_keys::OutsideKey,
-    context::{ContextParts, TimeLeft},
+    context::{ContextParts, Earlier, TimeLeft},
     each::{items_of, list_of},
 };

@@ -44,10 +44,12 @@ pub enum MessageKind {
     Undo,
     /// What became of a command or of an undo, addressed to the service that sent it.
     Reply,
+    /// What became of a step that an event asked for, addressed to the service that follows its saga.
+    Fact,
 }
 
 impl MessageKind {
-    const ALL: [Self; 4] = [Self::Event, Self::Command, Self::Undo, Self::Reply];
+    const ALL: [Self; 5] = [Self::Event, Self::Command, Self::Undo, Self::Reply, Self::Fact];
 
     /// The kind as it is written down and shown.
     pub const fn as_str(self) -> &'static str {
@@ -56,6 +58,7 @@ impl MessageKind {
             Self::Command => "command",
             Self::Undo => "undo",
             Self::Reply => "reply",
+            Self::Fact => "fact",
         }
     }
 

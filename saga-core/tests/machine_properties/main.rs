@@ -5,6 +5,7 @@ mod arms;
 mod attempts;
 mod cases;
 mod choices;
+mod choreography;
 mod hostile;
 mod lawful;
 mod ledger;

@@ -1,0 +1,60 @@
+//! What is printed: the timelines of the awkward orders, and the sums of the books.
+
+use std::collections::BTreeMap;
+
+use saga_core::engine::TimelineStatus;
+use saga_core::machine::Happened;
+
+use crate::awkward::Case;
+use crate::books::Entry;
+
+/// What undoes what.
+const PAIRS: [(&str, &str); 3] =
+    [("reserve-stock", "release-stock"), ("charge-card", "refund-card"), ("pack-order", "unpack-order")];
+
+/// An awkward order: what was done to it, and what came of it.
+pub(crate) fn show(case: &Case, timeline: &TimelineStatus, journal: &[Entry]) {
+    println!("{}: {}", case.name, case.done);
+    println!("  {} is {}", case.key, timeline.status);
+    for entry in &timeline.entries {
+        match &entry.what {
+            Happened::Event { name, .. } => println!("    {name}"),
+            Happened::Step { step, became, reason } => {
+                let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                println!("    {step} {}{why}", became.as_str());
+            }
+            _ => {}
+        }
+    }
+    for entry in journal.iter().filter(|entry| entry.order == case.key) {
+        println!("  in the books: {} {} time(s), {}", entry.what, entry.times, entry.amount);
+    }
+}
+
+/// What is wrong with the books, each in a sentence: something that happened twice, or stands though it was undone.
+pub(crate) fn problems(ended: &BTreeMap<String, TimelineStatus>, journal: &[Entry]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let of = |what: &str, order: &str| {
+        journal
+            .iter()
+            .find(|entry| entry.what == what && entry.order == order)
+            .map_or((0, 0), |entry| (entry.times, entry.amount))
+    };
+    for entry in journal.iter().filter(|entry| entry.times != 1) {
+        problems.push(format!("{} happened {} times for {}", entry.what, entry.times, entry.order));
+    }
+    for (order, timeline) in ended {
+        let is_shipped = timeline.status == saga_core::store::Status::Completed;
+        if is_shipped != (of("ship-order", order).0 == 1) {
+            problems.push(format!("{order} is {}, but the books of the packers say something else", timeline.status));
+        }
+        for (done, undone) in PAIRS {
+            let stands = of(done, order).1 + of(undone, order).1;
+            let is_standing = of(done, order).0 > of(undone, order).0;
+            if is_standing != is_shipped || (!is_shipped && stands != 0) {
+                problems.push(format!("{order} is {}, but of {done} there stands {stands}", timeline.status));
+            }
+        }
+    }
+    problems
+}

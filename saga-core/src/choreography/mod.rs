@@ -1,0 +1,33 @@
+//! Steps that are wired by events instead of by a definition: what a service does when an event comes, and which events
+//! say what became of it.
+//!
+//! A step that an event asks for is a saga of one step, as one that is hosted for another service: under the key of the
+//! saga that the event belongs to, with a record, retries and an undo of its own. [`Service::named`](crate::Service::named)
+//! begins a service, [`ServiceBuilder::on`](crate::service::ServiceBuilder::on) says what it does when an event comes:
+//!
+//! | after `.on::<Event>()` | what is done |
+//! |---|---|
+//! | [`run::<step>()`](OnEvent::run), [`run_with`](OnEvent::run_with) | the step, once a saga |
+//! | [`run_each::<step>()`](OnEvent::run_each), [`run_each_with`](OnEvent::run_each_with) | the step, once an event |
+//! | [`undo::<step>()`](OnEvent::undo) | the step is undone, once; one that was not done yet is barred |
+//! | [`bar::<step>()`](OnEvent::bar) | the step is barred if it was not done yet; nothing is undone |
+//! | [`deadline::<pivot, Passed>(..)`](OnEvent::deadline) | after a time a pivot that was not done is barred, and `Passed` is told |
+//! | [`mark_begun()`](OnEvent::mark_begun), [`mark_completed()`](OnEvent::mark_completed), [`mark_compensated()`](OnEvent::mark_compensated) | it is noted in the timeline of the saga |
+//!
+//! Events come in any order, and more than once. A step is done once all the same, since its record bars the second time;
+//! an undo that comes before its step bars it; a step that reads what another one returned waits for that.
+//!
+//! No service knows the whole saga. One of them, or one of its own, may **follow** it: it marks sagas by events, the others
+//! say [`reports_to`](crate::service::ServiceBuilder::reports_to) it, and
+//! [`Inspector::timeline`](crate::engine::Inspector::timeline) shows what happened, as one. That is a view: nothing hangs
+//! on it.
+
+mod event_step;
+mod on;
+mod reaction;
+mod told;
+
+pub use self::event_step::EventStep;
+pub use self::on::{EventInput, OnEvent};
+pub(crate) use self::reaction::{Planned, Plans, Reaction, Reacts, Wired, put_together};
+pub(crate) use self::told::{Reads, Telling, Told};

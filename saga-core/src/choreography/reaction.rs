@@ -1,0 +1,155 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Reads, Telling, Told};
+use crate::machine::{Mark, StepShape, UndoShape};
+use crate::saga::{Definition, Mapping, StepDefinition};
+use crate::service::ServiceProblem;
+use crate::store::Store;
+
+/// What a service does when an event comes.
+pub(crate) struct Reaction<S: Store> {
+    /// The event's name.
+    pub(crate) event: &'static str,
+    /// Where the event is published.
+    pub(crate) topic: Arc<str>,
+    pub(crate) does: Reacts<S>,
+}
+
+/// What is done.
+pub(crate) enum Reacts<S: Store> {
+    /// A step: once a saga, or once an event.
+    Run { definition: Arc<Definition<S>>, input: Mapping, is_each: bool },
+    /// A step is taken back.
+    Undo { definition: Arc<Definition<S>> },
+    /// A step that has not begun is barred.
+    Bar { definition: Arc<Definition<S>> },
+    /// After a time a step that has not begun is barred, and that is told.
+    Deadline { pivot: Arc<Definition<S>>, after: Duration, tell: Telling },
+    /// It is noted in the saga's timeline.
+    Mark(Mark),
+}
+
+impl<S: Store> Reaction<S> {
+    /// Its name among those to one event.
+    pub(crate) fn name(&self) -> String {
+        match &self.does {
+            Reacts::Run { definition, .. } => definition.steps[0].name.to_owned(),
+            Reacts::Undo { definition } => format!("{}:undo", definition.steps[0].name),
+            Reacts::Bar { definition } => format!("{}:bar", definition.steps[0].name),
+            Reacts::Deadline { pivot, .. } => format!("{}:deadline", pivot.steps[0].name),
+            Reacts::Mark(_) => ":timeline".to_owned(),
+        }
+    }
+}
+
+/// A reaction before its step is known to be whole.
+pub(crate) struct Planned {
+    pub(crate) event: &'static str,
+    pub(crate) topic: String,
+    pub(crate) step: &'static str,
+    pub(crate) plans: Plans,
+}
+
+/// What is planned.
+pub(crate) enum Plans {
+    Run {
+        input: Mapping,
+    },
+    Undo,
+    Bar,
+    Deadline {
+        after: Duration,
+        tell: Telling,
+    },
+    /// Of the whole saga: there is no step.
+    Mark(Mark),
+}
+
+/// A step that events ask for, while its service is built.
+pub(crate) struct Wired<S: Store> {
+    pub(crate) shape: StepShape,
+    pub(crate) step: StepDefinition<S>,
+    pub(crate) told: Told,
+    pub(crate) is_each: bool,
+}
+
+impl<S: Store> Wired<S> {
+    /// The definition of the saga of one step that it is.
+    fn definition(self, service: &str, reports_to: Option<&Arc<str>>) -> (Arc<Definition<S>>, bool) {
+        let Self { shape, step, mut told, is_each } = self;
+        told.reports_to = reports_to.cloned();
+        told.reads.extend(step.needs.outputs.iter().map(|needed| Reads { step: needed.step, is_awaited: true }));
+        told.reads.sort_by_key(|reads| (reads.step, !reads.is_awaited));
+        told.reads.dedup_by_key(|reads| reads.step);
+        (Arc::new(Definition::choreographed(service, shape, step, told)), is_each)
+    }
+}
+
+/// Puts reactions and their steps together. What does not fit is noted.
+pub(crate) fn put_together<S: Store>(
+    service: &str,
+    reports_to: Option<&str>,
+    wired: BTreeMap<&'static str, Wired<S>>,
+    planned: Vec<Planned>,
+    problems: &mut Vec<ServiceProblem>,
+) -> Vec<Reaction<S>> {
+    let once: Vec<&str> = wired.iter().filter(|(_, step)| !step.is_each).map(|(name, _)| *name).collect();
+    let reports_to = reports_to.map(Arc::from);
+    let definition = |(name, step): (&'static str, Wired<S>)| (name, step.definition(service, reports_to.as_ref()));
+    let definitions: BTreeMap<_, _> = wired.into_iter().map(definition).collect();
+    for (definition, _) in definitions.values() {
+        let (step, told) = (definition.steps[0].name, definition.told.iter().flat_map(|told| &told.reads));
+        let missing = told.filter(|reads| !once.contains(&reads.step) || reads.step == step);
+        problems.extend(missing.map(|reads| ServiceProblem::ReadsOther { step, needed: reads.step }));
+    }
+    let mut reactions: Vec<Reaction<S>> = Vec::new();
+    for Planned { event, topic, step, plans } in planned {
+        if let Plans::Mark(mark) = plans {
+            reactions.push(Reaction { event, topic: topic.into(), does: Reacts::Mark(mark) });
+            continue;
+        }
+        let Some((definition, is_each)) = definitions.get(step) else {
+            problems.push(ServiceProblem::NeverRun { step, event });
+            continue;
+        };
+        let (definition, is_each) = (Arc::clone(definition), *is_each);
+        let does = match plans {
+            Plans::Run { input } => Reacts::Run { definition, input, is_each },
+            Plans::Undo | Plans::Bar | Plans::Deadline { .. } if is_each => {
+                problems.push(ServiceProblem::UndoneEach { step, event });
+                continue;
+            }
+            Plans::Undo if matches!(definition.shape.steps[0].undo, UndoShape::Missing | UndoShape::NotNeeded) => {
+                problems.push(ServiceProblem::NoUndo { step, event });
+                continue;
+            }
+            Plans::Undo => Reacts::Undo { definition },
+            Plans::Bar => Reacts::Bar { definition },
+            Plans::Deadline { after, tell } => Reacts::Deadline { pivot: definition, after, tell },
+            Plans::Mark(mark) => Reacts::Mark(mark),
+        };
+        let reaction = Reaction { event, topic: topic.into(), does };
+        let is_twice = |other: &Reaction<S>| {
+            (other.event, &other.topic) == (reaction.event, &reaction.topic) && clash(&other.does, &reaction.does)
+        };
+        if reactions.iter().any(is_twice) {
+            problems.push(ServiceProblem::TwiceOnEvent { step, event });
+        }
+        reactions.push(reaction);
+    }
+    reactions
+}
+
+/// Whether one event cannot mean both: a step is done, undone or barred, and once.
+fn clash<S: Store>(one: &Reacts<S>, other: &Reacts<S>) -> bool {
+    let of = |does: &Reacts<S>| match does {
+        Reacts::Run { definition, .. } | Reacts::Undo { definition } | Reacts::Bar { definition } => {
+            Some((false, definition.steps[0].name))
+        }
+        Reacts::Deadline { pivot, .. } => Some((true, pivot.steps[0].name)),
+        Reacts::Mark(_) => None,
+    };
+    of(one) == of(other)
+}

@@ -1,0 +1,98 @@
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::saga::panic_message;
+use crate::step::{Event, Rejection, Step};
+
+/// What is told of a step that events ask for, and what it reads of others.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// When it was done.
+    pub(crate) done: Vec<Telling>,
+    /// When it came to nothing.
+    pub(crate) failed: Vec<Telling>,
+    /// When it was undone.
+    pub(crate) undone: Vec<Telling>,
+    /// The steps whose outputs it reads.
+    pub(crate) reads: Vec<Reads>,
+    /// The service that follows the saga.
+    pub(crate) reports_to: Option<Arc<str>>,
+}
+
+/// A step whose output another one reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reads {
+    pub(crate) step: &'static str,
+    /// Whether the other one waits until it is there.
+    pub(crate) is_awaited: bool,
+}
+
+type Make = dyn Fn(&[u8], &[u8]) -> Result<Vec<u8>, String> + Send + Sync;
+
+/// An event that tells of a step, made of the step's input and of what became of it.
+#[derive(Clone)]
+pub(crate) struct Telling {
+    pub(crate) event: &'static str,
+    make: Arc<Make>,
+}
+
+impl Telling {
+    /// That the step was done.
+    pub(crate) fn of_output<T: Step, E: Event>(
+        tell: impl Fn(&T::Input, &T::Output) -> E + Send + Sync + 'static,
+    ) -> Self {
+        Self::new::<E>(move |input, output| {
+            let output = T::OUTPUT.decode(output).map_err(|error| error.to_string())?;
+            Ok(tell(&input_of::<T>(input)?, &output))
+        })
+    }
+
+    /// That the step was rejected, or failed.
+    pub(crate) fn of_rejection<T: Step, E: Event>(
+        tell: impl Fn(&T::Input, &Rejection) -> E + Send + Sync + 'static,
+    ) -> Self {
+        Self::new::<E>(move |input, reason| {
+            let reason = serde_json::from_slice(reason).map_err(|error| error.to_string())?;
+            Ok(tell(&input_of::<T>(input)?, &reason))
+        })
+    }
+
+    /// That the step was undone.
+    pub(crate) fn of_undo<T: Step, E: Event>(tell: impl Fn(&T::Input) -> E + Send + Sync + 'static) -> Self {
+        Self::new::<E>(move |input, _| Ok(tell(&input_of::<T>(input)?)))
+    }
+
+    /// What follows from another event.
+    pub(crate) fn of_event<E: Event, F: Event>(tell: impl Fn(&E) -> F + Send + Sync + 'static) -> Self {
+        Self::new::<F>(move |event, _| {
+            let event: E = serde_json::from_slice(event).map_err(|error| error.to_string())?;
+            Ok(tell(&event))
+        })
+    }
+
+    fn new<E: Event>(make: impl Fn(&[u8], &[u8]) -> Result<E, String> + Send + Sync + 'static) -> Self {
+        let make = move |of: &[u8], what: &[u8]| {
+            let event = make(of, what)?;
+            serde_json::to_vec(&event).map_err(|error| error.to_string())
+        };
+        Self { event: E::NAME, make: Arc::new(make) }
+    }
+
+    /// The encoded event. What makes it is the user's code: a panic concerns its own saga only.
+    pub(crate) fn make(&self, of: &[u8], what: &[u8]) -> Result<Vec<u8>, String> {
+        let made = catch_unwind(AssertUnwindSafe(|| (self.make)(of, what)));
+        let made = made.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
+        made.map_err(|problem| format!("its event `{}` cannot be made: {problem}", self.event))
+    }
+}
+
+impl fmt::Debug for Telling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Telling").field(&self.event).finish()
+    }
+}
+
+fn input_of<T: Step>(input: &[u8]) -> Result<T::Input, String> {
+    T::INPUT.decode(input).map_err(|error| error.to_string())
+}

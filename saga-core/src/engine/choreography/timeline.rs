@@ -1,0 +1,122 @@
+//! Following sagas that are wired by events: what services report of their steps, and the events that mark a saga, are
+//! joined to one timeline. It is kept as a row of `sagas` that has ended, since there is nothing to do for it.
+
+use std::sync::{Arc, LazyLock};
+
+use sha2::{Digest, Sha256};
+
+use super::super::arrivals::Arrived;
+use super::super::command::InFlight;
+use super::super::letters::Problem;
+use super::super::remote::addressed;
+use super::super::shared::Shared;
+use crate::key::Key;
+use crate::machine::{Fact, Mark, Timeline, reported};
+use crate::store::{
+    Advance, Answer, Changes, DeadReason, DefinitionId, Headers, Message, MessageId, MessageKind, Miss, NewMessage,
+    NewSaga, SagaId, Status, Store,
+};
+
+/// How often a timeline that moves all the time is joined again at once.
+const JOINS_MAX: usize = 16;
+/// The name of the row that keeps a timeline, in the place of a step's. No step has it, since names have no `#`.
+const NAME: &str = "timeline";
+
+/// What the rows of timelines are listed under.
+pub(in crate::engine) static TIMELINES: LazyLock<DefinitionId> =
+    LazyLock::new(|| DefinitionId { name: Arc::from("timeline#0"), version: 1 });
+
+/// The key under which the timeline of a saga is kept.
+pub(in crate::engine) fn timeline_key(saga_key: &Key) -> Key {
+    saga_key.hosted_for_event(NAME, 0)
+}
+
+impl<S: Store> Shared<S> {
+    /// What a service that reports its steps says of one that has moved.
+    pub(super) fn report(&self, saga: &InFlight<S>, before: Option<Answer>) -> Option<NewMessage> {
+        let follower = saga.definition.told.as_ref()?.reports_to.as_deref()?;
+        let (became, reason) = reported(before, &saga.state)?;
+        let (_, step) = saga.key.as_str().split_once('>')?;
+        let service = saga.definition.id.name.split('/').next().unwrap_or_default();
+        let fact = Fact { revision: saga.version + 1, became, reason };
+        Some(NewMessage {
+            kind: MessageKind::Fact,
+            event_type: step.to_owned(),
+            // Texts and numbers always encode.
+            payload: serde_json::to_vec(&fact).unwrap_or_default(),
+            headers: Headers {
+                saga_key: Some(saga.key.asked_for().to_string()),
+                step: Some(step.to_owned()),
+                service: Some(follower.to_owned()),
+                reply_to: Some(service.to_owned()),
+                ..Headers::default()
+            },
+            ..addressed(MessageId(self.random_uuid()), &saga.tenant, follower)
+        })
+    }
+
+    /// Joins what a service reports.
+    pub(in crate::engine) async fn handle_fact(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+        let message = &arrived.message;
+        let (step, service) = (message.headers.step.as_deref(), message.headers.reply_to.as_deref());
+        let (step, service) = (step.unwrap_or_default(), service.unwrap_or_default());
+        let fact: Fact = serde_json::from_slice(&message.payload)
+            .map_err(|error| Problem::Dead(DeadReason::Undecodable, format!("it is no report: {error}")))?;
+        self.join(arrived, |timeline| timeline.note_fact(service, step, fact.clone(), message.committed_at)).await
+    }
+
+    /// Joins an event that marks a saga.
+    pub(super) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &Arrived) -> Result<(), Problem> {
+        let message = &arrived.message;
+        self.join(arrived, |timeline| timeline.note_event(&message.event_type, mark, message.committed_at)).await
+    }
+
+    async fn join(self: &Arc<Self>, arrived: &Arrived, note: impl Fn(&mut Timeline)) -> Result<(), Problem> {
+        let message = &arrived.message;
+        let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
+        let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        let key = timeline_key(&key);
+        for _ in 0..JOINS_MAX {
+            let row = self.store.saga(&message.tenant, &key).await?;
+            let before = row.as_ref().map(|row| Timeline::decode(&row.state)).transpose();
+            let before = before.map_err(|why| Problem::Later { why, is_counted: true })?;
+            let mut timeline = before.clone().unwrap_or_default();
+            note(&mut timeline);
+            let mut changes = Changes::default();
+            match row {
+                Some(_) if before.as_ref() == Some(&timeline) => {}
+                Some(row) => {
+                    let (expected, state) = (row.version, timeline.encode());
+                    changes.saga = Some(Advance { id: row.id, expected, status: Status::Completed, state });
+                }
+                None => changes.start = Some(Box::new(self.new_timeline(message, key.clone(), &timeline).await?)),
+            }
+            if changes.saga.is_none() && changes.start.is_none() && arrived.work.is_none() {
+                return Ok(());
+            }
+            let recorded = self.recorder.record(arrived.handled(changes)).await?;
+            // Unless it moved meanwhile. Another miss says that somebody else has the message.
+            if !matches!(recorded, Err(Miss::Saga(_))) {
+                return Ok(());
+            }
+        }
+        Err(Problem::Later { why: "its timeline moves all the time".to_owned(), is_counted: false })
+    }
+
+    async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, Problem> {
+        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+        let ids = self.take_ids(1).await.ok_or_else(later)?;
+        Ok(NewSaga {
+            id: SagaId(ids.start),
+            tenant: message.tenant.clone(),
+            key,
+            definition: TIMELINES.clone(),
+            digest: Sha256::digest("timeline-1").into(),
+            input: b"null".to_vec(),
+            input_hash: Vec::new(),
+            status: Status::Completed,
+            state: timeline.encode(),
+            commands: Vec::new(),
+        })
+    }
+}
