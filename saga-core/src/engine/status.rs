@@ -194,7 +194,7 @@ impl SagaStatus {
             let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
             paused.since = paused_at.map(|entry| entry.at);
         }
-        Ok(Self { revision, steps, history, summary })
+        Ok(Self { summary, revision, steps, history })
     }
 }
 
