@@ -21,6 +21,7 @@ macro_rules! cases {
 cases! {
     #[path = "ui/batch/pass/steps.rs"] mod batch_steps;
     #[path = "ui/builder/pass/branches.rs"] mod builder_branches;
+    #[path = "ui/builder/pass/choices.rs"] mod builder_choices;
     #[path = "ui/builder/pass/lists.rs"] mod builder_lists;
     #[path = "ui/builder/pass/mappings.rs"] mod builder_mappings;
     #[path = "ui/builder/pass/migrations.rs"] mod builder_migrations;

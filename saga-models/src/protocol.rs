@@ -30,16 +30,13 @@ impl Protocol {
     /// # Panics
     /// When the bounds have more than four steps.
     pub fn new(bounds: Bounds) -> Self {
-        let step = |(nth, place): (usize, &Place)| StepShape {
-            name: NAMES[nth],
-            effect: match place {
+        let step = |(nth, place): (usize, &Place)| {
+            let effect = match place {
                 Place::Here => Effect::Transactional,
                 Place::Outside => Effect::External,
                 Place::There => Effect::Remote { service: NAMES[nth] },
-            },
-            undo: UndoShape::TakesUnknown,
-            after: None,
-            each: None,
+            };
+            StepShape::new(NAMES[nth], effect, UndoShape::TakesUnknown)
         };
         let saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
         let hosted = Shape { steps: vec![step((0, &Place::Here))], pivot: None };

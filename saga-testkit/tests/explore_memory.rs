@@ -85,6 +85,11 @@ async fn refund(
     Ok(())
 }
 
+#[saga_step(no_compensation)]
+async fn waive(_ctx: &StepContext, _amount: i64) -> Result<(), StepError> {
+    Ok(())
+}
+
 #[saga_step]
 async fn confirm(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
     conn.add("sold", amount)?;
@@ -106,6 +111,8 @@ enum Shop {
     AuditDisagrees,
     /// The stock and the card at once.
     AtOnce,
+    /// The card is charged where it is told to, else nothing is.
+    Choosing,
     /// Piece by piece: each is taken out, and each is charged, two at once.
     Each,
 }
@@ -127,6 +134,14 @@ impl Explore for Shop {
             Self::Each => {
                 let pieces = |amount: &i64| vec![1; usize::try_from(*amount).unwrap()];
                 let saga = saga.for_each_with::<take_out>(2, pieces).for_each_with::<charge>(2, pieces);
+                return saga.step::<confirm>().build().unwrap();
+            }
+            Self::Choosing => {
+                let saga = saga.step::<take_out>().choose("payment", |choice| {
+                    choice
+                        .when("by-card", |amount| *amount < 9, Branch::step::<charge>)
+                        .otherwise(Branch::step::<waive>)
+                });
                 return saga.step::<confirm>().build().unwrap();
             }
             _ => saga.step::<take_out>(),
@@ -185,6 +200,22 @@ async fn a_saga_with_a_group_survives_everything() {
     }
     assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
     assert!(report.unreached() < report.runs() / 4, "of {} runs {} came to nothing", report.runs(), report.unreached());
+}
+
+/// What stands in the arm that this input does not take is named, not disturbed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_choice_is_made_once_whatever_crashes() {
+    let report = explore(Shop::Choosing).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report}");
+    assert_eq!(report.left_out(), ["waive"]);
+    for boundary in ["behind the transaction of take-out", "before charge", "before charge:undo"] {
+        assert!(
+            report.boundaries().iter().any(|known| known.contains(boundary)),
+            "{boundary}: {:#?}",
+            report.boundaries()
+        );
+    }
+    assert!(report.to_string().ends_with("left out: waive"), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

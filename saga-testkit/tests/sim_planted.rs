@@ -73,6 +73,16 @@ fn an_item_that_is_not_undone_is_found() {
 }
 
 #[test]
+fn an_arm_that_runs_though_another_was_taken_is_found() {
+    is_found_in_groups(Plant::RunsEveryArm, "is taken was never recorded");
+}
+
+#[test]
+fn an_arm_that_is_not_undone_is_found() {
+    is_found_in_groups(Plant::ForgetsArms, "was never undone");
+}
+
+#[test]
 fn an_undo_without_a_tombstone_is_found() {
     is_found(Plant::NoTombstone, Guarantee::G5);
 }

@@ -1,8 +1,10 @@
 //! Two branches side by side: stock is reserved while another company checks the credit. When both are done, each piece is
-//! packed, two at once, and then the order is confirmed. When anything is refused, what the others did is undone.
+//! packed, two at once. What is dear is insured, the rest is not, and then the order is confirmed. When anything is
+//! refused, what the others did is undone.
 //!
-//! `cargo run -p credit-check` runs four orders on a SQLite file that is gone afterwards, and prints what became of each
-//! step: one order goes through, one has no credit, one wants more than there is, one more than there are boxes.
+//! `cargo run -p credit-check` runs five orders on a SQLite file that is gone afterwards, and prints what became of each
+//! step: one order goes through, one has no credit, one wants more than there is, one more than there are boxes, and one is
+//! dear.
 
 mod show;
 mod steps;
@@ -13,7 +15,7 @@ use saga_sqlite::SqliteStore;
 
 use crate::{
     show::Shown,
-    steps::{Bank, Order, Piece, check_credit, confirm_order, pack_piece, reserve_stock},
+    steps::{Bank, Order, Piece, check_credit, confirm_order, insure_parcel, pack_piece, reserve_stock},
 };
 
 /// What is on the shelves, in pieces.
@@ -22,6 +24,8 @@ const IN_STOCK: u32 = 5;
 const BOXES: u32 = 4;
 /// How many pieces of an order are packed at once.
 const PACKED_AT_ONCE: usize = 2;
+/// What is worth more is insured, in cents.
+const UNINSURED_CENTS_MAX: u64 = 8_000;
 /// What a customer may owe, in cents.
 const CREDIT_CENTS_MAX: u64 = 10_000;
 
@@ -37,6 +41,7 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
         .for_each_after::<pack_piece, reserve_stock>(PACKED_AT_ONCE, |order, pieces| {
             (1..=pieces).map(|number| Piece { order: order.key.clone(), number }).collect()
         })
+        .when("is-dear", |order| order.cents > UNINSURED_CENTS_MAX, |branch| branch.step::<insure_parcel>())
         .step::<confirm_order>()
         .build()
 }
@@ -48,7 +53,7 @@ async fn main() -> anyhow::Result<()> {
     Connection::open(&file)?.execute_batch(&format!(
         "CREATE TABLE stock (pieces INTEGER NOT NULL); INSERT INTO stock VALUES ({IN_STOCK});
          CREATE TABLE boxes (number INTEGER PRIMARY KEY CHECK (number <= {BOXES}), piece TEXT NOT NULL);
-         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, hold TEXT, boxes TEXT NOT NULL)"
+         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, hold TEXT, boxes TEXT NOT NULL, policy TEXT)"
     ))?;
     let create_order = create_order()?;
     let runtime = Runtime::builder(SqliteStore::open(&file).await?)
@@ -61,6 +66,7 @@ async fn main() -> anyhow::Result<()> {
         ("no-credit", "bob", 2, 40_000),
         ("no-stock", "cleo", 9, 9_000),
         ("no-boxes", "dan", 3, 5_000),
+        ("dear", "eve", 1, 9_000),
     ] {
         let order = Order { key: key.to_owned(), customer: customer.to_owned(), pieces, cents };
         runtime.start(&create_order, key, order).await?.outcome().await?;

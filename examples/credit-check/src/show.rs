@@ -1,5 +1,5 @@
-//! A saga for people: each step with what it comes after, so that one sees which stand beside each other, and how far a
-//! list is.
+//! A saga for people: each step with what it comes after, so that one sees which stand beside each other, how far a list
+//! is, and which arm of a choice was taken.
 
 use std::fmt;
 
@@ -28,6 +28,11 @@ impl fmt::Display for Shown<'_> {
             }
             if step.is_item() {
                 writeln!(f, "  {:<14} {}", step.step, step.phase.as_str())?;
+                continue;
+            }
+            if !step.arms.is_empty() {
+                let taken = step.taken.as_deref().unwrap_or("no");
+                writeln!(f, "  {:<14} {:<10} {taken}", step.step, step.phase.as_str())?;
                 continue;
             }
             let after = if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") };

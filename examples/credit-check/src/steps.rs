@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use saga_core::{Each, Output, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Each, IfTaken, Output, State, StepContext, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 /// What somebody wants.
@@ -109,6 +109,12 @@ pub(crate) async fn unpack_piece(tx: &mut Connection, _piece: Piece, packed: u32
     Ok(())
 }
 
+/// Insures what is dear. Nothing is owed for a policy that is not confirmed.
+#[saga_step(no_compensation)]
+pub(crate) async fn insure_parcel(ctx: &StepContext, order: Order) -> Result<String, StepError> {
+    Ok(format!("policy {} over {} cents", ctx.saga_key(), order.cents))
+}
+
 /// Stands behind them all, and takes what each of them gave.
 #[saga_step]
 pub(crate) async fn confirm_order(
@@ -117,8 +123,9 @@ pub(crate) async fn confirm_order(
     Output(pieces): Output<reserve_stock>,
     Output(hold): Output<check_credit>,
     Output(boxes): Output<Each<pack_piece>>,
+    Output(policy): Output<IfTaken<insure_parcel>>,
 ) -> Result<(), StepError> {
     let boxes = boxes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4)", (order.key, pieces, hold, boxes))?;
+    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5)", (order.key, pieces, hold, boxes, policy))?;
     Ok(())
 }

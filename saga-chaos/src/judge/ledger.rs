@@ -261,6 +261,7 @@ fn variant() -> Variant {
             undo,
             reads: None,
             after: None,
+            arms: Vec::new(),
             is_pivot,
             emits: 0,
             attempts: 8,
@@ -269,7 +270,8 @@ fn variant() -> Variant {
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
 }
 
-const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new() };
+const ABSENT: Final =
+    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), chosen: Vec::new() };
 
 fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
     let records = stored.records.iter().filter_map(|record| {
@@ -287,7 +289,13 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
             position: record.position,
         })
     });
-    Final { standing: stored.standing, variant: Some(0), records: records.collect(), told: Vec::new() }
+    Final {
+        standing: stored.standing,
+        variant: Some(0),
+        records: records.collect(),
+        told: Vec::new(),
+        chosen: Vec::new(),
+    }
 }
 
 /// A call that gave this number back: the service gives every call under a key the same answer.

@@ -6,6 +6,7 @@ use tokio::sync::Semaphore;
 
 use super::asking::pause_after;
 use super::attempt::Attempted;
+use super::choose::make_choice;
 use super::command::{Command, InFlight};
 use super::late;
 use super::prepared::{Findings, HandOn};
@@ -47,7 +48,9 @@ impl<S: Store> Shared<S> {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
             None if command.is_own() => {
-                let Some((attempted, next)) = self.unfold_or_join(&command).await else { return };
+                let is_choice = command.saga.definition.shape.is_choice(command.step_index());
+                let done = if is_choice { Some(make_choice(&command)) } else { self.unfold_or_join(&command).await };
+                let Some((attempted, next)) = done else { return };
                 return self.settle(command, attempted, next, next_ids.start).await;
             }
             None => self.ask_or_call(&command).await,

@@ -8,7 +8,7 @@ use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
 use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
-use crate::step::{Outputs, StepOptions, items_of};
+use crate::step::{NeededOutput, Outputs, StepOptions, items_of};
 use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
 
 /// A saga as this process holds it while one of its commands is under way.
@@ -78,6 +78,7 @@ impl<S: Store> InFlight<S> {
         for record in records {
             saga.remember(record);
         }
+        saga.note_passed_by();
         Ok(saga)
     }
 
@@ -91,6 +92,7 @@ impl<S: Store> InFlight<S> {
         for record in records {
             self.remember(record);
         }
+        self.note_passed_by();
         Ok(())
     }
 
@@ -111,7 +113,10 @@ impl<S: Store> InFlight<S> {
             machine::Command::Undo { known: true, .. } => self.own_output_of(step).is_some(),
             _ => true,
         };
-        has_input && has_own && of.needs.outputs.iter().all(|needed| self.outputs.get(needed.step).is_some())
+        let is_known = |needed: &NeededOutput| {
+            self.outputs.get(needed.step).is_some() || (needed.is_if_taken && self.outputs.is_passed_by(needed.step))
+        };
+        has_input && has_own && of.needs.outputs.iter().all(is_known)
     }
 
     /// The saga out of a command that neither runs nor is decided on again.
@@ -332,7 +337,7 @@ impl<S: Store> Command<S> {
             && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
     }
 
-    /// Whether the engine itself is to unfold a list, or to join what its items gave.
+    /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
     pub(super) fn is_own(&self) -> bool {
         self.effect() == Effect::Own
     }

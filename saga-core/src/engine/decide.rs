@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::choose::choose;
 use super::command::{Command, InFlight};
 use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
@@ -44,7 +45,7 @@ impl<S: Store> Shared<S> {
         match next {
             Next::Again { delay, maybe, attempts, message } => postpone(command, *delay, *maybe, message, *attempts),
             Next::Settled(event) => {
-                if !matches!(event, Event::Done { .. } | Event::Undone { .. }) {
+                if !matches!(event, Event::Done { .. } | Event::Chosen { .. } | Event::Undone { .. }) {
                     // The step may be given out again, on another row.
                     saga.state.steps[command.step_index()].fence += command.work.epoch;
                 }
@@ -97,6 +98,7 @@ impl<S: Store> Shared<S> {
         note_record(saga, &decision, findings, error, &mut changes);
         note_revision(saga, &decision, findings, &mut changes);
         self.emit(saga, &decision, &findings.emitted, &mut changes);
+        choose(saga, &mut decision, &mut changes);
         self.map_inputs(saga, &mut decision);
         let mut prepared = Prepared { changes, ..Prepared::nothing() };
         let mut handed_on = None;

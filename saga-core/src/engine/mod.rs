@@ -15,6 +15,7 @@ mod callers;
 mod calls;
 mod cancel;
 mod canonical;
+mod choose;
 mod command;
 mod dead_letters;
 mod decide;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::choose::arm_output;
 use super::command::InFlight;
 use super::error::RuntimeError;
 use super::guard::outside_step;
@@ -62,7 +63,8 @@ impl<S: Store> Operator<S> {
         self.act(Action::Skip, None, reason).await
     }
 
-    /// Goes past a stuck step, and gives the output that later steps take.
+    /// Goes past a stuck step, and gives the output that later steps take. Of a choice it is the name of the arm that runs;
+    /// one that is just skipped runs none.
     ///
     /// # Errors
     /// Those of [`Operator::retry`], and when the output cannot be encoded.
@@ -150,6 +152,7 @@ impl<S: Store> Operator<S> {
             return Err(self.refused(problem));
         }
         let (stored, mut saga) = self.load().await?;
+        let (action, output) = self.of_choice(&saga, action, output)?;
         let parked = saga.state.paused.as_ref().map(|pause| pause.parked.clone()).unwrap_or_default();
         self.check_output(&saga, &action, output.as_deref())?;
         if let Some(input) = input {
@@ -183,6 +186,28 @@ impl<S: Store> Operator<S> {
             saga.set_input(step, input.into_bytes().into());
         }
         Ok((stored, saga))
+    }
+
+    /// A choice that is gone past has no output but the arm that runs.
+    fn of_choice(
+        &self,
+        saga: &InFlight<S>,
+        action: Action,
+        output: Option<Vec<u8>>,
+    ) -> Result<(Action, Option<Vec<u8>>), RuntimeError> {
+        let choice = saga.state.stuck.as_ref().map(|stuck| stuck.step);
+        let choice = choice.filter(|&step| action == Action::Skip && saga.definition.shape.is_choice(step));
+        let Some(choice) = choice else { return Ok((action, output)) };
+        let of = &saga.definition.shape.steps[choice];
+        let named = |name: String| {
+            let arm = of.arms.iter().position(|arm| *arm == name);
+            let known = of.arms.iter().map(|arm| format!("`{arm}`")).collect::<Vec<_>>().join(", ");
+            arm.ok_or_else(|| self.refused(format!("`{}` has no arm `{name}`; it has {known}", of.name)))
+        };
+        let wanted = output.map(|output| serde_json::from_slice::<Option<String>>(&output)).transpose();
+        let wanted = wanted.map_err(|_| self.refused(format!("`{}` is a choice; name the arm that runs", of.name)))?;
+        let arm = wanted.flatten().map(named).transpose()?;
+        Ok((Action::Choose { arm }, Some(arm_output(saga, choice, arm))))
     }
 
     /// A step that is skipped gives an output if a later step takes one.
@@ -233,7 +258,7 @@ fn find_stuck<S: Store>(saga: &mut InFlight<S>, stored: &SagaWithSteps) {
 fn name_of(action: &Action) -> &'static str {
     match action {
         Action::Retry => "retry",
-        Action::Skip => "skip",
+        Action::Skip | Action::Choose { .. } => "skip",
         Action::Force { completed: true, .. } => "force as completed",
         Action::Force { completed: false, .. } => "force as compensated",
     }

@@ -18,6 +18,8 @@ pub(super) struct Outline {
 pub(super) struct OutlinedStep {
     pub(super) name: String,
     pub(super) after: Vec<usize>,
+    /// The names of its arms, where it is a choice.
+    pub(super) arms: Vec<String>,
 }
 
 /// What is read of a kept shape.
@@ -31,6 +33,8 @@ struct KeptStep {
     name: String,
     #[serde(default)]
     after: Option<Vec<usize>>,
+    #[serde(default)]
+    arms: Vec<String>,
 }
 
 impl Outline {
@@ -38,6 +42,7 @@ impl Outline {
         let steps = definition.steps.iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name.to_owned(),
             after: definition.shape.predecessors(index).collect(),
+            arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
         });
         Self { steps: steps.collect(), is_registered: true }
     }
@@ -47,6 +52,7 @@ impl Outline {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,
+            arms: step.arms,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
         });
         Some(Self { steps: steps.collect(), is_registered: false })

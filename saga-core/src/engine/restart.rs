@@ -97,7 +97,17 @@ impl<S: Store> SagaDesk<S> {
         let definition = self.definition_of(&old.saga)?.clone();
         let state = self.in_flight(&old)?.state;
         let step = check(&old.saga, &state, &definition, from)?;
-        let taken = definition.shape.before(step);
+        let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::PassedBy;
+        if is_passed_by(&step) {
+            return Err(refused(
+                key,
+                format!(
+                    "its step `{from}` stands in an arm that was not taken; begin with the choice, or in front of it"
+                ),
+            ));
+        }
+        let (passed_by, taken): (Vec<usize>, Vec<usize>) =
+            definition.shape.before(step).into_iter().partition(is_passed_by);
         let records = taken
             .iter()
             .map(|&index| standing(&old, &state, &definition, index, step).map_err(|problem| refused(key, problem)))
@@ -112,7 +122,8 @@ impl<S: Store> SagaDesk<S> {
             saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
         }
         let hand_on = HandOn { ids: ids.start + 1, has_place: false };
-        let advanced = engine.advance(&mut saga, Event::TakenOver { steps: taken }, &Findings::default(), hand_on);
+        let advanced =
+            engine.advance(&mut saga, Event::TakenOver { steps: taken, passed_by }, &Findings::default(), hand_on);
         let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;
         for written in &mut prepared.changes.records {
             let whose = Rejection::new(format!("taken over from the saga `{key}`"));

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::act::Act;
 use super::outcome::{Outcome, outcome_by};
-use super::outline::Outline;
+use super::outline::{Outline, OutlinedStep};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
@@ -78,6 +78,10 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// The names of its arms, where it is a choice.
+    pub arms: Vec<String>,
+    /// The arm of it that runs, where it is a choice that was made.
+    pub taken: Option<String>,
     /// How many items it is done for, where it is done for each of a list that is there.
     pub items: Option<ItemCounts>,
     /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
@@ -169,6 +173,8 @@ impl SagaStatus {
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
+                arms: step.arms.clone(),
+                taken: taken(step, &stored),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
                 ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
@@ -249,6 +255,8 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        arms: Vec::new(),
+        taken: None,
         items: None,
         stuck: None,
         attempts,
@@ -260,6 +268,15 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
+}
+
+/// The arm that was recorded of a choice.
+fn taken(step: &OutlinedStep, stored: &SagaWithSteps) -> Option<String> {
+    if step.arms.is_empty() {
+        return None;
+    }
+    let record = stored.records.iter().find(|record| record.step.as_str() == step.name)?;
+    serde_json::from_slice(record.output.as_deref()?).ok()?
 }
 
 fn reason(record: &StepRecord) -> Option<String> {

@@ -43,6 +43,5 @@ pub(super) fn is_fresh(state: &SagaState) -> bool {
 
 /// The first step that is neither done nor skipped. In a saga that goes forward there is one.
 fn come_to(state: &SagaState) -> usize {
-    let is_passed = |phase| matches!(phase, StepPhase::Done | StepPhase::Skipped);
-    state.steps.iter().position(|step| !is_passed(step.phase)).unwrap_or_default()
+    state.steps.iter().position(|step| !step.phase.is_passed()).unwrap_or_default()
 }

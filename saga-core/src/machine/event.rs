@@ -51,6 +51,13 @@ pub enum Event {
         /// How many items the list has.
         items: usize,
     },
+    /// A choice was made.
+    Chosen {
+        /// The choice.
+        step: usize,
+        /// Which of its arms runs, if any does.
+        arm: Option<usize>,
+    },
     /// A step was undone.
     Undone {
         /// The step.
@@ -84,6 +91,8 @@ pub enum Event {
     TakenOver {
         /// The steps that the other one did.
         steps: Vec<usize>,
+        /// Those in arms that it did not take.
+        passed_by: Vec<usize>,
     },
     /// A person pauses the saga: nothing new of it begins.
     Paused {
@@ -110,6 +119,11 @@ pub enum Action {
     Retry,
     /// Go past what is stuck. A step that is skipped counts as done without an effect; an undo that is skipped leaves the effect as it is.
     Skip,
+    /// Go past a choice that is stuck, as if it had been made so. For a step that is no choice it is [`Action::Skip`].
+    Choose {
+        /// Which of its arms runs, if any does.
+        arm: Option<usize>,
+    },
     /// End the saga as it is.
     Force {
         /// As completed, or as compensated.

@@ -7,6 +7,7 @@
 mod answers;
 mod attempt;
 mod call_off;
+mod choose;
 mod claimed;
 mod compensate;
 mod decision;
@@ -34,6 +35,6 @@ pub use self::migrate::{Migrated, Route, migrate};
 pub use self::pause::Pause;
 pub use self::remote::{Caller, Sent};
 pub use self::resolve::{Resolving, attempts_max};
-pub use self::shape::{Effect, Shape, Side, StepShape, UndoShape};
+pub use self::shape::{ArmOf, Effect, Shape, Side, StepShape, UndoShape};
 pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};
 pub use self::transition::{apply, start};

@@ -1,3 +1,4 @@
+use super::choose::pass_by;
 use super::compensate::{go_on_undoing, undone};
 use super::decision::{Command, Decision};
 use super::event::{Action, Refused};
@@ -39,9 +40,16 @@ pub(super) fn act(
             settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
         }
         Action::Retry => decision.commands.push(Command::Do { step }),
-        Action::Skip if stuck.undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
-        Action::Skip | Action::Force { .. } => {
+        Action::Skip | Action::Choose { .. } if stuck.undo => {
+            undone(shape, state, step, RecordedOutcome::Skipped, decision);
+        }
+        Action::Choose { arm } if shape.is_choice(step) => {
+            settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
+            pass_by(shape, state, step, arm);
+        }
+        Action::Skip | Action::Choose { .. } | Action::Force { .. } => {
             settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+            pass_by(shape, state, step, None);
         }
     }
     // The other branches had waited for the person as well.
@@ -67,6 +75,7 @@ fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: Stuck, completed:
             undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
         } else {
             settle(state, stuck.step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+            pass_by(shape, state, stuck.step, None);
         }
     }
     let stands = |phase| matches!(phase, StepPhase::Done | StepPhase::Unknown);

@@ -26,6 +26,21 @@ pub struct StepShape {
     /// Set where it is done for each item of a list: for at most so many at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<usize>,
+    /// The arms of a choice, by their names: at most one of them runs. Empty for everything that is no choice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<&'static str>,
+    /// The arm that it stands in, of several around it the innermost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<ArmOf>,
+}
+
+/// An arm of a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ArmOf {
+    /// The choice, which is a step.
+    pub choice: usize,
+    /// Which of its arms.
+    pub arm: usize,
 }
 
 /// Where the effect of a step lies.
@@ -41,7 +56,7 @@ pub enum Effect {
         /// The service that hosts the step.
         service: &'static str,
     },
-    /// Nowhere: the engine itself unfolds a list, and joins what its items gave.
+    /// Nowhere: the engine itself unfolds a list and joins what its items gave, or decides a choice.
     Own,
 }
 
@@ -75,6 +90,18 @@ pub enum Side {
     Pivot,
     /// The saga only goes forward.
     After,
+}
+
+impl StepShape {
+    /// A step that comes after the one before it.
+    pub const fn new(name: &'static str, effect: Effect, undo: UndoShape) -> Self {
+        Self { name, effect, undo, after: None, each: None, arms: Vec::new(), within: None }
+    }
+
+    /// Whether it decides which of its arms runs.
+    pub fn is_choice(&self) -> bool {
+        !self.arms.is_empty()
+    }
 }
 
 impl Shape {
@@ -113,6 +140,21 @@ impl Shape {
     /// For how many items of its list the step is done at once, if it is done for each of one.
     pub fn each(&self, step: usize) -> Option<usize> {
         self.steps.get(step)?.each
+    }
+
+    /// Whether the step decides which of its arms runs.
+    pub fn is_choice(&self, step: usize) -> bool {
+        self.steps.get(step).is_some_and(StepShape::is_choice)
+    }
+
+    /// Whether some of its steps may be passed by.
+    pub fn has_choices(&self) -> bool {
+        self.steps.iter().any(StepShape::is_choice)
+    }
+
+    /// The arms that the step stands in, the innermost first.
+    pub fn arms_around(&self, step: usize) -> impl Iterator<Item = ArmOf> {
+        std::iter::successors(self.steps[step].within, |arm| self.steps[arm.choice].within)
     }
 
     /// Whether each step comes after the one before it, so that never two are under way.

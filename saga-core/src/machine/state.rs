@@ -135,6 +135,9 @@ pub enum StepPhase {
     /// An operator left its effect as it is.
     #[serde(rename = "K")]
     UndoSkipped,
+    /// It stands in an arm that was not taken: it never runs.
+    #[serde(rename = "p")]
+    PassedBy,
 }
 
 impl StepPhase {
@@ -153,7 +156,13 @@ impl StepPhase {
             Self::Cancelled => "cancelled",
             Self::Skipped => "skipped",
             Self::UndoSkipped => "undo skipped",
+            Self::PassedBy => "passed by",
         }
+    }
+
+    /// Whether what stands behind the step may begin.
+    pub const fn is_passed(self) -> bool {
+        matches!(self, Self::Done | Self::Skipped | Self::PassedBy)
     }
 }
 

@@ -1,5 +1,6 @@
 use super::answers::taken_back;
 use super::call_off::{call_off, is_fresh};
+use super::choose::{chosen, pass_by};
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
@@ -26,7 +27,11 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
+        // A choice says which arm runs, and nobody but the engine makes it.
+        Event::Done { step } if shape.is_choice(step) => chosen(shape, state, step, None, &mut decision),
+        Event::Late { step } if shape.is_choice(step) => {}
         Event::Done { step } => done(shape, state, step, &mut decision),
+        Event::Chosen { step, arm } => chosen(shape, state, step, arm, &mut decision),
         Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
         Event::Rejected { step, failure } | Event::Failed { step, failure }
             if shape.side(state.base(step)) == Side::After =>
@@ -56,7 +61,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
             call_off(shape, state, reason, is_fresh, &mut decision)?;
         }
         Event::Late { step } => late(shape, state, step, &mut decision),
-        Event::TakenOver { steps } => take_over(shape, state, &steps, &mut decision),
+        Event::TakenOver { steps, passed_by } => take_over(shape, state, &steps, &passed_by, &mut decision),
         Event::Paused { by, reason } => pause(state, by, reason)?,
         Event::Parked { work } => park(state, work),
         Event::Resumed => resume(shape, state, &mut decision)?,
@@ -91,7 +96,7 @@ pub(super) fn done(shape: &Shape, state: &mut SagaState, step: usize, decision: 
     }
 }
 
-fn without_effect(
+pub(super) fn without_effect(
     shape: &Shape,
     state: &mut SagaState,
     step: usize,
@@ -185,7 +190,7 @@ fn begin(state: &mut SagaState, step: usize, decision: &mut Decision) {
 }
 
 fn is_passed(state: &SagaState, step: usize) -> bool {
-    matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped)
+    state.steps[step].phase.is_passed()
 }
 
 /// The items of a list are branches of a group that begin one after the other, so that not more than so many are under
@@ -281,6 +286,9 @@ pub(super) fn block(
             next_stuck(state, decision);
         }
         _ if undo => undone(shape, state, step, RecordedOutcome::Skipped, decision),
-        _ => settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision),
+        _ => {
+            settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
+            pass_by(shape, state, step, None);
+        }
     }
 }

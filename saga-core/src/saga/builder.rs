@@ -3,10 +3,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::parts::Parts;
-use super::{Definition, Earlier, Group, Mapping, SagaError, SagaProblem};
+use super::{Chain, Definition, SagaError, SagaProblem};
 use crate::key::check_step_name;
 use crate::machine::Shape;
-use crate::step::{Each, Handler, InputOf, Payload};
+use crate::step::Payload;
 use crate::store::Store;
 
 /// The most steps that a saga may have.
@@ -37,11 +37,13 @@ pub struct SagaName<S> {
 }
 
 /// A saga that gets its steps.
-pub struct SagaBuilder<S: Store, I> {
+pub type SagaBuilder<S, I> = Chain<S, I, Whole>;
+
+/// What is said of a saga as a whole, while it gets its steps.
+#[derive(Debug)]
+pub struct Whole {
     name: String,
     version: u32,
-    parts: Parts<S>,
-    input: PhantomData<fn(I)>,
 }
 
 impl<S: Store> Saga<S, ()> {
@@ -56,143 +58,18 @@ impl<S: Store> SagaName<S> {
     /// name.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
-        SagaBuilder { name: self.name, version: 1, parts: Parts::new(problem), input: PhantomData }
+        Chain::new(Parts::new(problem), Whole { name: self.name, version: 1 })
     }
 }
 
-impl<S: Store, I: Payload> SagaBuilder<S, I> {
+impl<S: Store, I: Payload> Chain<S, I, Whole> {
     /// Sets the version; 1 where it is not set. A saga stays on the version that it was started with.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         if version == 0 {
             self.parts.problems.push(SagaProblem::Version);
         }
-        self.version = version;
-        self
-    }
-
-    /// Adds a step whose input is the saga's.
-    #[must_use]
-    pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
-        self.parts.add::<T>(None, &[]);
-        self
-    }
-
-    /// Adds a step whose input is made of the saga's. What the closure gives is stored with the command and never
-    /// computed again.
-    #[must_use]
-    pub fn step_with<T: Handler<S>>(mut self, input: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_input::<I, T>(input)), &[]);
-        self
-    }
-
-    /// Adds a step whose input is made of the saga's and of the output of an earlier step, or of a tuple of them.
-    #[must_use]
-    pub fn step_after<T: Handler<S>, E: Earlier>(
-        mut self,
-        input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
-        self
-    }
-
-    /// Adds a step that is done for each item of a list, which is made of the saga's input. See
-    /// [`for_each_after`](Self::for_each_after).
-    #[must_use]
-    pub fn for_each_with<T: Handler<S>>(
-        mut self,
-        at_once: usize,
-        list: impl Fn(&I) -> Vec<T::Input> + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_each::<T>(at_once, Mapping::of_input::<I, Each<T>>(list), &[]);
-        self
-    }
-
-    /// Adds a step that is done for each item of a list, which is made of the saga's input and of the output of an
-    /// earlier step, or of a tuple of them. The list is stored when it is made, and never made again. Not more than
-    /// `at_once` items are under way at once.
-    ///
-    /// Each item is a step of its own: with its own attempts, its own record, and a key of its own, `key:step#n`, where
-    /// the first item has the number 1. What stands behind begins when every item is done, and takes what they gave, in
-    /// the order of the list, as the output of [`Each<T>`](Each). An empty list gives an empty list.
-    ///
-    /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion,
-    /// not more than `at_once` at once.
-    ///
-    /// ```
-    /// # use saga_core::{Each, Output, Saga, StepError, memory::MemoryStore, saga_step};
-    /// #[saga_step(no_compensation)]
-    /// async fn plan_parcels(order: u32) -> Result<Vec<String>, StepError> {
-    ///     Ok((1..=order).map(|number| format!("parcel {number}")).collect())
-    /// }
-    ///
-    /// #[saga_step(no_compensation)]
-    /// async fn pack_parcel(parcel: String) -> Result<u32, StepError> {
-    ///     Ok(u32::try_from(parcel.len()).unwrap_or(u32::MAX))
-    /// }
-    ///
-    /// #[saga_step(no_compensation)]
-    /// async fn book_truck(_order: u32, Output(grams): Output<Each<pack_parcel>>) -> Result<u32, StepError> {
-    ///     Ok(grams.iter().sum())
-    /// }
-    ///
-    /// let saga: Saga<MemoryStore, u32> = Saga::named("ship-order")
-    ///     .input::<u32>()
-    ///     .step::<plan_parcels>()
-    ///     .for_each_after::<pack_parcel, plan_parcels>(8, |_, parcels| parcels)
-    ///     .step::<book_truck>()
-    ///     .build()?;
-    /// # Ok::<(), saga_core::saga::SagaError>(())
-    /// ```
-    #[must_use]
-    pub fn for_each_after<T: Handler<S>, E: Earlier>(
-        mut self,
-        at_once: usize,
-        list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_each::<T>(at_once, Mapping::of_outputs::<I, Each<T>, E>(list), &E::needed());
-        self
-    }
-
-    /// Adds branches that run side by side. What stands behind the group begins when every branch of it is done.
-    ///
-    /// When a step of a branch fails, no other of the saga begins. What took effect is undone once nothing of it is in
-    /// flight: in the reverse order of completion along each branch, and the branches side by side. Each
-    /// [`Branch`](super::Branch) is a chain of one or more steps, and may hold groups itself.
-    ///
-    /// ```
-    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
-    /// # #[saga_step(no_compensation)]
-    /// # async fn charge_card(order: u32) -> Result<u32, StepError> { Ok(order) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn book_shipment(order: u32) -> Result<String, StepError> { Ok(format!("parcel {order}")) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn print_label(parcel: String) -> Result<(), StepError> { Ok(()) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn confirm_order(order: u32) -> Result<(), StepError> { Ok(()) }
-    /// let saga: Saga<MemoryStore, u32> = Saga::named("create-order")
-    ///     .input::<u32>()
-    ///     .parallel(|group| {
-    ///         group
-    ///             .branch(|branch| branch.step::<charge_card>())
-    ///             .branch(|branch| {
-    ///                 branch.step::<book_shipment>().step_after::<print_label, book_shipment>(|_, parcel| parcel)
-    ///             })
-    ///     })
-    ///     .step::<confirm_order>()
-    ///     .build()?;
-    /// # Ok::<(), saga_core::saga::SagaError>(())
-    /// ```
-    #[must_use]
-    pub fn parallel(mut self, branches: impl FnOnce(Group<S, I>) -> Group<S, I>) -> Self {
-        self.parts = branches(Group::begin(self.parts)).end();
-        self
-    }
-
-    /// Makes the step that was added last the pivot: once it is done the saga only goes forward.
-    #[must_use]
-    pub fn pivot(mut self) -> Self {
-        self.parts.mark_pivot();
+        self.place.version = version;
         self
     }
 
@@ -204,12 +81,12 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
         self.check_counts();
         self.parts.check_order();
         self.parts.check_compensations();
-        let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
+        let (Parts { steps, shapes, pivot, problems, width, .. }, Whole { name, version }) = (self.parts, self.place);
         if !problems.is_empty() {
-            return Err(SagaError::new(&self.name, problems));
+            return Err(SagaError::new(&name, problems));
         }
         let shape = Shape { steps: shapes, pivot };
-        let definition = Arc::new(Definition::new(&self.name, self.version, shape, steps, width));
+        let definition = Arc::new(Definition::new(&name, version, shape, steps, width));
         Ok(Saga { definition, input: PhantomData })
     }
 
@@ -258,14 +135,5 @@ impl<S: Store, I> Clone for Saga<S, I> {
 impl<S: Store, I> fmt::Debug for Saga<S, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Saga").field(&self.definition).finish()
-    }
-}
-
-impl<S: Store, I> fmt::Debug for SagaBuilder<S, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SagaBuilder")
-            .field("name", &self.name)
-            .field("steps", &self.parts.shapes)
-            .finish_non_exhaustive()
     }
 }

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Mapping, StepResolve, StepRun, StepUndo};
+use super::{Arm, Mapping, StepResolve, StepRun, StepUndo};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Each, Handler, Needs, Step, StepOptions};
+use crate::step::{Each, Handler, Needs, Outputs, Step, StepOptions};
 use crate::store::{DefinitionId, NewDefinition, Store};
 
 /// A saga definition with its types taken off.
@@ -78,6 +78,41 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
+    /// A choice, whose arms are set when they are known.
+    pub(super) fn choice(name: &'static str) -> Self {
+        Self {
+            name,
+            doing: StepId::doing(name),
+            options: StepOptions::DEFAULT,
+            run: StepRun::Choice(Arc::new([])),
+            undo: None,
+            resolve: None,
+            input: None,
+            mapped: Vec::new(),
+            needs: Needs::default(),
+            check_output: |bytes| {
+                serde_json::from_slice::<Option<String>>(bytes).map(drop).map_err(|error| error.to_string())
+            },
+            check_input: |_| Ok(()),
+            check_list: None,
+        }
+    }
+
+    pub(super) fn set_arms(&mut self, arms: Vec<Arm>) {
+        self.run = StepRun::Choice(arms.into());
+    }
+
+    /// The arm of a choice that runs: the first that holds.
+    pub(crate) fn choose(&self, input: &[u8], outputs: &Outputs) -> Result<Option<usize>, String> {
+        let StepRun::Choice(arms) = &self.run else { return Err("it is no choice".to_owned()) };
+        for (number, arm) in arms.iter().enumerate() {
+            if arm.holds(input, outputs)? {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
     /// The same step, done for each item of a list.
     pub(crate) fn for_each<T: Step>(self) -> Self {
         let check = |bytes: &[u8]| Each::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
@@ -94,7 +129,7 @@ impl<S: Store> StepDefinition<S> {
             (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
             (_, Some(_)) => UndoShape::NeedsOutput,
         };
-        StepShape { name: self.name, effect: self.run.effect(), undo, after: None, each: None }
+        StepShape::new(self.name, self.run.effect(), undo)
     }
 
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
@@ -179,8 +214,7 @@ mod tests {
     #[test]
     fn the_digest_is_of_this_text() {
         let check = |effect, undo, pivot, text: &str| {
-            let shape =
-                Shape { steps: vec![StepShape { name: "charge-card", effect, undo, after: None, each: None }], pivot };
+            let shape = Shape { steps: vec![StepShape::new("charge-card", effect, undo)], pivot };
             let expected: [u8; 32] = Sha256::digest(text).into();
             assert_eq!(digest(&shape), expected, "{text}");
         };

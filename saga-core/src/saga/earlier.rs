@@ -21,7 +21,8 @@ impl<T: Step> Earlier for T {
 
     fn read(outputs: &Outputs) -> Result<T::Output, StepError> {
         let Some(bytes) = outputs.get(T::NAME) else {
-            return Err(StepError::stuck(format!("the output of `{}` is not there", T::NAME)));
+            let absent = outputs.when_passed_by::<T>();
+            return absent.ok_or_else(|| StepError::stuck(format!("the output of `{}` is not there", T::NAME)));
         };
         T::OUTPUT.decode(bytes).map_err(|error| StepError::stuck(format!("the output of `{}`: {error}", T::NAME)))
     }

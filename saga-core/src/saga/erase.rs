@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::Earlier;
+use super::{Arm, Earlier};
 use crate::env::BoxFuture;
 use crate::machine::Effect;
 use crate::step::{
@@ -54,6 +54,7 @@ pub(crate) enum StepRun<S: Store> {
     Batch(Box<BatchRun<S::Conn>>),
     External(Box<ExternalRun>),
     Remote { service: &'static str },
+    Choice(Arc<[Arm]>),
 }
 
 /// How a step is undone.
@@ -101,6 +102,7 @@ impl<S: Store> StepRun<S> {
             Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
+            Self::Choice(_) => Effect::Own,
         }
     }
 }

@@ -71,6 +71,44 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
+    /// A step takes the output of a step that may not run, as if it always did.
+    #[error(
+        "`{step}` takes the output of `{needed}`, which stands in an arm of a choice and may not run; write `IfTaken<..>` around its name, as in `Output<IfTaken<call_courier>>`, and it is an `Option`"
+    )]
+    OutputOfArm {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A step takes the output of a step that always runs where it does itself, as if it may not.
+    #[error(
+        "`{step}` takes the output of `{needed}` as one that may not be there, but it always is; leave `IfTaken<..>` away"
+    )]
+    OutputOfSure {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A step takes the output of a step in another arm of the same choice.
+    #[error(
+        "`{step}` takes the output of `{needed}`, which stands in another arm of the same choice, so that never both run; put `{step}` behind the choice, or into the arm of `{needed}`"
+    )]
+    OutputOfOtherArm {
+        /// The step.
+        step: &'static str,
+        /// Whose output it needs.
+        needed: &'static str,
+    },
+    /// A choice that does not hold together.
+    #[error("the choice `{choice}`: {problem}")]
+    Choice {
+        /// The choice.
+        choice: &'static str,
+        /// What is wrong with it, and what to write instead.
+        problem: String,
+    },
     /// A step cannot be done for each item of a list in that way.
     #[error("`{step}` is done {remedy}")]
     Each {

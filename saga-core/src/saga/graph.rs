@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::machine::{Effect, Shape, UndoShape};
+use super::choice::LAST_ARM;
+use crate::machine::{ArmOf, Effect, Shape, UndoShape};
 use crate::store::DefinitionId;
 
 /// The definition as a Mermaid flow chart: forward on the left, undo on the right, in the order in which it would run.
@@ -18,6 +19,7 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
             None => String::new(),
         };
         line(match step.effect {
+            _ if step.is_choice() => format!("s{index}{{\"{}\"}}", step.name),
             Effect::Transactional | Effect::Own => format!("s{index}[\"{}{more}\"]", step.name),
             Effect::External => format!("s{index}[/\"{}{more}\"/]", step.name),
             Effect::Remote { service } => format!("s{index}[[\"{} ({service}){more}\"]]", step.name),
@@ -27,12 +29,23 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
             line(format!("start --> s{index}"));
         }
         for before in before {
-            line(format!("s{before} --> s{index}"));
+            line(match arm_between(shape, before, index) {
+                Some(arm) => format!("s{before} -- {arm} --> s{index}"),
+                None => format!("s{before} --> s{index}"),
+            });
         }
     }
     line("completed([completed])".to_owned());
-    for last in shape.last() {
-        line(format!("s{last} --> completed"));
+    let falls_through = (0..shape.steps.len()).filter(|&step| {
+        let is_behind = |later: usize| arm_between(shape, step, later).is_some() && !is_in_arm_of(shape, later, step);
+        passes(shape, step).is_some() && !(step + 1..shape.steps.len()).any(is_behind)
+    });
+    let last = shape.last().into_iter().filter(|&step| !shape.is_choice(step));
+    for last in last.chain(falls_through) {
+        line(match passes(shape, last) {
+            Some(arms) => format!("s{last} -- {arms} --> completed"),
+            None => format!("s{last} --> completed"),
+        });
     }
     let undone = |step: usize| {
         matches!(shape.steps[step].undo, UndoShape::NeedsOutput | UndoShape::TakesUnknown)
@@ -50,13 +63,39 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
                 line(format!("u{index} --> {undo}"));
             }
         }
-        if shape.pivot.is_none_or(|pivot| index <= pivot) {
+        if shape.pivot.is_none_or(|pivot| index <= pivot) && !shape.is_choice(index) {
             for undo in &undos {
                 line(format!("s{index} -. fails .-> {undo}"));
             }
         }
     }
     chart
+}
+
+/// What is written on the way from a choice: the arm that the way leads into, or those in which nothing is done.
+fn arm_between(shape: &Shape, before: usize, step: usize) -> Option<String> {
+    if !shape.predecessors(step).any(|other| other == before) {
+        return None;
+    }
+    match shape.arms_around(step).find(|arm| arm.choice == before) {
+        Some(arm) => Some(shape.steps[before].arms[arm.arm].to_owned()),
+        None => passes(shape, before),
+    }
+}
+
+fn is_in_arm_of(shape: &Shape, step: usize, choice: usize) -> bool {
+    shape.arms_around(step).any(|arm| arm.choice == choice)
+}
+
+/// The arms of a choice in which nothing is done, if there are any: the way leads on from the choice itself.
+fn passes(shape: &Shape, choice: usize) -> Option<String> {
+    let arms = &shape.steps[choice].arms;
+    let is_empty = |arm: usize| !shape.steps.iter().any(|step| step.within == Some(ArmOf { choice, arm }));
+    let mut empty: Vec<&str> = (0..arms.len()).filter(|&arm| is_empty(arm)).map(|arm| arms[arm]).collect();
+    if shape.is_choice(choice) && arms.last() != Some(&LAST_ARM) {
+        empty.push(LAST_ARM);
+    }
+    (!empty.is_empty()).then(|| empty.join(", "))
 }
 
 /// What is undone next behind a step: of each way that leads to it the latest step that has an undo.

@@ -2,8 +2,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{Earlier, Mapping, SagaProblem};
-use crate::step::{Each, Handler, InputOf, Payload, Step};
+use super::{Chain, Earlier, SagaProblem};
+use crate::step::{Payload, Step};
 use crate::store::Store;
 
 /// A parallel group that gets its branches, of a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
@@ -19,11 +19,13 @@ pub struct Group<S: Store, I> {
     input: PhantomData<fn(I)>,
 }
 
-/// A branch of a parallel group that gets its steps: they run one after the other, beside those of the other branches.
-pub struct Branch<S: Store, I> {
-    parts: Parts<S>,
-    input: PhantomData<fn(I)>,
-}
+/// A branch that gets its steps, which run one after the other: beside those of the other branches of a parallel group,
+/// or instead of those of the other arms of a choice.
+pub type Branch<S, I> = Chain<S, I, Inside>;
+
+/// Stands for a part of a saga, while it gets its steps.
+#[derive(Debug)]
+pub struct Inside;
 
 impl<S: Store, I> Group<S, I> {
     pub(super) fn begin(mut parts: Parts<S>) -> Self {
@@ -53,7 +55,7 @@ impl<S: Store, I: Payload> Group<S, I> {
         let before = self.parts.steps.len();
         self.parts.tips.clone_from(&self.from);
         self.parts.width = 1;
-        self.parts = steps(Branch { parts: self.parts, input: PhantomData }).parts;
+        self.parts = steps(Chain::new(self.parts, Inside)).parts;
         if self.parts.steps.len() == before {
             self.parts.problems.push(SagaProblem::Group(
                 "a branch of a parallel group has no step; add one with `.step::<name>()`, or leave the branch out",
@@ -103,80 +105,8 @@ impl<S: Store, I: Payload> Group<S, I> {
     }
 }
 
-impl<S: Store, I: Payload> Branch<S, I> {
-    /// Adds a step whose input is the saga's.
-    #[must_use]
-    pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
-        self.parts.add::<T>(None, &[]);
-        self
-    }
-
-    /// Adds a step whose input is made of the saga's. What the closure gives is stored with the command and never
-    /// computed again.
-    #[must_use]
-    pub fn step_with<T: Handler<S>>(mut self, input: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_input::<I, T>(input)), &[]);
-        self
-    }
-
-    /// Adds a step whose input is made of the saga's and of the output of an earlier step, or of a tuple of them: of
-    /// this branch, or in front of the group.
-    #[must_use]
-    pub fn step_after<T: Handler<S>, E: Earlier>(
-        mut self,
-        input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
-        self
-    }
-
-    /// Adds a step that is done for each item of a list, which is made of the saga's input. See
-    /// [`for_each_after`](Self::for_each_after).
-    #[must_use]
-    pub fn for_each_with<T: Handler<S>>(
-        mut self,
-        at_once: usize,
-        list: impl Fn(&I) -> Vec<T::Input> + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_each::<T>(at_once, Mapping::of_input::<I, Each<T>>(list), &[]);
-        self
-    }
-
-    /// Adds a step that is done for each item of a list, as
-    /// [`SagaBuilder::for_each_after`](super::SagaBuilder::for_each_after) does.
-    #[must_use]
-    pub fn for_each_after<T: Handler<S>, E: Earlier>(
-        mut self,
-        at_once: usize,
-        list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_each::<T>(at_once, Mapping::of_outputs::<I, Each<T>, E>(list), &E::needed());
-        self
-    }
-
-    /// Adds a group inside the branch.
-    #[must_use]
-    pub fn parallel(mut self, branches: impl FnOnce(Group<S, I>) -> Group<S, I>) -> Self {
-        self.parts = branches(Group::begin(self.parts)).end();
-        self
-    }
-
-    /// No step of a group can be the pivot: `build()` refuses it and says what to write instead.
-    #[must_use]
-    pub fn pivot(mut self) -> Self {
-        self.parts.mark_pivot();
-        self
-    }
-}
-
 impl<S: Store, I> fmt::Debug for Group<S, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Group").field("steps", &self.parts.shapes).finish_non_exhaustive()
-    }
-}
-
-impl<S: Store, I> fmt::Debug for Branch<S, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Branch").field("steps", &self.parts.shapes).finish_non_exhaustive()
     }
 }

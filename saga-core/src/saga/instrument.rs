@@ -33,10 +33,18 @@ impl StepHook for Idle {
 }
 
 impl<S: Store, I> Saga<S, I> {
-    /// The names of the steps, in their order.
+    /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
-        self.definition().steps.iter().map(|step| step.name).collect()
+        let steps = self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_)));
+        steps.map(|step| step.name).collect()
+    }
+
+    /// The names of those that stand in an arm of a choice.
+    #[doc(hidden)]
+    pub fn names_in_arms(&self) -> Vec<&'static str> {
+        let in_arms = self.definition().shape.steps.iter().filter(|step| step.within.is_some() && !step.is_choice());
+        in_arms.map(|step| step.name).collect()
     }
 
     /// Whether steps of it can be under way at once.
@@ -159,6 +167,7 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         })),
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
+        StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
     }
 }
 

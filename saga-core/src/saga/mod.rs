@@ -1,6 +1,8 @@
 //! Saga definitions: the steps in order, checked when they are built.
 
 mod builder;
+mod chain;
+mod choice;
 mod definition;
 mod earlier;
 mod erase;
@@ -11,18 +13,22 @@ mod instrument;
 mod migration;
 mod parts;
 mod played;
+mod predicate;
 
-pub use self::builder::{Saga, SagaBuilder, SagaName};
+pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
+pub use self::chain::Chain;
+pub use self::choice::Choice;
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
 pub(crate) use self::erase::{
     BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished, panic_message,
 };
 pub use self::error::{SagaError, SagaProblem};
-pub use self::group::{Branch, Group};
+pub use self::group::{Branch, Group, Inside};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::migration::Plan;
 pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
 #[doc(hidden)]
 pub use self::played::Player;
+pub(crate) use self::predicate::{Arm, Predicate};

@@ -1,6 +1,6 @@
 use super::{Mapping, SagaProblem, StepDefinition};
-use crate::machine::{StepShape, UndoShape};
-use crate::step::{Handler, NeededOutput, Run, Step};
+use crate::machine::{ArmOf, StepShape, UndoShape};
+use crate::step::{Handler, NeededOutput, Run};
 use crate::store::Store;
 
 /// The most items of a list that may be under way at once.
@@ -16,8 +16,10 @@ pub(super) struct Parts<S: Store> {
     pub(super) tips: Vec<usize>,
     /// How many steps can be under way at once in the chain that is built.
     pub(super) width: usize,
-    /// How many groups stand around the next step.
+    /// How many groups and choices stand around the next step.
     pub(super) depth: usize,
+    /// The arm that the next step stands in.
+    pub(super) within: Option<ArmOf>,
 }
 
 impl<S: Store> Parts<S> {
@@ -30,6 +32,7 @@ impl<S: Store> Parts<S> {
             tips: Vec::new(),
             width: 1,
             depth: 0,
+            within: None,
         }
     }
 
@@ -58,25 +61,37 @@ impl<S: Store> Parts<S> {
     }
 
     fn add_step<T: Handler<S>>(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
+        let (index, shape) = (self.steps.len(), step.shape::<T>());
+        self.push(step, shape);
+        for &needed in earlier {
+            self.check_needed(T::NAME, needed, index);
+        }
+    }
+
+    /// Adds a step behind those that were added last.
+    pub(super) fn push(&mut self, step: StepDefinition<S>, shape: StepShape) {
         let index = self.steps.len();
         let tips = std::mem::replace(&mut self.tips, vec![index]);
         let just_before: Vec<usize> = index.checked_sub(1).into_iter().collect();
         // A shape says only what is not plain, so that a saga without groups has the shape that it always had.
         let after = (tips != just_before).then_some(tips);
-        self.shapes.push(StepShape { after, ..step.shape::<T>() });
+        self.shapes.push(StepShape { after, within: self.within, ..shape });
         self.steps.push(step);
-        for &needed in earlier {
-            self.check_needed::<T>(needed, index);
-        }
     }
 
     pub(super) fn mark_pivot(&mut self) {
         let problem = match (self.steps.len().checked_sub(1), self.pivot) {
+            _ if self.within.is_some() => {
+                "`.pivot()` stands inside an arm of a choice; the pivot always runs, so put it in front of the choice or behind it"
+            }
             _ if self.depth > 0 => {
                 "`.pivot()` stands inside a parallel group; the pivot runs alone, so put it in front of the group or behind it"
             }
             (None, _) => "`.pivot()` stands before the first step; put it behind one",
             (Some(_), Some(_)) => "`.pivot()` stands behind two steps; a saga has one pivot",
+            (Some(last), None) if self.shapes[last].within.is_some() || self.shapes[last].is_choice() => {
+                "`.pivot()` stands behind a choice; the pivot is one step, so put a step between them"
+            }
             (Some(_), None) if self.tips.len() > 1 => {
                 "`.pivot()` stands behind a parallel group; the pivot is one step, so put a step between them"
             }
@@ -92,23 +107,47 @@ impl<S: Store> Parts<S> {
     }
 
     /// Whether a step certainly runs before the one of that index.
-    fn check_needed<T: Step>(&mut self, needed: NeededOutput, index: usize) {
-        self.problems.extend(self.problem_with(T::NAME, needed, index));
+    pub(super) fn check_needed(&mut self, step: &'static str, needed: NeededOutput, index: usize) {
+        self.problems.extend(self.problem_with(step, needed, index));
     }
 
     fn problem_with(&self, step: &'static str, needed: NeededOutput, index: usize) -> Option<SagaProblem> {
-        let NeededOutput { step: needed, is_each, .. } = needed;
+        let NeededOutput { step: needed, is_each, is_if_taken, .. } = needed;
         match self.steps[..index].iter().position(|other| other.name == needed) {
             None => Some(SagaProblem::LateOutput { step, needed }),
+            Some(earlier) if self.are_in_other_arms(earlier, index) => {
+                Some(SagaProblem::OutputOfOtherArm { step, needed })
+            }
             Some(earlier) if !is_behind(&self.shapes, index, earlier) => {
                 Some(SagaProblem::SiblingOutput { step, needed })
             }
             Some(earlier) => match (self.shapes[earlier].each, is_each) {
                 (Some(_), false) => Some(SagaProblem::OutputOfEach { step, needed }),
                 (None, true) => Some(SagaProblem::OutputOfOne { step, needed }),
-                _ => None,
+                _ => match (self.may_be_passed_by(earlier, index), is_if_taken) {
+                    (true, false) => Some(SagaProblem::OutputOfArm { step, needed }),
+                    (false, true) => Some(SagaProblem::OutputOfSure { step, needed }),
+                    _ => None,
+                },
             },
         }
+    }
+
+    fn arms_around(&self, step: usize) -> Vec<ArmOf> {
+        std::iter::successors(self.shapes[step].within, |arm| self.shapes[arm.choice].within).collect()
+    }
+
+    /// Whether never both of them run.
+    fn are_in_other_arms(&self, one: usize, other: usize) -> bool {
+        let around = self.arms_around(other);
+        let is_other = |arm: &ArmOf| around.iter().any(|other| other.choice == arm.choice && other.arm != arm.arm);
+        self.arms_around(one).iter().any(is_other)
+    }
+
+    /// Whether the later step may run where the earlier one does not, since that stands in an arm.
+    fn may_be_passed_by(&self, earlier: usize, later: usize) -> bool {
+        let around = self.arms_around(later);
+        self.arms_around(earlier).iter().any(|arm| !around.contains(arm))
     }
 
     pub(super) fn check_order(&mut self) {
@@ -130,7 +169,10 @@ impl<S: Store> Parts<S> {
         let ends_with_one = self.tips.len() == 1;
         if self.pivot.is_none()
             && ends_with_one
-            && self.shapes.last().is_some_and(|step| step.undo == UndoShape::Missing && step.each.is_none())
+            && self
+                .shapes
+                .last()
+                .is_some_and(|step| step.undo == UndoShape::Missing && step.each.is_none() && step.within.is_none())
         {
             self.pivot = Some(last);
         }

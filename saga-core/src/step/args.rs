@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::StepContext;
+use super::{Step, StepContext};
 
 /// What the engine holds ready when it calls a step, from which its parameters are read.
 #[derive(Debug, Clone, Copy)]
@@ -59,12 +59,14 @@ impl fmt::Debug for States {
 #[derive(Default, Clone)]
 pub struct Outputs {
     of_steps: Vec<(&'static str, Arc<[u8]>)>,
+    /// The steps that never run, since their arms were not taken.
+    passed_by: Vec<&'static str>,
 }
 
 impl Outputs {
     /// No outputs.
     pub const fn new() -> Self {
-        Self { of_steps: Vec::new() }
+        Self { of_steps: Vec::new(), passed_by: Vec::new() }
     }
 
     /// Adds the stored output of a step; one that the step had before is replaced.
@@ -73,6 +75,22 @@ impl Outputs {
             Some((_, before)) => *before = output,
             None => self.of_steps.push((step, output)),
         }
+    }
+
+    /// Says that a step never runs.
+    pub(crate) fn pass_by(&mut self, step: &'static str) {
+        if !self.is_passed_by(step) {
+            self.passed_by.push(step);
+        }
+    }
+
+    pub(crate) fn is_passed_by(&self, step: &str) -> bool {
+        self.passed_by.contains(&step)
+    }
+
+    /// What stands for the output of a step that certainly never runs, where its reader is prepared for that.
+    pub(crate) fn when_passed_by<T: Step>(&self) -> Option<T::Output> {
+        T::WHEN_PASSED_BY.filter(|_| self.is_passed_by(T::NAME)).map(|absent| absent())
     }
 
     /// How many bytes all of them have.

@@ -23,6 +23,7 @@ mod error;
 mod event;
 mod failure;
 mod handler;
+mod if_taken;
 mod options;
 mod output;
 mod params;
@@ -53,6 +54,7 @@ pub use self::{
     handler::{
         BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo,
     },
+    if_taken::IfTaken,
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},

@@ -13,10 +13,10 @@ impl<T: Step> FromStep for Output<T> {
     }
 
     fn from_step(args: Args<'_>) -> Result<Self, StepError> {
-        let stored = args
-            .outputs
-            .get(T::NAME)
-            .ok_or_else(|| StepError::stuck(format!("the step `{}` has no recorded output", T::NAME)))?;
+        let Some(stored) = args.outputs.get(T::NAME) else {
+            let absent = args.outputs.when_passed_by::<T>().map(Self);
+            return absent.ok_or_else(|| StepError::stuck(format!("the step `{}` has no recorded output", T::NAME)));
+        };
         match T::OUTPUT.decode(stored) {
             Ok(output) => Ok(Self(output)),
             Err(error) => {

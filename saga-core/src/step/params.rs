@@ -76,12 +76,19 @@ pub struct NeededOutput {
     pub type_id: TypeId,
     /// Whether it is taken as the list of what the items of a list gave.
     pub is_each: bool,
+    /// Whether it is taken as one that may not be there, since its step stands in an arm of a choice.
+    pub is_if_taken: bool,
 }
 
 impl NeededOutput {
     /// What a parameter or a mapping needs that takes the output of `T`.
     pub(crate) fn of<T: Step>() -> Self {
-        Self { step: T::NAME, type_id: TypeId::of::<T>(), is_each: T::IS_EACH }
+        Self {
+            step: T::NAME,
+            type_id: TypeId::of::<T>(),
+            is_each: T::IS_EACH,
+            is_if_taken: T::WHEN_PASSED_BY.is_some(),
+        }
     }
 }
 

@@ -31,6 +31,10 @@ pub trait Step: Sized + Send + Sync + 'static {
     /// Whether it stands for what the items of a list gave.
     #[doc(hidden)]
     const IS_EACH: bool = false;
+    /// What its output is where it stands in an arm that was not taken; only whoever reads it as
+    /// [`IfTaken`](super::IfTaken) is prepared for that.
+    #[doc(hidden)]
+    const WHEN_PASSED_BY: Option<fn() -> Self::Output> = None;
 }
 
 /// The input of a step that takes the saga's input, which is `I`.

@@ -9,8 +9,7 @@ use saga_core::store::Status;
 use crate::shapes::{failure, rejection};
 
 fn calls(steps: usize, undo: UndoShape, pivot: Option<usize>) -> Shape {
-    let step =
-        |index| StepShape { name: ["a", "b", "c"][index], effect: Effect::External, undo, after: None, each: None };
+    let step = |index| StepShape::new(["a", "b", "c"][index], Effect::External, undo);
     Shape { steps: (0..steps).map(step).collect(), pivot }
 }
 
@@ -272,11 +271,8 @@ fn a_stuck_saga_that_is_called_off_waits_for_its_person() {
 fn group(undo: UndoShape) -> Shape {
     let after = [None, None, Some(vec![0]), None, Some(vec![1, 3])];
     let step = |(index, after): (usize, Option<Vec<usize>>)| StepShape {
-        name: ["a", "b", "c", "d", "e"][index],
-        effect: Effect::External,
-        undo,
         after,
-        each: None,
+        ..StepShape::new(["a", "b", "c", "d", "e"][index], Effect::External, undo)
     };
     Shape { steps: after.into_iter().enumerate().map(step).collect(), pivot: None }
 }

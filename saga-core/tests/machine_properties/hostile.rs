@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, StepPhase};
 use saga_core::store::RecordedOutcome;
 
+use crate::arms::choices;
 use crate::ledger::{Ledger, are_apart, check_state};
 use crate::shapes::{failure, groups, lists, rejection, shape};
 
@@ -28,7 +29,9 @@ fn event(kind: u8, step: usize) -> Event {
         22 => Event::Paused { by: Some("ann".to_owned()), reason: reason() },
         23 => Event::Parked { work: step as i64 },
         24 => Event::Resumed,
-        25 => Event::TakenOver { steps: vec![step, 0] },
+        25 => Event::TakenOver { steps: vec![step, 0], passed_by: vec![step + 1] },
+        26..30 => Event::Chosen { step, arm: usize::from(kind - 26).checked_sub(1) },
+        30 => Event::Operator(Action::Choose { arm: Some(step % 3) }),
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -41,8 +44,8 @@ proptest! {
     /// only what took effect or may have is undone, the latest first.
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
-        shape in prop_oneof![shape(), groups(), lists()],
-        events in prop::collection::vec((0..26_u8, 0..24_usize), 0..80),
+        shape in prop_oneof![shape(), groups(), lists(), choices()],
+        events in prop::collection::vec((0..31_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         let mut ledger = Ledger::default();

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use saga_core::machine::{
-    self, Action, Command, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, UndoShape,
+    self, Action, Command, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, StepPhase, UndoShape,
 };
 use saga_core::store::{RecordedOutcome, Status};
 
+use crate::arms::choices;
 use crate::ledger::{Ledger, check_state};
 use crate::model::Model;
 use crate::shapes::{failure, groups, lists, rejection, shape};
@@ -69,6 +70,12 @@ impl Run {
     fn answers_to_do(&self, step: usize, events: &mut Vec<Event>) {
         let is_call = self.is_call(step);
         events.push(Event::Cancelled { step });
+        if self.shape.is_choice(step) {
+            events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: false });
+            let arms = (0..self.shape.steps[step].arms.len()).map(Some).chain([None]);
+            events.extend(arms.map(|arm| Event::Chosen { step, arm }));
+            return;
+        }
         if self.waits_for_list(step) {
             events.extend((0..5).map(|items| Event::Listed { step, items }));
         } else {
@@ -103,7 +110,9 @@ impl Run {
         self.ledger.write(&decision);
         check_state(&self.shape, &self.state);
         match *event {
-            Event::Done { step } | Event::Late { step } if self.outcome(step) == Some(RecordedOutcome::Done) => {
+            Event::Done { step } | Event::Late { step } | Event::Chosen { step, .. }
+                if self.outcome(step) == Some(RecordedOutcome::Done) =>
+            {
                 self.effects.insert(step);
             }
             Event::Unknown { step, .. } if self.outcome(step) == Some(RecordedOutcome::Unknown) => {
@@ -131,8 +140,11 @@ impl Run {
             Command::Do { step } => {
                 let may_begin = self.state.phase == Phase::Running || (is_retried && self.state.steps[step].maybe);
                 assert!(may_begin, "nothing new begins when it compensates");
-                let is_passed =
-                    |before| matches!(self.outcome(before), Some(RecordedOutcome::Done | RecordedOutcome::Skipped));
+                let is_passed = |before| {
+                    let is_recorded =
+                        matches!(self.outcome(before), Some(RecordedOutcome::Done | RecordedOutcome::Skipped));
+                    is_recorded || self.state.steps[before].phase == StepPhase::PassedBy
+                };
                 let base = self.state.base(step);
                 assert!(self.shape.predecessors(base).all(is_passed), "step {step} begins before what it comes after");
             }
@@ -154,6 +166,7 @@ impl Run {
                 (Status::Paused, _) => Event::Resumed,
                 (Status::Stuck, _) => Event::Operator(Action::Skip),
                 (_, Some(&Command::Do { step })) if self.waits_for_list(step) => Event::Listed { step, items: 2 },
+                (_, Some(&Command::Do { step })) if self.shape.is_choice(step) => Event::Chosen { step, arm: Some(0) },
                 (_, Some(&Command::Do { step })) => Event::Done { step },
                 (_, Some(&Command::Undo { step, .. })) => Event::Undone { step, informed: true },
                 (_, None) => break,
@@ -171,7 +184,7 @@ proptest! {
     /// for no other; nothing new begins meanwhile; the saga ends completed, compensated or stuck.
     #[test]
     fn g5_the_machine_does_what_the_model_says(
-        shape in prop_oneof![shape(), groups(), lists()],
+        shape in prop_oneof![shape(), groups(), lists(), choices()],
         choices in prop::collection::vec(any::<u16>(), 0..60),
     ) {
         let mut run = Run::start(shape);
@@ -189,7 +202,7 @@ proptest! {
     /// exactly what took effect or may have, and a completed one has done every step.
     #[test]
     fn g5_at_the_end_everything_is_done_or_nothing_stands(
-        shape in prop_oneof![shape(), groups(), lists()],
+        shape in prop_oneof![shape(), groups(), lists(), choices()],
         choices in prop::collection::vec(any::<u16>(), 0..40),
     ) {
         let mut run = Run::start(shape);
@@ -207,7 +220,12 @@ proptest! {
         }
         let needs_undo = |step: &usize| run.shape.undo(&run.state, *step) != UndoShape::NotNeeded;
         match run.state.status() {
-            Status::Completed => prop_assert_eq!(run.effects.len(), run.state.steps.len()),
+            Status::Completed => {
+                let is_left_out = |step: &usize| run.state.steps[*step].phase == StepPhase::PassedBy;
+                let left_out: Vec<usize> = (0..run.state.steps.len()).filter(is_left_out).collect();
+                prop_assert_eq!(run.effects.len() + left_out.len(), run.state.steps.len());
+                prop_assert!(left_out.iter().all(|step| !run.effects.contains(step)), "an arm runs or is passed by");
+            }
             Status::Compensated => {
                 let expected: BTreeSet<usize> = run.effects.iter().copied().filter(needs_undo).collect();
                 prop_assert_eq!(&run.undone, &expected);

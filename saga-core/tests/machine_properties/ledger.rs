@@ -84,6 +84,7 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
         assert!(count(StepPhase::Started) <= at_once && count(StepPhase::Undoing) <= at_once, "more than {at_once}");
     }
     assert!(state.paused.is_none() || !status.is_ended(), "a pause ends with its saga");
+    check_choices(shape, state);
     assert!(state.stuck.is_some() || state.stuck_too.is_empty(), "what is stuck is seen");
     for stuck in state.stuck.iter().chain(&state.stuck_too) {
         let twice = state.stuck_too.iter().chain(&state.stuck).filter(|other| other.step == stuck.step);
@@ -98,4 +99,28 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     sorted.dedup();
     assert_eq!(sorted.len(), positions().count(), "no two steps share a position");
     assert!(positions().all(|position| position <= state.position));
+}
+
+/// Before a choice is made nothing of its arms has begun, and afterwards at most one of them is not passed by.
+fn check_choices(shape: &Shape, state: &SagaState) {
+    for choice in (0..shape.steps.len()).filter(|&step| shape.is_choice(step)) {
+        let in_arms = || (0..shape.steps.len()).filter(|&step| shape.arms_around(step).any(|arm| arm.choice == choice));
+        match state.steps[choice].phase {
+            StepPhase::Done | StepPhase::Skipped => {
+                let arm_of = |step: usize| shape.arms_around(step).find(|arm| arm.choice == choice);
+                let runs = in_arms().filter(|&step| state.steps[step].phase != StepPhase::PassedBy);
+                let runs: BTreeSet<usize> = runs.filter_map(arm_of).map(|arm| arm.arm).collect();
+                assert!(runs.len() <= 1, "of the choice {choice} run the arms {runs:?}");
+            }
+            StepPhase::PassedBy => {
+                assert!(in_arms().all(|step| state.steps[step].phase == StepPhase::PassedBy));
+            }
+            // A person ended the saga as it was.
+            StepPhase::UndoSkipped => {}
+            _ => assert!(in_arms().all(|step| state.steps[step].phase == StepPhase::Ready), "an arm before its choice"),
+        }
+    }
+    for step in state.steps.iter().filter(|step| step.phase == StepPhase::PassedBy) {
+        assert_eq!((step.position, step.undo_round, step.maybe), (0, 0, false), "what is passed by never runs");
+    }
 }

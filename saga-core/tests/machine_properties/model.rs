@@ -132,6 +132,7 @@ impl Model {
             Event::Blocked { .. } => Vec::new(),
             Event::UndoBlocked { step, .. } => self.needs_a_person(step),
             Event::Undone { step, informed } => self.undone(step, informed),
+            Event::Chosen { step, arm } => self.chosen(step, arm),
             Event::Listed { step, items } => self.listed(step, items),
             Event::TakenBack => self.taken_back(),
             Event::CalledOff { .. } => {
@@ -187,6 +188,29 @@ impl Model {
     /// Whether the saga goes forward, and has not come to its pivot.
     pub(crate) fn may_be_called_off(&self) -> bool {
         !self.goes_back && self.ended.is_none() && self.shape.pivot.is_none_or(|pivot| !self.steps[pivot].begun)
+    }
+
+    fn chosen(&mut self, step: usize, arm: Option<usize>) -> Vec<Command> {
+        if !self.is_open(step) {
+            return Vec::new();
+        }
+        if self.goes_back || self.ended.is_some() {
+            return self.cancelled(step);
+        }
+        self.settle(step);
+        self.steps[step].passed = true;
+        self.leave_out(step, arm);
+        self.next()
+    }
+
+    /// What stands in the other arms, however deep, never begins, and nothing waits for it.
+    fn leave_out(&mut self, choice: usize, taken: Option<usize>) {
+        for step in 0..self.shape.steps.len() {
+            let mut around = self.shape.arms_around(step);
+            if around.any(|arm| arm.choice == choice && Some(arm.arm) != taken) {
+                (self.steps[step].begun, self.steps[step].passed) = (true, true);
+            }
+        }
     }
 
     pub(crate) fn is_stuck(&self) -> bool {
@@ -316,7 +340,14 @@ impl Model {
                 self.open.push(Open { command, stuck: None });
                 commands.push(command);
             }
-            (Action::Skip, command) => self.go_past(command),
+            (Action::Choose { arm }, Command::Do { step }) => {
+                self.settle(step);
+                self.steps[step].passed = true;
+                if self.shape.is_choice(step) {
+                    self.leave_out(step, *arm);
+                }
+            }
+            (Action::Skip | Action::Choose { .. }, command) => self.go_past(command),
             (Action::Force { completed, .. }, _) => {
                 while let Some(stuck) = self.open.iter().find(|open| open.stuck.is_some()).copied() {
                     self.go_past(stuck.command);
@@ -338,6 +369,9 @@ impl Model {
             Command::Do { step } => {
                 self.settle(step);
                 self.steps[step].passed = true;
+                if self.shape.is_choice(step) {
+                    self.leave_out(step, None);
+                }
             }
             Command::Undo { step, .. } => {
                 (self.steps[step].undo_again, self.steps[step].was_tried) = (false, false);

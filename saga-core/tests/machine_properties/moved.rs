@@ -31,7 +31,7 @@ fn edited(from: &Shape, edits: &[(u8, u8, u8)], may_pass: u8) -> Other {
     for &(what, at, how) in edits {
         let Some(name) = names.next() else { break };
         let at = usize::from(at) % steps.len();
-        let fresh = StepShape { name, effect: effect(how), undo: undo(how), after: None, each: None };
+        let fresh = StepShape::new(name, effect(how), undo(how));
         let is_sequence = from.is_sequence();
         match what % 8 {
             0 if is_sequence => {
@@ -287,8 +287,7 @@ fn check(from: &str, to: &str, passed: &[usize], expected: Result<&str, &str>) {
         let name = step.trim_end_matches('!');
         ["a", "b", "c", "x", "y"].into_iter().find(|known| *known == name).unwrap_or("?")
     };
-    let plain =
-        |name| StepShape { name, effect: Effect::Transactional, undo: UndoShape::NeedsOutput, after: None, each: None };
+    let plain = |name| StepShape::new(name, Effect::Transactional, UndoShape::NeedsOutput);
     let shape_of = |text: &str| Shape { steps: text.split(' ').map(|step| plain(name(step))).collect(), pivot: None };
     let (old, new) = (shape_of(from), shape_of(to));
     let done = from.split(' ').filter(|step| step.ends_with('!')).count();

@@ -15,6 +15,8 @@ fn calls(after: &[Option<Vec<usize>>]) -> Shape {
         undo: UndoShape::TakesUnknown,
         after: after.clone(),
         each: None,
+        arms: Vec::new(),
+        within: None,
     };
     Shape { steps: after.iter().enumerate().map(step).collect(), pivot: None }
 }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use saga_core::machine::{Effect, Failure, FailureKind, Shape, StepShape, UndoShape};
 use saga_core::{Rejection, StepError};
 
-const NAMES: [&str; 24] = [
+use crate::arms::choices;
+
+pub(crate) const NAMES: [&str; 24] = [
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w",
     "x",
 ];
@@ -31,7 +33,7 @@ fn build(steps: &[(Effect, UndoShape)], pivot: Option<usize>) -> Shape {
     let step = |(index, &(effect, undo)): (usize, &(Effect, UndoShape))| {
         let must_have_one = pivot.is_none_or(|pivot| index < pivot);
         let undo = if must_have_one && undo == UndoShape::Missing { UndoShape::TakesUnknown } else { undo };
-        StepShape { name: NAMES[index], effect, undo, after: None, each: None }
+        StepShape::new(NAMES[index], effect, undo)
     };
     Shape { steps: steps.iter().enumerate().map(step).collect(), pivot }
 }
@@ -78,7 +80,7 @@ pub(crate) fn groups() -> impl Strategy<Value = Shape> {
                 _ => UndoShape::TakesUnknown,
             };
             let is_plain = after == index.checked_sub(1).into_iter().collect::<Vec<_>>();
-            StepShape { name: NAMES[index], effect, undo, after: (!is_plain).then_some(after), each: None }
+            StepShape { after: (!is_plain).then_some(after), ..StepShape::new(NAMES[index], effect, undo) }
         };
         Shape { steps: after.into_iter().enumerate().map(step).collect(), pivot: pivot_step }
     })
@@ -87,10 +89,10 @@ pub(crate) fn groups() -> impl Strategy<Value = Shape> {
 /// Shapes in which some steps are done for each item of a list: no pivot, and none in another service.
 pub(crate) fn lists() -> impl Strategy<Value = Shape> {
     let marks = prop::collection::vec(prop::option::of(1..=3_usize), 24);
-    (prop_oneof![shape(), groups()], marks).prop_map(|(mut shape, marks)| {
+    (prop_oneof![shape(), groups(), choices()], marks).prop_map(|(mut shape, marks)| {
         for (index, step) in shape.steps.iter_mut().enumerate() {
-            let is_remote = matches!(step.effect, Effect::Remote { .. });
-            if shape.pivot != Some(index) && !is_remote {
+            let is_own = matches!(step.effect, Effect::Remote { .. } | Effect::Own);
+            if shape.pivot != Some(index) && !is_own {
                 step.each = marks[index];
             }
         }

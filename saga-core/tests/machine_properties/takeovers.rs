@@ -1,9 +1,10 @@
 //! A saga that begins behind what another one did, over all shapes.
 
 use proptest::prelude::*;
-use saga_core::machine::{self, Command, Event, FailureKind, SagaState, Side, StepPhase};
+use saga_core::machine::{self, Command, Event, FailureKind, SagaState, Shape, Side, StepPhase};
 use saga_core::store::{RecordedOutcome, Status};
 
+use crate::arms::choices;
 use crate::ledger::{Ledger, check_state};
 use crate::shapes::{failure, groups, lists, shape};
 
@@ -13,13 +14,15 @@ proptest! {
     /// G5: what stands behind the chosen step is done, and what was taken over is neither done nor undone, whatever fails.
     #[test]
     fn g5_what_was_taken_over_is_neither_done_nor_undone(
-        shape in prop_oneof![shape(), groups(), lists()],
+        shape in prop_oneof![shape(), groups(), lists(), choices()],
         from in any::<prop::sample::Index>(),
         fails in 0..12_usize,
     ) {
         let from = from.index(shape.steps.len());
-        let taken = shape.before(from);
-        prop_assert!(!taken.contains(&from) && shape.predecessors(from).all(|before| taken.contains(&before)));
+        let passed_by = passed_by(&shape, from, fails);
+        let mut taken = shape.before(from);
+        taken.retain(|step| !passed_by.contains(step));
+        prop_assert!(!taken.contains(&from) && shape.predecessors(from).all(|before| taken.contains(&before) || passed_by.contains(&before)));
         let mut state = SagaState::new(shape.steps.len());
         let mut ledger = Ledger::default();
         let mut apply = |state: &mut SagaState, event: Event| {
@@ -28,7 +31,7 @@ proptest! {
             check_state(&shape, state);
             decision.commands
         };
-        let mut open = apply(&mut state, Event::TakenOver { steps: taken.clone() });
+        let mut open = apply(&mut state, Event::TakenOver { steps: taken.clone(), passed_by: passed_by.clone() });
         prop_assert_eq!(open.first(), Some(&Command::Do { step: from }));
         let (mut done, mut turn) = (Vec::new(), 0);
         while let Some(command) = open.pop() {
@@ -42,7 +45,9 @@ proptest! {
                 Command::Do { step } => {
                     prop_assert!(!taken.contains(&step), "step {} was taken over", step);
                     let is_list = shape.each(step).is_some() && state.items_of(step).is_none();
-                    if is_list {
+                    if shape.is_choice(step) {
+                        apply(&mut state, Event::Chosen { step, arm: Some(turn % 2) })
+                    } else if is_list {
                         apply(&mut state, Event::Listed { step, items: 2 })
                     } else if turn > fails && shape.side(state.base(step)) == Side::Before {
                         apply(&mut state, Event::Rejected { step, failure: failure(step, FailureKind::Rejected) })
@@ -54,11 +59,31 @@ proptest! {
             });
         }
         prop_assert!(state.status().is_ended() || state.status() == Status::Stuck, "{:?}", state);
+        for step in passed_by {
+            prop_assert_eq!(state.steps[step].phase, StepPhase::PassedBy);
+        }
         for step in taken {
             prop_assert_eq!(state.steps[step].phase, StepPhase::Skipped);
             prop_assert_eq!(ledger.outcome(step), Some(RecordedOutcome::Skipped));
         }
     }
+}
+
+/// What stands in the arms that were not taken, where `from` stands in those that were.
+fn passed_by(shape: &Shape, from: usize, chance: usize) -> Vec<usize> {
+    let before = shape.before(from);
+    let mut passed = Vec::new();
+    for step in before.iter().copied() {
+        let is_passed = shape.arms_around(step).any(|arm| {
+            let taken = shape.arms_around(from).find(|other| other.choice == arm.choice);
+            let taken = taken.map_or((arm.choice + chance) % 2, |other| other.arm);
+            before.contains(&arm.choice) && arm.arm != taken
+        });
+        if is_passed {
+            passed.push(step);
+        }
+    }
+    passed
 }
 
 /// Nothing is taken over by a saga that is under way.
@@ -70,11 +95,14 @@ fn a_saga_that_has_begun_takes_nothing_over() {
         undo: machine::UndoShape::TakesUnknown,
         after: None,
         each: None,
+        arms: Vec::new(),
+        within: None,
     };
-    let shape = machine::Shape { steps: vec![step.clone(), machine::StepShape { name: "b", ..step }], pivot: None };
+    let shape = Shape { steps: vec![step.clone(), machine::StepShape { name: "b", ..step }], pivot: None };
     let (mut state, _) = machine::start(&shape);
     machine::apply(&shape, &mut state, Event::Done { step: 0 }).expect("it is accepted");
     let before = state.clone();
-    let decision = machine::apply(&shape, &mut state, Event::TakenOver { steps: vec![0, 1] }).expect("it is accepted");
+    let decision = machine::apply(&shape, &mut state, Event::TakenOver { steps: vec![0, 1], passed_by: Vec::new() })
+        .expect("it is accepted");
     assert_eq!((decision, state), (machine::Decision::default(), before));
 }

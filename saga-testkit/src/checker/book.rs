@@ -275,6 +275,14 @@ impl<'a> SagaBook<'a> {
         self.cancels.iter().filter_map(|(.., told)| *told).min()
     }
 
+    /// Whether the step stands in an arm that was not taken.
+    pub(super) fn is_passed_by(&self, step: u8) -> bool {
+        let arms = self.variant().and_then(|variant| variant.steps.get(usize::from(step))).map(|step| &step.arms);
+        arms.into_iter().flatten().any(|arm| {
+            self.end.chosen.iter().any(|chosen| chosen.choice == arm.choice && chosen.arm.as_ref() != Some(&arm.arm))
+        })
+    }
+
     /// Whether an operator ended that step where it is hosted.
     pub(super) fn is_forced_at_its_host(&self, step: u8) -> bool {
         let not_refused = self.acts.iter().filter(|act| act.is_done != Some(false));

@@ -51,6 +51,9 @@ pub struct StepPlan {
     /// The steps that it comes after, where that is not just the one before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<u8>>,
+    /// The arms of choices that it stands in, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<ArmPlan>,
     /// The earlier step whose output it takes.
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
@@ -62,6 +65,15 @@ pub struct StepPlan {
     pub emits: u8,
     /// How often it may be called in all, for one turn of its policy.
     pub attempts: u32,
+}
+
+/// An arm of a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmPlan {
+    /// The choice's name.
+    pub choice: String,
+    /// The arm's name.
+    pub arm: String,
 }
 
 /// A compensation as its author wrote it.
@@ -377,6 +389,18 @@ pub struct Final {
     pub records: Vec<RecordSeen>,
     /// What the saga's own service has written down of steps that others did.
     pub told: Vec<RecordSeen>,
+    /// The choices that were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<ChosenSeen>,
+}
+
+/// What is recorded of a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenSeen {
+    /// The choice's name.
+    pub choice: String,
+    /// The arm that runs, if one does.
+    pub arm: Option<String>,
 }
 
 /// A step record, as the engine tells it.

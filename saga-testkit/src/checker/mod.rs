@@ -8,6 +8,7 @@
 //! guarantees, and its own test damages sound ledgers and demands that each damage is found.
 
 mod book;
+mod choices;
 mod effects;
 mod isolation;
 mod judge;
@@ -23,7 +24,7 @@ mod violation;
 pub(crate) use self::book::is_behind;
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing, StepPlan,
-    UndoPlan, Variant, What,
+    Act, Answer, ArmPlan, ChosenSeen, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent,
+    Standing, StepPlan, UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

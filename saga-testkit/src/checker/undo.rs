@@ -23,8 +23,9 @@ fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     // A step that never took effect stands at the end of time: nothing behind it may have.
     let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
+    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_passed_by(step);
     let steps: Vec<(u8, usize)> =
-        of.steps().filter(|(step, _)| !of.is_skipped(*step, Op::Do)).map(|(step, _)| (step, effect(step))).collect();
+        of.steps().filter(|(step, _)| must_run(*step)).map(|(step, _)| (step, effect(step))).collect();
     for (step, at) in steps.iter().filter(|(_, at)| *at < usize::MAX) {
         let too_late = |(earlier, earlier_at): &&(u8, usize)| earlier_at > at && of.is_behind(*step, *earlier);
         if let Some((earlier, _)) = steps.iter().rev().find(too_late) {
@@ -148,7 +149,9 @@ fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) ->
 fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
     let of = &book.sagas[saga];
     let is_passed = |before: u8| {
-        of.is_skipped(before, Op::Do) || book.effect_of(saga, before, Op::Do).is_some_and(|(at, _)| at < undo.entered)
+        of.is_skipped(before, Op::Do)
+            || of.is_passed_by(before)
+            || book.effect_of(saga, before, Op::Do).is_some_and(|(at, _)| at < undo.entered)
     };
     let has_failed = |other: u8| {
         let mut calls = book.calls_of(saga, other, Op::Do).filter(|call| call.entered < undo.entered);

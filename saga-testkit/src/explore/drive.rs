@@ -47,7 +47,7 @@ pub async fn explore<E: Explore>(subject: E) -> Result<Exploration, Failures> {
         broken: Vec::new(),
         seen: BTreeSet::new(),
     };
-    let steps = explorer.subject.saga().step_names();
+    let steps = explorer.steps().await;
     let undone = explorer.crash_everywhere(&steps).await;
     let mut disturbed = disturbances(&steps, &undone);
     let batch_steps = explorer.subject.saga().batch_step_names();
@@ -79,6 +79,19 @@ struct Came {
 }
 
 impl<E: Explore> Explorer<E> {
+    /// The steps that are disturbed: those in arms that this input does not take cannot be.
+    async fn steps(&mut self) -> Vec<&'static str> {
+        let saga = self.subject.saga();
+        let (mut steps, in_arms) = (saga.step_names(), saga.names_in_arms());
+        if !in_arms.is_empty() {
+            let passed = self.run_all(vec![(None, Disturbance::None)]).await;
+            let is_left_out =
+                |step: &&'static str| in_arms.contains(step) && !passed.contains(&format!("before {step}"));
+            self.exploration.left_out = steps.extract_if(.., |step| is_left_out(&*step)).collect();
+        }
+        steps
+    }
+
     /// Lets the saga run in each direction, and crashes it at each boundary that it passes. Answers which steps are
     /// undone, each with a step that makes it so by rejecting.
     async fn crash_everywhere(&mut self, steps: &[&'static str]) -> Vec<(&'static str, &'static str)> {

@@ -16,6 +16,9 @@
 //! [`audit`](Explore::audit) judges the business data. A point that was to be disturbed and was not reached fails the
 //! exploration: it proves that it did what it says.
 //!
+//! Of a saga with choices the input says which arms run. The steps of the others are named in the report
+//! ([`left_out`](Exploration::left_out)); another exploration with another input disturbs them.
+//!
 //! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
 //! as an operator would, without the disturbance, and must end then.
 //!

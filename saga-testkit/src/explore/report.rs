@@ -11,6 +11,7 @@ pub struct Exploration {
     pub(super) operated: u64,
     pub(super) unreached: u64,
     pub(super) compared: u64,
+    pub(super) left_out: Vec<&'static str>,
 }
 
 /// One run in which something was wrong.
@@ -68,6 +69,12 @@ impl Exploration {
         self.operated
     }
 
+    /// The steps that were not disturbed, since they stand in arms of choices that the input does not take. Explore the saga
+    /// with another input as well, which takes them.
+    pub fn left_out(&self) -> &[&'static str] {
+        &self.left_out
+    }
+
     /// How many runs had an input that a batch step rejected, and compared the tables around that.
     pub fn compared(&self) -> u64 {
         self.compared
@@ -86,10 +93,13 @@ impl fmt::Display for Exploration {
             self.compensated,
             self.operated
         )?;
-        match self.compared {
-            0 => Ok(()),
-            compared => write!(f, ", {compared} compared the tables around a rejected answer"),
+        if self.compared > 0 {
+            write!(f, ", {} compared the tables around a rejected answer", self.compared)?;
         }
+        if !self.left_out.is_empty() {
+            write!(f, "; in arms that were not taken, and left out: {}", self.left_out.join(", "))?;
+        }
+        Ok(())
     }
 }
 

@@ -18,6 +18,9 @@ struct Span {
 
 /// Notes which branches met.
 pub(super) fn note_branches(world: &World, ledger: &Ledger) {
+    for chosen in ledger.finals.iter().flat_map(|end| &end.chosen) {
+        world.hit(if chosen.arm.is_some() { Fault::ArmTaken } else { Fault::NoArmTaken });
+    }
     for (saga, plan) in (0..).zip(&ledger.sagas) {
         let variant = ledger.finals.get(saga as usize).and_then(|end| end.variant);
         let Some(variant) = variant.and_then(|variant| plan.variants.get(usize::from(variant))) else { continue };

@@ -1,11 +1,12 @@
 use saga_core::memory::MemoryStore;
-use saga_core::saga::{Branch, Group, SagaBuilder, SagaError};
+use saga_core::saga::SagaError;
 use saga_core::service::ServiceError;
-use saga_core::{Each, Saga, Service};
+use saga_core::{Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
-use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Planned, Reserve, Ship, SimInput, SimOutput};
-use crate::checker::{StepPlan, Variant};
+use super::planner::{Planner, named};
+use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship, SimInput};
+use crate::checker::Variant;
 
 /// A saga definition, and what the checker knows of it.
 #[derive(Debug, Clone)]
@@ -66,12 +67,12 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Confirm<3>>()
             .build()?,
         named("haul-fork")
-            .parallel(|group| group.branch(PlannedBranch::step::<Haul<0>>).branch(PlannedBranch::step::<Charge<1>>))
+            .parallel(|group| group.branch(Planner::step::<Haul<0>>).branch(Planner::step::<Charge<1>>))
             .step::<Reserve<2>>()
             .build()?,
         named("asked-pivot").step::<Pay<0>>().step::<Pay<1>>().pivot().step::<Announce<2>>().build()?,
         named("asked-fork")
-            .parallel(|group| group.branch(PlannedBranch::step::<Pay<0>>).branch(PlannedBranch::step::<Reserve<1>>))
+            .parallel(|group| group.branch(Planner::step::<Pay<0>>).branch(Planner::step::<Reserve<1>>))
             .step::<Charge<2>>()
             .build()?,
         named("late-pivot")
@@ -83,7 +84,7 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Announce<4>>()
             .build()?,
     ];
-    Ok([plain, fork_definitions()?, list_definitions()?, batch_definitions()?.to_vec()].concat())
+    Ok([plain, fork_definitions()?, list_definitions()?, choice_definitions()?, batch_definitions()?.to_vec()].concat())
 }
 
 /// Those with groups.
@@ -91,15 +92,15 @@ fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
         named("fork")
             .step::<Reserve<0>>()
-            .parallel(|group| group.branch(PlannedBranch::step::<Charge<1>>).branch(PlannedBranch::step::<Reserve<2>>))
+            .parallel(|group| group.branch(Planner::step::<Charge<1>>).branch(Planner::step::<Reserve<2>>))
             .step::<Confirm<3>>()
             .build()?,
         named("fork-reads")
             .parallel(|group| {
                 group
                     .branch(|branch| branch.step::<Ship<0>>().after::<Reserve<1>, Ship<0>>(0))
-                    .branch(PlannedBranch::step::<Charge<2>>)
-                    .branch(PlannedBranch::step::<Reserve<3>>)
+                    .branch(Planner::step::<Charge<2>>)
+                    .branch(Planner::step::<Reserve<3>>)
             })
             .after::<Charge<4>, Charge<2>>(2)
             .after::<Reserve<5>, Reserve<1>>(1)
@@ -117,7 +118,7 @@ fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Reserve<0>>()
             .parallel(|group| {
                 group
-                    .branch(PlannedBranch::step::<Charge<1>>)
+                    .branch(Planner::step::<Charge<1>>)
                     .branch(|branch| branch.step::<Ship<2>>().after::<Reserve<3>, Ship<2>>(2))
             })
             .build()?,
@@ -125,9 +126,7 @@ fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Reserve<0>>()
             .step::<Confirm<1>>()
             .pivot()
-            .parallel(|group| {
-                group.branch(PlannedBranch::step::<Announce<2>>).branch(PlannedBranch::step::<Confirm<3>>)
-            })
+            .parallel(|group| group.branch(Planner::step::<Announce<2>>).branch(Planner::step::<Confirm<3>>))
             .step::<Charge<4>>()
             .build()?,
         named("fork-in-fork")
@@ -136,11 +135,11 @@ fn fork_definitions() -> Result<Vec<SimDefinition>, SagaError> {
                     .branch(|branch| {
                         branch.step::<Charge<0>>().parallel(|group| {
                             group
-                                .branch(PlannedBranch::step::<Reserve<1>>)
+                                .branch(Planner::step::<Reserve<1>>)
                                 .branch(|branch| branch.after::<Ship<2>, Charge<0>>(0))
                         })
                     })
-                    .branch(PlannedBranch::step::<Reserve<3>>)
+                    .branch(Planner::step::<Reserve<3>>)
             })
             .after::<Reserve<4>, Ship<2>>(2)
             .build()?,
@@ -176,6 +175,75 @@ fn list_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Confirm<5>>()
             .build()?,
         named("each-batch").for_each::<Collect<0>>(3, 2).for_each::<Collect<3>>(2, 2).build()?,
+    ])
+}
+
+/// Those with choices. A condition holds or not as chance has it, each time it is asked.
+fn choice_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("choose")
+            .step::<Reserve<0>>()
+            .choose(0, |choice| choice.when(Planner::step::<Charge<1>>).when(Planner::step::<Reserve<2>>))
+            .after_if_taken::<Reserve<3>, Reserve<2>>(2)
+            .step::<Confirm<4>>()
+            .build()?,
+        named("choose-local")
+            .step::<Reserve<0>>()
+            .choose(0, |choice| {
+                choice
+                    .when_after::<Reserve<0>>(|arm| arm.step::<Reserve<1>>().after::<Reserve<2>, Reserve<1>>(1))
+                    .otherwise(Planner::step::<Note<3>>)
+            })
+            .step::<Reserve<4>>()
+            .build()?,
+        named("choose-first")
+            .choose(0, |choice| choice.when(Planner::step::<Ship<0>>).otherwise(Planner::step::<Reserve<1>>))
+            .choose(1, |choice| choice.when(Planner::step::<Charge<2>>))
+            .step::<Confirm<3>>()
+            .build()?,
+        named("choose-last")
+            .step::<Reserve<0>>()
+            .choose(0, |choice| choice.when(Planner::step::<Charge<1>>).when(Planner::step::<Reserve<2>>))
+            .build()?,
+        named("choose-in-fork")
+            .parallel(|group| {
+                group
+                    .branch(|branch| {
+                        let branch = branch.choose(0, |choice| {
+                            choice.when(Planner::step::<Charge<0>>).otherwise(Planner::step::<Reserve<1>>)
+                        });
+                        branch.step::<Reserve<2>>()
+                    })
+                    .branch(Planner::step::<Reserve<3>>)
+            })
+            .after_if_taken::<Reserve<4>, Charge<0>>(0)
+            .build()?,
+        named("choose-deep")
+            .choose(0, |choice| {
+                choice.when(Planner::step::<Charge<0>>).otherwise(|arm| {
+                    arm.step::<Reserve<1>>().choose(1, |choice| {
+                        choice.when(|arm| {
+                            arm.parallel(|group| {
+                                group.branch(Planner::step::<Reserve<2>>).branch(Planner::step::<Charge<3>>)
+                            })
+                        })
+                    })
+                })
+            })
+            .step::<Reserve<4>>()
+            .build()?,
+        named("choose-each")
+            .choose(0, |choice| choice.when(|arm| arm.for_each::<Reserve<0>>(2, 2)))
+            .step::<Reserve<2>>()
+            .step::<Confirm<3>>()
+            .build()?,
+        named("pivot-choose")
+            .step::<Reserve<0>>()
+            .step::<Confirm<1>>()
+            .pivot()
+            .choose(0, |choice| choice.when(Planner::step::<Announce<2>>).otherwise(Planner::step::<Confirm<3>>))
+            .step::<Charge<4>>()
+            .build()?,
     ])
 }
 
@@ -229,9 +297,14 @@ pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
         named("far-fork")
             .step::<Reserve<0>>()
             .parallel(|group| {
-                group
-                    .branch(PlannedBranch::step::<Elsewhere<Charge<1>>>)
-                    .branch(PlannedBranch::step::<Elsewhere<Ship<2>>>)
+                group.branch(Planner::step::<Elsewhere<Charge<1>>>).branch(Planner::step::<Elsewhere<Ship<2>>>)
+            })
+            .step::<Confirm<3>>()
+            .build()?,
+        named("far-choose")
+            .step::<Reserve<0>>()
+            .choose(0, |choice| {
+                choice.when(Planner::step::<Elsewhere<Charge<1>>>).when(Planner::step::<Elsewhere<Ship<2>>>)
             })
             .step::<Confirm<3>>()
             .build()?,
@@ -282,164 +355,4 @@ pub(crate) fn services() -> Result<Vec<SimService>, ServiceError> {
             before: shipping_before().build()?,
         },
     ])
-}
-
-/// Builds a definition and its plan side by side.
-struct Planner {
-    builder: SagaBuilder<MemoryStore, SimInput>,
-    variant: Variant,
-    /// The steps that the next one comes after.
-    tips: Vec<u8>,
-}
-
-/// Builds a group and its plan side by side.
-struct PlannedGroup {
-    group: Group<MemoryStore, SimInput>,
-    steps: Vec<StepPlan>,
-    /// The steps that every branch comes after, and the last ones of the branches.
-    from: Vec<u8>,
-    ends: Vec<u8>,
-}
-
-/// Builds a branch and its plan side by side.
-struct PlannedBranch {
-    branch: Branch<MemoryStore, SimInput>,
-    steps: Vec<StepPlan>,
-    tips: Vec<u8>,
-}
-
-fn plan_step<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, reads: Option<u8>) {
-    let place = steps.len() as u8;
-    let after = std::mem::replace(tips, vec![place]);
-    let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
-    steps.push(StepPlan { after: (!is_plain).then_some(after), ..T::plan(reads) });
-}
-
-/// The same for a step that is done for each item of a list: in the plan each is a branch.
-fn plan_items<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, items: u8) {
-    let place = steps.len() as u8;
-    for item in 0..items {
-        let name = format!("{}#{}", T::NAME, item + 1);
-        steps.push(StepPlan { name, after: Some(tips.clone()), ..T::plan(None) });
-    }
-    if items > 0 {
-        *tips = (place..place + items).collect();
-    }
-}
-
-/// The inputs of the items of a list.
-fn list(items: u8) -> impl Fn(&SimInput) -> Vec<SimInput> {
-    move |input| (0..items).map(|item| SimInput { item, ..*input }).collect()
-}
-
-/// A step's input, made with the output of an earlier one.
-fn read(input: &SimInput, output: SimOutput) -> SimInput {
-    SimInput { reads: Some(output.effect), ..*input }
-}
-
-impl PlannedGroup {
-    fn branch(self, build: impl FnOnce(PlannedBranch) -> PlannedBranch) -> Self {
-        let Self { group, steps, from, mut ends } = self;
-        let mut planned = Vec::new();
-        let group = group.branch(|branch| {
-            let PlannedBranch { branch, steps, tips } = build(PlannedBranch { branch, steps, tips: from.clone() });
-            ends.extend(tips);
-            planned = steps;
-            branch
-        });
-        Self { group, steps: planned, from, ends }
-    }
-}
-
-impl PlannedBranch {
-    fn step<T: Planned>(mut self) -> Self {
-        plan_step::<T>(&mut self.steps, &mut self.tips, None);
-        Self { branch: self.branch.step::<T>(), ..self }
-    }
-
-    fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
-        plan_step::<T>(&mut self.steps, &mut self.tips, Some(earlier));
-        Self { branch: self.branch.step_after::<T, E>(read), ..self }
-    }
-
-    /// A step for each item of a list of so many, so many at once.
-    fn for_each<T: Planned>(mut self, items: u8, at_once: usize) -> Self {
-        plan_items::<T>(&mut self.steps, &mut self.tips, items);
-        Self { branch: self.branch.for_each_with::<T>(at_once, list(items)), ..self }
-    }
-
-    fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
-        let Self { branch, steps, tips } = self;
-        let mut planned = (Vec::new(), Vec::new());
-        let branch = branch.parallel(|group| {
-            let PlannedGroup { group, steps, ends, .. } =
-                build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
-            planned = (steps, ends);
-            group
-        });
-        Self { branch, steps: planned.0, tips: planned.1 }
-    }
-}
-
-fn named(name: &str) -> Planner {
-    let variant = Variant { definition: name.to_owned(), steps: Vec::new() };
-    Planner { builder: Saga::named(name).input(), variant, tips: Vec::new() }
-}
-
-impl Planner {
-    fn step<T: Planned>(mut self) -> Self {
-        plan_step::<T>(&mut self.variant.steps, &mut self.tips, None);
-        Self { builder: self.builder.step::<T>(), ..self }
-    }
-
-    /// A step whose input is made with the output of the earlier step at that place.
-    fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
-        plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(earlier));
-        Self { builder: self.builder.step_after::<T, E>(read), ..self }
-    }
-
-    /// A step for each item of a list of so many, so many at once.
-    fn for_each<T: Planned>(mut self, items: u8, at_once: usize) -> Self {
-        plan_items::<T>(&mut self.variant.steps, &mut self.tips, items);
-        Self { builder: self.builder.for_each_with::<T>(at_once, list(items)), ..self }
-    }
-
-    /// A step whose input is made with what that item gave of the list that begins at the place `first`.
-    fn after_item<T: Planned, E: Planned>(mut self, first: u8, item: u8) -> Self {
-        plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(first + item));
-        let input = move |input: &SimInput, outputs: Vec<SimOutput>| {
-            let reads = outputs.get(usize::from(item)).map(|output| output.effect);
-            SimInput { reads, ..*input }
-        };
-        Self { builder: self.builder.step_after::<T, Each<E>>(input), ..self }
-    }
-
-    fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
-        let Self { builder, mut variant, tips } = self;
-        let mut ends = Vec::new();
-        let builder = builder.parallel(|group| {
-            let steps = std::mem::take(&mut variant.steps);
-            let planned = build(PlannedGroup { group, steps, from: tips, ends: Vec::new() });
-            (variant.steps, ends) = (planned.steps, planned.ends);
-            planned.group
-        });
-        Self { builder, variant, tips: ends }
-    }
-
-    fn pivot(mut self) -> Self {
-        if let Some(step) = self.variant.steps.last_mut() {
-            step.is_pivot = true;
-        }
-        Self { builder: self.builder.pivot(), ..self }
-    }
-
-    fn build(mut self) -> Result<SimDefinition, SagaError> {
-        // A last step that cannot be undone is the pivot where none is declared.
-        let has_pivot = self.variant.steps.iter().any(|step| step.is_pivot);
-        let needs_none = |name: &str| name.starts_with("note");
-        if let Some(last) = self.variant.steps.last_mut().filter(|last| !has_pivot && last.undo.is_none()) {
-            last.is_pivot = !needs_none(&last.name);
-        }
-        Ok(SimDefinition { saga: self.builder.build()?, variant: self.variant })
-    }
 }

@@ -185,6 +185,10 @@ faults! {
     BranchesJoined = "branches joined",
     /// Two branches of a group needed a person at once.
     BranchesStuck = "branches stuck beside each other",
+    /// An arm of a choice was taken.
+    ArmTaken = "arm taken",
+    /// A choice was made, and none of its arms was taken.
+    NoArmTaken = "no arm taken",
     /// A saga completed.
     Completed = "saga completed",
     /// A saga was compensated.

@@ -14,9 +14,10 @@ use super::Scenario;
 use super::client::tenant_of;
 use super::definitions::SimDefinition;
 use super::elsewhere::{HOME, SERVICES};
+use super::planner::CHOICES;
 use super::steps::{SimInput, SimOutput};
 use super::world::{World, place_of};
-use crate::checker::{Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
+use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
 /// How many rows are looked at.
 const LIMIT: usize = 1_000;
@@ -189,7 +190,8 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
 
-const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new() };
+const ABSENT: Final =
+    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), chosen: Vec::new() };
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;
@@ -208,13 +210,24 @@ fn final_of(stored: &SagaWithSteps) -> Final {
         variant: input.map(|input| input.variant),
         records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),
         told: Vec::new(),
+        chosen: stored.records.iter().filter_map(chosen_of).collect(),
     }
+}
+
+fn chosen_of(record: &StepRecord) -> Option<ChosenSeen> {
+    let choice = CHOICES.iter().find(|choice| **choice == record.step.as_str())?;
+    let is_made = record.outcome == RecordedOutcome::Done;
+    let arm = serde_json::from_slice::<Option<String>>(record.output.as_deref().filter(|_| is_made)?).ok()?;
+    Some(ChosenSeen { choice: (*choice).to_owned(), arm })
 }
 
 fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> {
     let is_of_list = |other: &StepRecord| other.step.step() == record.step.step() && other.step.item() == Some(0);
     if record.step.item().is_none() && stored.records.iter().any(is_of_list) {
         // It joins what the items gave.
+        return None;
+    }
+    if CHOICES.contains(&record.step.as_str()) {
         return None;
     }
     let step = place_of(record.step.step_and_item())?;

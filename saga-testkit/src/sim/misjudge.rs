@@ -1,4 +1,4 @@
-//! Engines that are mistaken about groups and lists: the checker is told what the author wrote, the engine something else.
+//! Engines that are mistaken about groups, lists and choices: the checker is told what the author wrote, the engine something else.
 
 use saga_core::machine::{Shape, UndoShape};
 
@@ -12,6 +12,8 @@ pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefiniti
         Plant::ForgetsABranch => forget_a_branch,
         Plant::DetachesBranches => detach,
         Plant::ForgetsItems => forget_items,
+        Plant::RunsEveryArm => run_every_arm,
+        Plant::ForgetsArms => forget_arms,
         _ => return definition.clone(),
     };
     SimDefinition { saga: definition.saga.misjudged(change), ..definition.clone() }
@@ -32,6 +34,15 @@ fn forget_a_branch(shape: &mut Shape) {
 fn forget_items(shape: &mut Shape) {
     let lists = shape.steps.iter_mut().filter(|step| step.each.is_some());
     lists.for_each(|step| step.undo = UndoShape::NotNeeded);
+}
+
+fn run_every_arm(shape: &mut Shape) {
+    shape.steps.iter_mut().for_each(|step| step.within = None);
+}
+
+fn forget_arms(shape: &mut Shape) {
+    let in_arms = shape.steps.iter_mut().filter(|step| step.within.is_some());
+    in_arms.for_each(|step| step.undo = UndoShape::NotNeeded);
 }
 
 fn detach(shape: &mut Shape) {

@@ -19,6 +19,7 @@ mod moves;
 mod operate;
 mod outside;
 mod pauser;
+mod planner;
 mod random;
 mod rates;
 mod recorder;

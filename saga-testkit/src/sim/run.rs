@@ -16,6 +16,7 @@ use super::foreign::ask_and_take_back;
 use super::log::Log;
 use super::misjudge::misjudged;
 use super::operate::operate;
+use super::planner::begin_asking;
 use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
 use super::world::World;
@@ -142,6 +143,7 @@ fn run_with(seed: u64, log: Option<&Log>) -> Report {
 
 fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) -> Report {
     let mut executor = Executor::new(scenario.seed, scenario.poll_max);
+    begin_asking(scenario.seed);
     if let Some(log) = log {
         log.set_clock(executor.control());
     }

@@ -45,6 +45,10 @@ pub enum Plant {
     DetachesBranches,
     /// What was done for the items of a list is never undone.
     ForgetsItems,
+    /// All arms of a choice run.
+    RunsEveryArm,
+    /// What an arm of a choice did is never undone.
+    ForgetsArms,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that

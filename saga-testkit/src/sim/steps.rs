@@ -87,6 +87,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             host: Self::HOST,
             undo: Self::UNDO_PLAN,
             after: None,
+            arms: Vec::new(),
             reads,
             is_pivot: false,
             is_exclusive: Self::IS_EXCLUSIVE,

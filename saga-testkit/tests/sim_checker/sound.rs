@@ -28,7 +28,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
             told: Vec::new(),
         };
         let standing = run.whole();
-        let end = Final { standing, variant: Some(0), records: run.records, told: run.told };
+        let end = Final { standing, variant: Some(0), records: run.records, told: run.told, chosen: Vec::new() };
         lanes.push(run.entries.into_iter());
         ledger.finals.push(end);
         ledger.sagas.push(plan);
@@ -66,6 +66,7 @@ fn variant(random: &mut Random) -> Variant {
                 attempts: 3,
             }),
             after: None,
+            arms: Vec::new(),
             reads: (step > 0 && random.per_mille(500)).then(|| random.below(u64::from(step)) as u8),
             is_pivot: pivot == Some(step),
             emits: random.below(3) as u8,

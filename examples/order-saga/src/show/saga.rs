@@ -1,6 +1,7 @@
 use std::fmt;
 
 use saga_core::engine::{Happening, ItemCounts, SagaStatus, SagaSummary, StepStatus};
+use saga_core::machine::StepPhase;
 
 use super::time::{after, moment};
 
@@ -85,6 +86,9 @@ fn said(step: &StepStatus) -> String {
     if let Some(items) = step.items.as_ref().filter(|_| step.stuck.is_none()) {
         return counted(items);
     }
+    if !step.arms.is_empty() && step.phase == StepPhase::Done {
+        return step.taken.as_deref().map_or("no arm was taken".to_owned(), |arm| format!("{arm} was taken"));
+    }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
@@ -141,6 +145,18 @@ mod tests {
         let after =
             "reserve-stock    the start\ncheck-credit     the start\nconfirm-order    reserve-stock and check-credit\n";
         assert!(said.ends_with(&format!("what comes after what\n{after}")), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_choice_says_which_arm_was_taken() {
+        for (least, taken, phase) in [(1, "yes was taken", "done"), (2, "no arm was taken", "passed by")] {
+            let named = Saga::named("create-order").input::<u32>();
+            let chosen = named.when("is-large", move |order| *order >= least, Branch::step::<check_credit>);
+            let said = shown(chosen.step::<confirm_order>().build().expect("it is valid")).await;
+            let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+            assert!(line("is-large").ends_with(taken), "{said}");
+            assert!(line("check-credit").contains(phase), "{said}");
+        }
     }
 
     #[tokio::test]

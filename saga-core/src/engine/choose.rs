@@ -1,0 +1,81 @@
+//! Choices: which arm runs is decided in the commit that comes to the choice, and recorded with it.
+
+use std::sync::Arc;
+
+use super::attempt::Attempted;
+use super::command::{Command, InFlight};
+use super::notes::note_record;
+use super::prepared::Findings;
+use crate::machine::{self, Decision, Ending, Event, Next, StepPhase};
+use crate::store::{Changes, Store};
+
+/// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
+pub(super) fn choose<S: Store>(saga: &mut InFlight<S>, decision: &mut Decision, changes: &mut Changes) {
+    if !saga.definition.shape.has_choices() {
+        return;
+    }
+    // The event itself may have been a choice.
+    saga.note_passed_by();
+    while let Some((place, choice)) = next_choice(saga, decision) {
+        decision.commands.remove(place);
+        let (event, findings) = made(saga, choice);
+        let definition = Arc::clone(&saga.definition);
+        // Only what a person does is refused.
+        let Ok(follows) = machine::apply(&definition.shape, &mut saga.state, event) else { return };
+        note_record(saga, &follows, &findings, None, changes);
+        saga.note_passed_by();
+        decision.commands.extend(follows.commands);
+        decision.blocked.extend(follows.blocked);
+    }
+}
+
+/// The choice of the command is made.
+pub(super) fn make_choice<S: Store>(command: &Command<S>) -> (Attempted, Next) {
+    let (event, findings) = made(&command.saga, command.step_index());
+    let findings = Findings { attempts: command.attempt_number(), ..findings };
+    let ending = match &event {
+        Event::Blocked { reason, .. } => Ending::Unstorable { message: reason.clone() },
+        _ => Ending::Done,
+    };
+    (Attempted { ending, findings }, Next::Settled(event))
+}
+
+fn next_choice<S: Store>(saga: &InFlight<S>, decision: &Decision) -> Option<(usize, usize)> {
+    let choice = |(place, order): (usize, &machine::Command)| match *order {
+        machine::Command::Do { step } if saga.definition.shape.is_choice(step) => Some((place, step)),
+        _ => None,
+    };
+    decision.commands.iter().enumerate().find_map(choice)
+}
+
+/// What becomes of a choice, and what is recorded of it: the name of the arm that runs.
+fn made<S: Store>(saga: &InFlight<S>, step: usize) -> (Event, Findings) {
+    match saga.step(step).choose(&saga.input, &saga.outputs) {
+        Ok(arm) => {
+            let output = arm_output(saga, step, arm);
+            (Event::Chosen { step, arm }, Findings { output: Some(output), attempts: 1, ..Findings::default() })
+        }
+        Err(problem) => {
+            let reason = format!("it cannot be decided: {problem}");
+            (Event::Blocked { step, reason, maybe: false }, Findings::default())
+        }
+    }
+}
+
+/// An arm as it is recorded: its name, or `null` where none runs.
+pub(super) fn arm_output<S: Store>(saga: &InFlight<S>, step: usize, arm: Option<usize>) -> Vec<u8> {
+    let name = arm.and_then(|arm| saga.definition.shape.steps[step].arms.get(arm));
+    // A name always encodes.
+    serde_json::to_vec(&name).unwrap_or_default()
+}
+
+impl<S: Store> InFlight<S> {
+    /// Tells whoever reads outputs which steps never run.
+    pub(super) fn note_passed_by(&mut self) {
+        for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
+            if state.phase == StepPhase::PassedBy {
+                self.outputs.pass_by(step.name);
+            }
+        }
+    }
+}

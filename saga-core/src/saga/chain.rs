@@ -1,0 +1,254 @@
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::parts::Parts;
+use super::{Branch, Choice, Earlier, Group, Mapping};
+use crate::step::{Each, Handler, InputOf, Payload};
+use crate::store::Store;
+
+/// The arm of a choice that has only one.
+const ONLY_ARM: &str = "yes";
+
+/// Steps that run one after the other, and get further ones: those of a saga ([`SagaBuilder`](super::SagaBuilder)), or of
+/// a branch of a group or an arm of a choice ([`Branch`]).
+pub struct Chain<S: Store, I, P> {
+    pub(super) parts: Parts<S>,
+    /// What it is that gets the steps.
+    pub(super) place: P,
+    input: PhantomData<fn(I)>,
+}
+
+impl<S: Store, I, P> Chain<S, I, P> {
+    pub(super) fn new(parts: Parts<S>, place: P) -> Self {
+        Self { parts, place, input: PhantomData }
+    }
+}
+
+impl<S: Store, I: Payload, P> Chain<S, I, P> {
+    /// Adds a step whose input is the saga's.
+    #[must_use]
+    pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
+        self.parts.add::<T>(None, &[]);
+        self
+    }
+
+    /// Adds a step whose input is made of the saga's. What the closure gives is stored with the command and never
+    /// computed again.
+    #[must_use]
+    pub fn step_with<T: Handler<S>>(mut self, input: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
+        self.parts.add::<T>(Some(Mapping::of_input::<I, T>(input)), &[]);
+        self
+    }
+
+    /// Adds a step whose input is made of the saga's and of the output of an earlier step, or of a tuple of them. A
+    /// step in a branch of a group sees those of its branch and those in front of the group.
+    #[must_use]
+    pub fn step_after<T: Handler<S>, E: Earlier>(
+        mut self,
+        input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
+        self
+    }
+
+    /// Adds a step that is done for each item of a list, which is made of the saga's input. See
+    /// [`for_each_after`](Self::for_each_after).
+    #[must_use]
+    pub fn for_each_with<T: Handler<S>>(
+        mut self,
+        at_once: usize,
+        list: impl Fn(&I) -> Vec<T::Input> + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_each::<T>(at_once, Mapping::of_input::<I, Each<T>>(list), &[]);
+        self
+    }
+
+    /// Adds a step that is done for each item of a list, which is made of the saga's input and of the output of an
+    /// earlier step, or of a tuple of them. The list is stored when it is made, and never made again. Not more than
+    /// `at_once` items are under way at once.
+    ///
+    /// Each item is a step of its own: with its own attempts, its own record, and a key of its own, `key:step#n`, where
+    /// the first item has the number 1. What stands behind begins when every item is done, and takes what they gave, in
+    /// the order of the list, as the output of [`Each<T>`](Each). An empty list gives an empty list.
+    ///
+    /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion,
+    /// not more than `at_once` at once.
+    ///
+    /// ```
+    /// # use saga_core::{Each, Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// #[saga_step(no_compensation)]
+    /// async fn plan_parcels(order: u32) -> Result<Vec<String>, StepError> {
+    ///     Ok((1..=order).map(|number| format!("parcel {number}")).collect())
+    /// }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn pack_parcel(parcel: String) -> Result<u32, StepError> {
+    ///     Ok(u32::try_from(parcel.len()).unwrap_or(u32::MAX))
+    /// }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn book_truck(_order: u32, Output(grams): Output<Each<pack_parcel>>) -> Result<u32, StepError> {
+    ///     Ok(grams.iter().sum())
+    /// }
+    ///
+    /// let saga: Saga<MemoryStore, u32> = Saga::named("ship-order")
+    ///     .input::<u32>()
+    ///     .step::<plan_parcels>()
+    ///     .for_each_after::<pack_parcel, plan_parcels>(8, |_, parcels| parcels)
+    ///     .step::<book_truck>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn for_each_after<T: Handler<S>, E: Earlier>(
+        mut self,
+        at_once: usize,
+        list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_each::<T>(at_once, Mapping::of_outputs::<I, Each<T>, E>(list), &E::needed());
+        self
+    }
+
+    /// Adds branches that run side by side. What stands behind the group begins when every branch of it is done.
+    ///
+    /// When a step of a branch fails, no other of the saga begins. What took effect is undone once nothing of it is in
+    /// flight: in the reverse order of completion along each branch, and the branches side by side. Each
+    /// [`Branch`](super::Branch) is a chain of one or more steps, and may hold groups itself.
+    ///
+    /// ```
+    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn charge_card(order: u32) -> Result<u32, StepError> { Ok(order) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn book_shipment(order: u32) -> Result<String, StepError> { Ok(format!("parcel {order}")) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn print_label(parcel: String) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn confirm_order(order: u32) -> Result<(), StepError> { Ok(()) }
+    /// let saga: Saga<MemoryStore, u32> = Saga::named("create-order")
+    ///     .input::<u32>()
+    ///     .parallel(|group| {
+    ///         group
+    ///             .branch(|branch| branch.step::<charge_card>())
+    ///             .branch(|branch| {
+    ///                 branch.step::<book_shipment>().step_after::<print_label, book_shipment>(|_, parcel| parcel)
+    ///             })
+    ///     })
+    ///     .step::<confirm_order>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn parallel(mut self, branches: impl FnOnce(Group<S, I>) -> Group<S, I>) -> Self {
+        self.parts = branches(Group::begin(self.parts)).end();
+        self
+    }
+
+    /// Adds a choice, of whose arms the first one that holds runs, and no other. Without an
+    /// [`otherwise`](Choice::otherwise), and where none holds, the saga goes on behind it.
+    ///
+    /// Which arm runs is recorded under the name of the choice, which is 1 to 40 bytes of `[a-z0-9-]` and none of a step:
+    /// it is decided once, whatever crashes, and the conditions are not asked again. One that panics makes the saga stuck,
+    /// and a person may have it tried again, or decide (`skip_with(&"express")`).
+    ///
+    /// What stands in an arm is read inside that arm as anywhere. Behind the choice it may not be there, so it is read as
+    /// [`IfTaken<step>`](crate::IfTaken), which gives an `Option`.
+    ///
+    /// ```
+    /// # use saga_core::{IfTaken, Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Order {
+    ///     pieces: u32,
+    ///     is_express: bool,
+    /// }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn reserve_stock(order: Order) -> Result<u32, StepError> {
+    ///     Ok(order.pieces.min(10))
+    /// }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn call_courier(_order: Order) -> Result<String, StepError> { Ok("tonight".to_owned()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn split_parcels(_order: Order) -> Result<u32, StepError> { Ok(2) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn pack_parcel(_order: Order) -> Result<(), StepError> { Ok(()) }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn write_invoice(_order: Order, Output(ride): Output<IfTaken<call_courier>>) -> Result<String, StepError> {
+    ///     Ok(ride.map_or("delivery: free".to_owned(), |when| format!("courier: {when}")))
+    /// }
+    ///
+    /// let saga: Saga<MemoryStore, Order> = Saga::named("ship-order")
+    ///     .input::<Order>()
+    ///     .step::<reserve_stock>()
+    ///     .choose("shipping", |choice| {
+    ///         choice
+    ///             .when("express", |order| order.is_express, |branch| branch.step::<call_courier>())
+    ///             .when_after::<reserve_stock>(
+    ///                 "in-parts",
+    ///                 |order, reserved| reserved < order.pieces,
+    ///                 |branch| branch.step::<split_parcels>(),
+    ///             )
+    ///             .otherwise(|branch| branch.step::<pack_parcel>())
+    ///     })
+    ///     .step::<write_invoice>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn choose(mut self, name: &'static str, arms: impl FnOnce(Choice<S, I>) -> Choice<S, I>) -> Self {
+        self.parts = arms(Choice::begin(self.parts, name)).end();
+        self
+    }
+
+    /// Adds steps that run only if that holds of the saga's input: a [choice](Self::choose) with one arm, `yes`.
+    ///
+    /// ```
+    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn check_limit(_total: u64) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn charge_card(_total: u64) -> Result<(), StepError> { Ok(()) }
+    /// let saga: Saga<MemoryStore, u64> = Saga::named("pay")
+    ///     .input::<u64>()
+    ///     .when("is-large", |total| *total > 100_000, |branch| branch.step::<check_limit>())
+    ///     .step::<charge_card>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn when(
+        self,
+        name: &'static str,
+        holds: impl Fn(&I) -> bool + Send + Sync + 'static,
+        steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
+    ) -> Self {
+        self.choose(name, |choice| choice.when(ONLY_ARM, holds, steps))
+    }
+
+    /// Adds steps that run only if that holds of the saga's input and of the output of an earlier step, or of a tuple of
+    /// them: a [choice](Self::choose) with one arm, `yes`.
+    #[must_use]
+    pub fn when_after<E: Earlier>(
+        self,
+        name: &'static str,
+        holds: impl Fn(&I, E::Outputs) -> bool + Send + Sync + 'static,
+        steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
+    ) -> Self {
+        self.choose(name, |choice| choice.when_after::<E>(ONLY_ARM, holds, steps))
+    }
+
+    /// Makes the step that was added last the pivot: once it is done the saga only goes forward. No step of a group or of
+    /// an arm can be it: `build()` says what to write instead.
+    #[must_use]
+    pub fn pivot(mut self) -> Self {
+        self.parts.mark_pivot();
+        self
+    }
+}
+
+impl<S: Store, I, P: fmt::Debug> fmt::Debug for Chain<S, I, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain").field("place", &self.place).field("steps", &self.parts.shapes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,19 @@
+// rule: if-taken-output
+use saga_core::{IfTaken, Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
+
+#[saga_step(no_compensation)]
+async fn pack(parcel: u64) -> Result<u64, StepError> {
+    Ok(parcel)
+}
+
+#[saga_step(no_compensation)]
+async fn weigh(grams: u64) -> Result<u64, StepError> {
+    Ok(grams)
+}
+
+fn saga() -> SagaBuilder<MemoryStore, u64> {
+    let saga = Saga::named("ship").input::<u64>().when("is-large", |order| *order > 9, |branch| branch.step::<pack>());
+    saga.step_after::<weigh, IfTaken<pack>>(|_, packed| packed)
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+// rule: choice-arm
+use saga_core::{Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
+
+#[saga_step]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn saga() -> SagaBuilder<MemoryStore, String> {
+    Saga::named("order").input::<String>().choose("payment", |choice| choice.step::<charge_card>())
+}
+
+fn main() {}

@@ -1,0 +1,55 @@
+// pass: of the arms of a choice one runs, in a branch and in an arm too, and later steps take what it gave as an `Option`
+use saga_core::{Each, IfTaken, Output, Saga, StepError, memory::MemoryStore, saga_step};
+
+#[saga_step(no_compensation)]
+async fn plan(order: u64) -> Result<Vec<u64>, StepError> {
+    Ok(vec![order])
+}
+
+#[saga_step(no_compensation)]
+async fn pack(parcel: u64) -> Result<String, StepError> {
+    Ok(parcel.to_string())
+}
+
+#[saga_step(no_compensation)]
+async fn call_courier(order: u64, Output(parcels): Output<Each<pack>>) -> Result<u64, StepError> {
+    drop::<Vec<String>>(parcels);
+    Ok(order)
+}
+
+#[saga_step]
+async fn ship(
+    _order: u64,
+    Output(parcels): Output<IfTaken<Each<pack>>>,
+    Output(ride): Output<IfTaken<call_courier>>,
+) -> Result<(), StepError> {
+    drop::<(Option<Vec<String>>, Option<u64>)>((parcels, ride));
+    Ok(())
+}
+
+fn order() -> Saga<MemoryStore, u64> {
+    Saga::named("ship")
+        .input::<u64>()
+        .step::<plan>()
+        .choose("packing", |choice| {
+            choice
+                .when_after::<plan>(
+                    "in-parcels",
+                    |_, parcels| parcels.len() > 1,
+                    |branch| {
+                        branch
+                            .for_each_after::<pack, plan>(8, |_, parcels| parcels)
+                            .when("is-urgent", |order| *order > 9, |branch| branch.step::<call_courier>())
+                    },
+                )
+                .when("nothing", |order| *order == 0, |branch| branch)
+        })
+        .step::<ship>()
+        .build()
+        .expect("ship is a valid saga")
+}
+
+#[test]
+fn choices_need_no_types() {
+    assert_eq!(order().name(), "ship");
+}

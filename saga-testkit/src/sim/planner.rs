@@ -1,0 +1,259 @@
+//! Definitions and what the checker knows of them, made side by side.
+
+use std::cell::Cell;
+
+use saga_core::memory::MemoryStore;
+use saga_core::saga::{Branch, Chain, Choice, Group, Inside, SagaError, Whole};
+use saga_core::{Each, IfTaken, Saga};
+
+use super::definitions::SimDefinition;
+use super::random::splitmix64;
+use super::steps::{Planned, SimInput, SimOutput};
+use crate::checker::{ArmPlan, StepPlan, Variant};
+
+/// The names of the choices, by their numbers.
+pub(super) const CHOICES: [&str; 2] = ["choice-0", "choice-1"];
+const ARMS: [&str; 2] = ["left", "right"];
+
+/// Steps of a definition, of a branch or of an arm, and their plan.
+pub(super) struct Planner<P> {
+    chain: Chain<MemoryStore, SimInput, P>,
+    definition: String,
+    plan: Plan,
+}
+
+/// Builds a group.
+pub(super) struct PlannedGroup {
+    group: Group<MemoryStore, SimInput>,
+    plan: Plan,
+    /// The steps that every branch comes after, and the last ones of the branches.
+    from: Vec<u8>,
+    ends: Vec<u8>,
+}
+
+/// Builds a choice. In the plan it is no step: those of its arms come after what it stands behind.
+pub(super) struct PlannedChoice {
+    choice: Choice<MemoryStore, SimInput>,
+    plan: Plan,
+    number: u8,
+    arms: u8,
+    from: Vec<u8>,
+    ends: Vec<u8>,
+    /// Whether one of its arms certainly runs.
+    is_total: bool,
+}
+
+#[derive(Default)]
+struct Plan {
+    steps: Vec<StepPlan>,
+    /// The steps that the next one comes after.
+    tips: Vec<u8>,
+    /// The arms that the next one stands in.
+    arms: Vec<ArmPlan>,
+}
+
+impl Plan {
+    fn step<T: Planned>(&mut self, reads: Option<u8>) {
+        let place = self.steps.len() as u8;
+        let after = std::mem::replace(&mut self.tips, vec![place]);
+        let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
+        let arms = self.arms.clone();
+        self.steps.push(StepPlan { after: (!is_plain).then_some(after), arms, ..T::plan(reads) });
+    }
+
+    /// The same for a step that is done for each item of a list: in the plan each is a branch.
+    fn items<T: Planned>(&mut self, items: u8) {
+        let place = self.steps.len() as u8;
+        for item in 0..items {
+            let name = format!("{}#{}", T::NAME, item + 1);
+            let (after, arms) = (Some(self.tips.clone()), self.arms.clone());
+            self.steps.push(StepPlan { name, after, arms, ..T::plan(None) });
+        }
+        if items > 0 {
+            self.tips = (place..place + items).collect();
+        }
+    }
+}
+
+thread_local! {
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// From here on the conditions of this thread's schedule hold as this seed has it.
+pub(super) fn begin_asking(seed: u64) {
+    ASKED.set(seed);
+}
+
+/// Whether a condition holds: each time it is asked it may be otherwise, so that one that is asked twice is found out.
+fn flip() -> bool {
+    let mut asked = ASKED.get();
+    let drawn = splitmix64(&mut asked);
+    ASKED.set(asked);
+    drawn.is_multiple_of(2)
+}
+
+/// The inputs of the items of a list.
+fn list(items: u8) -> impl Fn(&SimInput) -> Vec<SimInput> {
+    move |input| (0..items).map(|item| SimInput { item, ..*input }).collect()
+}
+
+/// A step's input, made with the output of an earlier one.
+fn read(input: &SimInput, output: SimOutput) -> SimInput {
+    SimInput { reads: Some(output.effect), ..*input }
+}
+
+/// Runs a closure that gets a part of the builder and gives it back, in another one that does the same with a plan beside.
+fn with_branch(
+    plan: Plan,
+    build: impl FnOnce(Planner<Inside>) -> Planner<Inside>,
+    place: &mut Option<Plan>,
+) -> impl FnOnce(Branch<MemoryStore, SimInput>) -> Branch<MemoryStore, SimInput> {
+    move |chain| {
+        let made = build(Planner { chain, definition: String::new(), plan });
+        *place = Some(made.plan);
+        made.chain
+    }
+}
+
+impl PlannedGroup {
+    pub(super) fn branch(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+        let Self { group, mut plan, from, mut ends } = self;
+        plan.tips.clone_from(&from);
+        let mut made = None;
+        let group = group.branch(with_branch(plan, build, &mut made));
+        let mut plan = made.unwrap_or_default();
+        ends.append(&mut plan.tips);
+        Self { group, plan, from, ends }
+    }
+}
+
+impl PlannedChoice {
+    pub(super) fn when(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+        let arm = ARMS[usize::from(self.arms)];
+        self.arm(arm, build, |choice, build| choice.when(arm, |_| flip(), build))
+    }
+
+    /// An arm whose condition looks at what an earlier step gave.
+    pub(super) fn when_after<E: Planned>(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+        let arm = ARMS[usize::from(self.arms)];
+        let holds = |_: &SimInput, output: SimOutput| output.effect.is_multiple_of(2) ^ flip();
+        self.arm(arm, build, |choice, build| choice.when_after::<E>(arm, holds, build))
+    }
+
+    pub(super) fn otherwise(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+        Self { is_total: true, ..self.arm("otherwise", build, |choice, build| choice.otherwise(build)) }
+    }
+
+    fn arm<B: FnOnce(Planner<Inside>) -> Planner<Inside>>(
+        self,
+        arm: &str,
+        build: B,
+        add: impl FnOnce(
+            Choice<MemoryStore, SimInput>,
+            Box<dyn FnOnce(Branch<MemoryStore, SimInput>) -> Branch<MemoryStore, SimInput> + '_>,
+        ) -> Choice<MemoryStore, SimInput>,
+    ) -> Self {
+        let Self { choice, mut plan, number, arms, from, mut ends, is_total } = self;
+        plan.tips.clone_from(&from);
+        plan.arms.push(ArmPlan { choice: CHOICES[usize::from(number)].to_owned(), arm: arm.to_owned() });
+        let mut made = None;
+        let choice = add(choice, Box::new(|chain| with_branch(plan, build, &mut made)(chain)));
+        let mut plan = made.unwrap_or_default();
+        ends.append(&mut plan.tips);
+        plan.arms.pop();
+        Self { choice, plan, number, arms: arms + 1, from, ends, is_total }
+    }
+}
+
+pub(super) fn named(name: &str) -> Planner<Whole> {
+    Planner { chain: Saga::named(name).input(), definition: name.to_owned(), plan: Plan::default() }
+}
+
+impl<P> Planner<P> {
+    pub(super) fn step<T: Planned>(mut self) -> Self {
+        self.plan.step::<T>(None);
+        Self { chain: self.chain.step::<T>(), ..self }
+    }
+
+    /// A step whose input is made with the output of the earlier step at that place.
+    pub(super) fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
+        self.plan.step::<T>(Some(earlier));
+        Self { chain: self.chain.step_after::<T, E>(read), ..self }
+    }
+
+    /// The same for an earlier step that stands in an arm.
+    pub(super) fn after_if_taken<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
+        self.plan.step::<T>(Some(earlier));
+        let input = |input: &SimInput, output: Option<SimOutput>| SimInput {
+            reads: output.map(|output| output.effect),
+            ..*input
+        };
+        Self { chain: self.chain.step_after::<T, IfTaken<E>>(input), ..self }
+    }
+
+    /// A step for each item of a list of so many, so many at once.
+    pub(super) fn for_each<T: Planned>(mut self, items: u8, at_once: usize) -> Self {
+        self.plan.items::<T>(items);
+        Self { chain: self.chain.for_each_with::<T>(at_once, list(items)), ..self }
+    }
+
+    /// A step whose input is made with what that item gave of the list that begins at the place `first`.
+    pub(super) fn after_item<T: Planned, E: Planned>(mut self, first: u8, item: u8) -> Self {
+        self.plan.step::<T>(Some(first + item));
+        let input = move |input: &SimInput, outputs: Vec<SimOutput>| {
+            let reads = outputs.get(usize::from(item)).map(|output| output.effect);
+            SimInput { reads, ..*input }
+        };
+        Self { chain: self.chain.step_after::<T, Each<E>>(input), ..self }
+    }
+
+    pub(super) fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
+        let Self { chain, definition, plan } = self;
+        let mut made = Plan::default();
+        let chain = chain.parallel(|group| {
+            let from = plan.tips.clone();
+            let planned = build(PlannedGroup { group, plan, from, ends: Vec::new() });
+            made = Plan { tips: planned.ends, ..planned.plan };
+            planned.group
+        });
+        Self { chain, definition, plan: made }
+    }
+
+    /// A choice, which is the so manyth of its definition.
+    pub(super) fn choose(self, number: u8, build: impl FnOnce(PlannedChoice) -> PlannedChoice) -> Self {
+        let Self { chain, definition, plan } = self;
+        let mut made = Plan::default();
+        let chain = chain.choose(CHOICES[usize::from(number)], |choice| {
+            let from = plan.tips.clone();
+            let planned =
+                build(PlannedChoice { choice, plan, number, arms: 0, from, ends: Vec::new(), is_total: false });
+            let mut tips = planned.ends;
+            if !planned.is_total {
+                tips.extend(planned.from);
+            }
+            made = Plan { tips, ..planned.plan };
+            planned.choice
+        });
+        Self { chain, definition, plan: made }
+    }
+
+    pub(super) fn pivot(mut self) -> Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.is_pivot = true;
+        }
+        Self { chain: self.chain.pivot(), ..self }
+    }
+}
+
+impl Planner<Whole> {
+    pub(super) fn build(self) -> Result<SimDefinition, SagaError> {
+        let mut steps = self.plan.steps;
+        // A last step that cannot be undone is the pivot where none is declared.
+        let has_pivot = steps.iter().any(|step| step.is_pivot);
+        let needs_none = |name: &str| name.starts_with("note");
+        if let Some(last) = steps.last_mut().filter(|last| !has_pivot && last.undo.is_none()) {
+            last.is_pivot = !needs_none(&last.name);
+        }
+        Ok(SimDefinition { saga: self.chain.build()?, variant: Variant { definition: self.definition, steps } })
+    }
+}
