@@ -18,7 +18,7 @@ pub(super) struct Outline {
 pub(super) struct OutlinedStep {
     pub(super) name: String,
     pub(super) after: Vec<usize>,
-    /// The names of its arms, where it is a choice.
+    /// The arms of a choice, by name.
     pub(super) arms: Vec<String>,
 }
 
@@ -54,6 +54,7 @@ impl Outline {
             name: step.name,
             arms: step.arms,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
+            arms: step.arms,
         });
         Some(Self { steps: steps.collect(), is_registered: false })
     }

@@ -16,7 +16,7 @@ pub(super) fn take_over(
     passed_by: &[usize],
     decision: &mut Decision,
 ) {
-    if state.phase != Phase::Running || state.position > 0 || !fits(shape, steps, passed_by) {
+    if state.phase != Phase::Running || has_begun(state) || !fits(shape, steps, passed_by) {
         return;
     }
     for &step in passed_by {
@@ -30,8 +30,12 @@ pub(super) fn take_over(
     go_on(shape, state, decision);
 }
 
+fn has_begun(state: &SagaState) -> bool {
+    state.position > 0 || state.steps.iter().any(|step| step.phase != StepPhase::Ready)
+}
+
 /// Whether of each choice that is taken over one arm is left at most, and of each that is passed by none. Before a choice
-/// that is still to be made nothing of its arms is taken over.
+/// that is still to be made nothing of its arms is taken over, and nothing in front of what is taken over is left.
 fn fits(shape: &Shape, steps: &[usize], passed_by: &[usize]) -> bool {
     let is_there = |step: &usize| *step < shape.steps.len();
     let mut left: Vec<Option<usize>> = vec![None; shape.steps.len()];
@@ -45,8 +49,11 @@ fn fits(shape: &Shape, steps: &[usize], passed_by: &[usize]) -> bool {
             (false, false) => !is_passed_by && !steps.contains(&step),
         }
     });
+    let is_behind_them = |&step: &usize| {
+        is_there(&step) && shape.predecessors(step).all(|before| steps.contains(&before) || passed_by.contains(&before))
+    };
     let stand_in_arms = passed_by.iter().all(|&step| is_there(&step) && shape.steps[step].within.is_some());
-    arms_fit && stand_in_arms && steps.iter().all(|step| !passed_by.contains(step))
+    arms_fit && stand_in_arms && steps.iter().all(|step| is_behind_them(step) && !passed_by.contains(step))
 }
 
 impl Shape {

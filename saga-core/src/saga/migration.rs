@@ -228,6 +228,13 @@ impl<S: Store> SaidOf<'_, S> {
         } else if from == to {
             self.problems.push("they are one version; give the new one another with `.version(..)`".to_owned());
         }
+        if self.from.shape.has_choices() || self.to.shape.has_choices() {
+            // Which arm a saga is in would have to be carried over, and made in a version that has the choice anew.
+            self.problems.push(
+                "a version with choices is among them, and its sagas stay on their version: let them come to their end"
+                    .to_owned(),
+            );
+        }
     }
 
     fn places(&mut self, said: &[Said]) -> Vec<Option<usize>> {
