@@ -52,7 +52,6 @@ impl Outline {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,
-            arms: step.arms,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
             arms: step.arms,
         });

@@ -101,33 +101,8 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             problems.push(format!("`{name}` has begun, and its effect lies elsewhere in the other version"));
         }
     }
-    problems.extend(choices_that_changed(route, state));
     if state.phase == Phase::Compensating {
         problems.extend(what_is_not_undone(route, state));
-    }
-    problems
-}
-
-/// Which arm of a choice runs is decided once, for the steps that stand in its arms then.
-fn choices_that_changed(route: &Route<'_>, state: &SagaState) -> Vec<String> {
-    let is_decided = |step: usize| route.from.is_choice(step) && state.steps[step].phase != StepPhase::Ready;
-    let mut problems = Vec::new();
-    for choice in (0..route.from.steps.len()).filter(|step| is_decided(*step)) {
-        let Some(place) = route.places[choice] else { continue };
-        let is_inside = |shape: &Shape, step: usize, of: usize| shape.arms_around(step).any(|arm| arm.choice == of);
-        let inside = (0..route.from.steps.len()).filter(|step| is_inside(route.from, *step, choice));
-        let stays = |step: usize| {
-            let within = route.from.steps[step].within.and_then(|arm| Some((route.places[arm.choice]?, arm.arm)));
-            route.places[step].is_some_and(|to| route.to.steps[to].within.map(|arm| (arm.choice, arm.arm)) == within)
-        };
-        let mut new = (0..route.to.steps.len()).filter(|step| is_inside(route.to, *step, place));
-        let is_same = route.to.steps[place].arms == route.from.steps[choice].arms
-            && inside.clone().all(stays)
-            && new.all(|step| route.places.contains(&Some(step)));
-        if !is_same {
-            let name = route.from.steps[choice].name;
-            problems.push(format!("`{name}` has been decided, and its arms are others in the other version"));
-        }
     }
     problems
 }
@@ -264,8 +239,9 @@ fn pass(route: &Route<'_>, moved: &mut Migrated) {
 /// What has begun stands behind what is done, and in that order.
 fn out_of_order(shape: &Shape, state: &SagaState) -> Vec<String> {
     let mut problems = Vec::new();
-    let is_passed = |phase: StepPhase| {
-        phase.is_passed() || matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped)
+    let is_passed = |phase| {
+        let was_done = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
+        was_done || matches!(phase, StepPhase::Done | StepPhase::Skipped)
     };
     for (step, of) in shape.steps.iter().enumerate() {
         if state.steps[step].phase == StepPhase::Ready {

@@ -121,9 +121,6 @@ fn played_run<S: Store>(
             Ok(output)
         })
     };
-    if let StepRun::Choice(arms) = &original.steps[index].run {
-        return StepRun::Choice(Arc::clone(arms));
-    }
     if is_transactional {
         StepRun::Transaction(Box::new(move |_, args, input| run(args, input)))
     } else {
