@@ -179,7 +179,7 @@ impl<S: Store> Runtime<S> {
         for _ in 0..DECISIONS_MAX {
             let stored = shared.store.saga_with_steps(tenant, key).await?;
             let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
-            let moved = match prepare_move(&migration.plan, stored, reason.unwrap_or_default()) {
+            let moved = match prepare_move(&migration.plan, &stored, reason.unwrap_or_default()) {
                 Ok(Standing::There) => return Ok(()),
                 Ok(Standing::CanMove(moved)) => moved,
                 Err(problem) => return Err(RuntimeError::Refused { key: key.to_string(), problem }),

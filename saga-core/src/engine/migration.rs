@@ -20,7 +20,7 @@ pub(super) enum Standing {
 }
 
 /// What moving this saga writes; or why it cannot move, in words.
-pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: SagaWithSteps, reason: &str) -> Result<Standing, String> {
+pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, reason: &str) -> Result<Standing, String> {
     let row = &stored.saga;
     let (from, to) = (&plan.from, &plan.to);
     if row.definition == to.id && row.digest == to.digest {
@@ -41,14 +41,14 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: SagaWithSteps, reas
     (plan.check_input)(&row.input).map_err(|problem| format!("its input is not one of {}: {problem}", to.id))?;
     let route = Route { from: &from.shape, to: &to.shape, places: &plan.places, passed: &plan.passed };
     let migrated = machine::migrate(&route, &state).map_err(|problems| problems.join("; "))?;
-    let mut move_ = Move { plan, stored: &stored, migrated: &migrated, problems: Vec::new(), outputs: Vec::new() };
+    let mut move_ = Move { plan, stored, migrated: &migrated, problems: Vec::new(), outputs: Vec::new() };
     let rewritten = move_.rewritten();
     move_.check_under_way();
     move_.check_taken_outputs();
     if !move_.problems.is_empty() {
         return Err(move_.problems.join("; "));
     }
-    let records = migrated.records.iter().map(|record| skipped(&stored, to.steps[record.step].name, record)).collect();
+    let records = migrated.records.iter().map(|record| skipped(stored, to.steps[record.step].name, record)).collect();
     let history = HistoryEntry {
         saga: row.id,
         step: None,

@@ -31,13 +31,11 @@ impl Definitions for MemoryStore {
             if is_written(data, wanted) {
                 return None;
             }
-            Some(Ok(match miss(data, wanted, now) {
-                Some(miss) => Err(miss),
-                None => {
-                    migrate(data, moved.take()?, now);
-                    Ok(())
-                }
-            }))
+            if let Some(miss) = miss(data, wanted, now) {
+                return Some(Ok(Err(miss)));
+            }
+            migrate(data, moved.take()?, now);
+            Some(Ok(Ok(())))
         })
         .await
     }
