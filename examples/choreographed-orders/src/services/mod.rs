@@ -5,8 +5,5 @@ mod shipping;
 mod stock;
 
 pub(crate) use self::payments::payments;
-pub(crate) use self::shipping::shipping;
+pub(crate) use self::shipping::{FOLLOWER, shipping};
 pub(crate) use self::stock::stock;
-
-/// The service that follows the orders: the others report their steps to it.
-pub(crate) const FOLLOWER: &str = "shipping";

@@ -5,9 +5,11 @@ use std::time::Duration;
 use saga_core::service::ServiceError;
 use saga_core::{Output, Service, StepContext, StepError, saga_compensation, saga_step};
 
-use super::FOLLOWER;
 use crate::books::Books;
 use crate::events::{CardCharged, CardDeclined, OrderExpired, OrderPlaced, OrderShipped, StockRejected, StockReserved};
+
+/// The service that follows the orders: the others report their steps to it.
+pub(crate) const FOLLOWER: &str = "shipping";
 
 #[saga_step(compensate = unpack_order)]
 async fn pack_order<S: Books>(tx: &mut S::Conn, ctx: &StepContext, stock: StockReserved) -> Result<i64, StepError> {
