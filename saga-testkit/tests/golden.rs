@@ -36,7 +36,7 @@ async fn refund(_ctx: &StepContext, _amount: i64, _receipt: Option<String>) -> R
 
 #[saga_step(compensate = unpack)]
 async fn pack(_conn: &mut MemoryConn, number: i64) -> Result<u8, StepError> {
-    u8::try_from(number).map_err(|error| StepError::reject(error))
+    u8::try_from(number).map_err(StepError::reject)
 }
 
 #[saga_compensation]
@@ -111,7 +111,7 @@ async fn refund_number(_ctx: &StepContext, _amount: i64, _receipt: Option<i64>) 
 }
 
 async fn refusal(saga: &Buy, name: &str) -> GoldenError {
-    golden(saga).verify(file(name)).await.expect_err("what changed is found")
+    golden(saga).verify(file(name)).await.unwrap_err()
 }
 
 #[tokio::test]

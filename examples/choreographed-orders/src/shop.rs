@@ -72,13 +72,11 @@ impl<S: Books> Shop<S> {
                 tokio::time::sleep(PAUSE).await;
             }
         };
-        match tokio::time::timeout(WAIT_MAX, waiting).await {
-            Ok(settled) => settled,
-            Err(_) => {
-                let seen = inspector.timeline(key).await?;
-                bail!("the order {key} has not come to its end: {seen:#?}")
-            }
+        if let Ok(settled) = tokio::time::timeout(WAIT_MAX, waiting).await {
+            return settled;
         }
+        let seen = inspector.timeline(key).await?;
+        bail!("the order {key} has not come to its end: {seen:#?}")
     }
 
     /// Waits until a step of a service is known there.

@@ -47,7 +47,7 @@ async fn first(file: &Path) -> anyhow::Result<()> {
         runtime.start(&version_1, key, Order { key: key.to_owned(), pieces }).await?;
     }
     // The steps before the card have a record when it is tried.
-    while !runtime.inspector().status("order-3").await?.is_some_and(|order| order.steps[1].retrying_since.is_some()) {
+    while runtime.inspector().status("order-3").await?.is_none_or(|order| order.steps[1].retrying_since.is_none()) {
         tokio::task::yield_now().await;
     }
     runtime.shutdown().await;

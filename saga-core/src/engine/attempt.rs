@@ -257,7 +257,7 @@ pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u3
         Ending::Done => tracing::debug!(tenant = member, %key, %step, attempt, "done"),
         Ending::NotDone => tracing::info!(tenant = member, %key, %step, attempt, "asked for, and not done so far"),
         Ending::Rejected(reason) | Ending::Refused(reason) => {
-            tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected")
+            tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected");
         }
         Ending::Erred { message, .. } => {
             tracing::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");

@@ -29,7 +29,12 @@ impl<S: Store> Shared<S> {
             let under_way = self.tasks.enter();
             let shared = Arc::clone(&self);
             self.spawn(Box::pin(async move {
+                let mut line = Some(line);
                 for command in commands {
+                    // An exclusive step may take hours. What waits for its line would outlive its lease.
+                    if command.options().exclusive {
+                        line = None;
+                    }
                     shared.run_call(command).await;
                 }
                 drop((line, under_way));

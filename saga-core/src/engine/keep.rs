@@ -74,11 +74,6 @@ impl<S: Store> Shared<S> {
         can_begin
     }
 
-    /// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
-    pub(super) fn lease_needed(&self, command: &Command<S>) -> Duration {
-        if command.options().exclusive { Duration::ZERO } else { command.time_limit() }
-    }
-
     /// For how long the claim is certainly this process' own.
     fn time_left(&self, kept: &Kept) -> Duration {
         if kept.member.load(Ordering::Acquire) != self.member_id().0 {
@@ -93,7 +88,7 @@ impl<S: Store> Shared<S> {
         while let Some(left) = kept.map(|kept| self.time_left(kept)).filter(|left| !left.is_zero()) {
             self.env.sleep(left).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn look_after(&self, command: &Command<S>, cancel: &CancelSignal, kept: Option<&Kept>) {

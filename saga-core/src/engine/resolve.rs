@@ -84,6 +84,11 @@ impl<S: Store> Command<S> {
         attempts_max(&self.options().retry, self.resolve().map(|resolve| &resolve.options.retry))
     }
 
+    /// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
+    pub(super) fn lease_needed(&self) -> Duration {
+        if self.options().exclusive { Duration::ZERO } else { self.time_limit() }
+    }
+
     /// How long an attempt may take at most.
     pub(super) fn time_limit(&self) -> Duration {
         let Some(resolve) = self.asks() else { return self.options().timeout };

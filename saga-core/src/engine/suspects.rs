@@ -26,7 +26,7 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    async fn run_suspect(self: &Arc<Self>, mut command: Command<S>) {
+    async fn run_suspect(self: &Arc<Self>, command: Command<S>) {
         if command.attempts >= command.attempts_max() && command.late.is_none() {
             let attempted = vanished(&command);
             let next = self.after(&command, &attempted);
@@ -35,6 +35,11 @@ impl<S: Store> Shared<S> {
                 let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
                 return self.settle(command, attempted, next, ids.start).await;
             }
+        }
+        // What cannot be held now is given back, and counts as no attempt.
+        let Some(mut command) = self.hold(vec![command]).await.pop() else { return };
+        if command.options().exclusive && !self.begin_to_keep(&mut command).await {
+            return self.give_back(&[command.work]).await;
         }
         if !self.write_attempt(&mut command).await {
             return;

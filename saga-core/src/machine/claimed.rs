@@ -9,6 +9,7 @@ use crate::step::Rejection;
 
 /// A row that asks for a command, as it was claimed.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ClaimedRow {
     /// What it asks for.
     pub command: Command,

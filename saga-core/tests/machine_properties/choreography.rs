@@ -81,7 +81,9 @@ proptest! {
         order in any::<u64>(),
     ) {
         let mut straight = Timeline::default();
-        reports.iter().for_each(|report| note(&mut straight, report));
+        for report in &reports {
+            note(&mut straight, report);
+        }
         let mut shuffled = reports.clone();
         if !reports.is_empty() {
             shuffled.extend(again.iter().map(|index| index.get(&reports).clone()));

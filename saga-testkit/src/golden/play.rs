@@ -163,7 +163,7 @@ async fn end_of(runtime: &Runtime<MemoryStore>, store: &MemoryStore) -> Result<E
         outcome: match outcome {
             Outcome::Completed { .. } => "completed".to_owned(),
             Outcome::Compensated { failed_step, .. } => format!("compensated, because `{failed_step}` failed"),
-            other => other.to_string(),
+            stuck @ Outcome::Stuck { .. } => stuck.to_string(),
         },
         steps: status.steps.iter().map(|step| (step.step.clone(), step.phase.as_str().to_owned())).collect(),
         given: given.collect(),

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use saga_core::Saga;
@@ -147,7 +148,11 @@ impl<S: Store, I: Payload> Golden<S, I> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // A string takes every write.
+        _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// How a saga ended otherwise than it did when the file was made.

@@ -20,7 +20,7 @@ use crate::checker::{Kind, Op, StepPlan, UndoPlan};
 /// How long a step may take. It is short, so that a schedule lives through many leases.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// How long a haul may take.
-const HAUL_LIMIT: Duration = Duration::from_secs(60);
+const HAUL_LIMIT: Duration = Duration::from_secs(20);
 /// How often a step is tried.
 const ATTEMPTS: u32 = 3;
 /// How often a compensation is tried.

@@ -83,15 +83,15 @@ impl Broker {
         }
         let takes =
             |(name, topics): (&String, &BTreeSet<String>)| topics.contains(&message.topic).then(|| name.clone());
-        let takers: Vec<String> = self.lock().topics.iter().filter_map(takes).collect();
-        for taker in &takers {
+        let receivers: Vec<String> = self.lock().topics.iter().filter_map(takes).collect();
+        for taker in &receivers {
             let copies = 1 + u32::from(self.happens(250));
             self.lock().doubled += u64::from(copies) - 1;
             for _ in 0..copies {
                 self.send(taker, message.clone());
             }
         }
-        !takers.is_empty() || message.kind == MessageKind::Event
+        !receivers.is_empty() || message.kind == MessageKind::Event
     }
 
     fn send(&self, taker: &str, message: Message) {
@@ -127,11 +127,12 @@ impl Transport for Broker {
         let mut answers = Vec::new();
         for message in messages {
             let error = |kind| Err(TransportError::new(kind, "publish", "a bad day"));
-            answers.push(if self.happens(50) {
+            let (is_refused, is_lost) = (self.happens(50), self.happens(50));
+            answers.push(if is_refused {
                 error(TransportErrorKind::Unavailable)
             } else if !self.accept(&message) {
                 error(TransportErrorKind::NoRoute)
-            } else if self.happens(50) {
+            } else if is_lost {
                 error(TransportErrorKind::Unknown)
             } else {
                 Ok(())

@@ -155,11 +155,10 @@ fn judge_pivot(book: &Book, key: &str) -> Option<String> {
         0 if is_packed && !is_barred && book.is_told("card-charged", key) => {
             Some("everything was there for it, and nothing came of it".to_owned())
         }
-        0 => None,
         1 if book.is_told("order-expired", key) => Some("it was done behind its deadline".to_owned()),
         1 if !book.is_told("order-shipped", key) => Some("nobody was told of it".to_owned()),
         1 if book.times("pack", key) == 0 => Some("it was done before it was packed".to_owned()),
-        1 => None,
+        0 | 1 => None,
         times => Some(format!("it was done {times} times")),
     }
 }

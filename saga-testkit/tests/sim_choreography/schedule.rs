@@ -68,13 +68,16 @@ pub(crate) fn run(seed: u64, plant: Option<Plant>) -> Book {
     book
 }
 
+/// The runtimes that are up, by their service and replica.
+type Runtimes = Arc<Mutex<BTreeMap<(usize, usize), Runtime<MemoryStore>>>>;
+
 struct World {
     control: Control,
     env: SimEnvironment,
     broker: Broker,
     stores: Vec<MemoryStore>,
     services: [Service<MemoryStore>; 3],
-    runtimes: Arc<Mutex<BTreeMap<(usize, usize), Runtime<MemoryStore>>>>,
+    runtimes: Runtimes,
     crashes: Arc<AtomicU64>,
     failed_commits: Arc<AtomicU64>,
 }
