@@ -61,12 +61,14 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Examples
     /// ```
+    /// use std::time::Duration;
+    ///
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::{Migration, Runtime, Saga, StepError, saga_step};
     ///
     /// #[saga_step(no_compensation)]
     /// async fn greet(name: String) -> Result<String, StepError> {
-    ///     Err(StepError::stuck("nobody is at home"))
+    ///     Ok(format!("hello {name}"))
     /// }
     ///
     /// #[saga_step]
@@ -79,7 +81,7 @@ impl<S: Store> Runtime<S> {
     /// let v1 = Saga::named("visit").input::<String>().step::<greet>().build()?;
     /// let v2 = Saga::named("visit").input::<String>().version(2).step::<greet>().step::<say_goodbye>().build()?;
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&v1).saga(&v2).start().await?;
-    /// runtime.start(&v1, "visit-1", "Ada".to_owned()).await?.outcome().await?;
+    /// runtime.start_after(&v1, "visit-1", "Ada".to_owned(), Duration::from_hours(24)).await?;
     ///
     /// let migration = Migration::from(&v1).to(&v2).build()?;
     /// runtime.migrate(&migration, "visit-1", "visits end with a goodbye").await?;
