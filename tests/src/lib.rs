@@ -50,6 +50,56 @@ macro_rules! on_both_stores {
     };
 }
 
+/// Runs each scenario on every store: those of [`on_both_stores`], and PostgreSQL.
+#[macro_export]
+macro_rules! on_every_store {
+    ($($scenario:ident),* $(,)?) => {
+        $crate::on_both_stores!($($scenario),*);
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<saga_postgres::PostgresStore>()).await;
+                }
+            )*
+        }
+    };
+}
+
+/// Runs each scenario on each pair of a store and a transport.
+#[macro_export]
+macro_rules! on_every_pair {
+    ($($scenario:ident),* $(,)?) => {
+        mod memory_and_memory {
+            $(
+                #[tokio::test(start_paused = true)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<saga_core::memory::MemoryStore>()).await;
+                }
+            )*
+        }
+
+        mod sqlite_and_rabbitmq {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<saga_sqlite::SqliteStore>()).await;
+                }
+            )*
+        }
+
+        mod postgres_and_rabbitmq {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<saga_postgres::PostgresStore>()).await;
+                }
+            )*
+        }
+    };
+}
+
 /// The code in the readme, as a test of the documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

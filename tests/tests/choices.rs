@@ -8,7 +8,6 @@ use saga_core::engine::SagaStatus;
 use saga_core::machine::StepPhase;
 use saga_core::saga::Branch;
 use saga_core::{IfTaken, Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
-use saga_postgres::PostgresStore;
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
@@ -171,22 +170,7 @@ async fn another_process_knows_what_was_chosen<S: Books>() {
     assert_eq!([store.counter("taken").await, store.counter("packed").await, store.counter("bills").await], [2, 0, 1]);
 }
 
-macro_rules! on_every_store {
-    ($($case:ident),* $(,)?) => {
-        saga_tests::on_both_stores!($($case),*);
-
-        mod postgres {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    saga_tests::within(super::$case::<super::PostgresStore>()).await;
-                }
-            )*
-        }
-    };
-}
-
-on_every_store! {
+saga_tests::on_every_store! {
     one_arm_runs_and_the_others_are_passed_by,
     g5_the_arm_that_ran_is_undone,
     another_process_knows_what_was_chosen,

@@ -4,7 +4,6 @@
 use saga_core::{
     Each, Key, Outcome, Output, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
-use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
@@ -112,22 +111,7 @@ async fn a_thousand_items_leave_the_state_small() {
     assert!(state < 8_000, "the state has {state} bytes");
 }
 
-macro_rules! on_every_store {
-    ($($case:ident),* $(,)?) => {
-        saga_tests::on_both_stores!($($case),*);
-
-        mod postgres {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    saga_tests::within(super::$case::<super::PostgresStore>()).await;
-                }
-            )*
-        }
-    };
-}
-
-on_every_store! {
+saga_tests::on_every_store! {
     each_item_is_done_once,
     what_took_effect_is_undone_when_an_item_fails_or_what_stands_behind,
 }

@@ -34,7 +34,7 @@ fn check(out: &str) {
         ("undo before do", "payments/charge-card barred"),
         ("undo before do", "shipping/ship-order barred"),
         ("late step after the undo", "payments/charge-card rejected: 900000 cents are too much for the card"),
-        ("late step after the undo", "in the books: reserve-stock 1 time(s), 2\n"),
+        ("late step after the undo", "in the books: reserve-stock 1 time(s), 2"),
         ("deadline", "is compensated\n"),
         ("deadline", "    order-placed\n"),
         ("deadline", "    order-expired\n"),

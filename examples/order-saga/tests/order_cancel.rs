@@ -6,13 +6,6 @@ mod support;
 
 use support::{OutsideProcess, REAL, Shop};
 
-/// The keys of the orders that stand there.
-fn listed(shop: &Shop, status: &str) -> Vec<String> {
-    let ran = shop.run(&["list", "--status", status]);
-    assert_eq!(ran.code, 0, "{ran}");
-    ran.out.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
-}
-
 #[test]
 fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     let shop = Shop::new();
@@ -24,7 +17,7 @@ fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     }
     first.kill().expect("it is killed");
     first.wait().expect("it ends");
-    let running = listed(&shop, "running");
+    let running = shop.listed("running");
     let order = running.first().expect("an order is on its way");
     let cancel = |key: &str| shop.run(&["cancel", key, "--reason", "the customer left", "--by", "ann"]);
     let ran = cancel(order);
@@ -43,7 +36,7 @@ fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     }
     shop.verify();
     for (status, said) in [("compensated", "is undone already"), ("completed", "is completed already")] {
-        let order = listed(&shop, status).remove(0);
+        let order = shop.listed(status).remove(0);
         let ran = cancel(&order);
         assert_eq!((ran.code, ran.out.trim_end()), (0, &*format!("{order} {said}")), "{ran}");
     }

@@ -11,14 +11,8 @@ use support::{Ran, Shop};
 fn sample() -> (Shop, String) {
     let shop = Shop::new();
     assert_eq!(shop.run(&["run", "--json"]).code, 0);
-    let order = listed(&shop, "completed").first().cloned().expect("an order is completed");
+    let order = shop.listed("completed").first().cloned().expect("an order is completed");
     (shop, order)
-}
-
-fn listed(shop: &Shop, status: &str) -> Vec<String> {
-    let ran = shop.run(&["list", "--status", status]);
-    assert_eq!(ran.code, 0, "{ran}");
-    ran.out.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 /// Runs what is unfinished to its end.
@@ -82,7 +76,7 @@ fn a_plan_is_looked_at_and_then_carried_out_once() {
     let running = ["bulk", "plan", "pause", "--status", "running", "--out", file];
     says(&shop.run(&running), "3 sagas; nothing is changed yet: order-saga bulk run ");
     shop.run(&running).is_unusable("cannot write ");
-    assert_eq!(listed(&shop, "running").len(), 3, "a plan changes nothing");
+    assert_eq!(shop.listed("running").len(), 3, "a plan changes nothing");
     let late = shop.run(&["cancel", "again-3", "--reason", "enough"]);
     late.is_unusable("its pivot `confirm-order` is under way or done, and from there the saga only goes forward");
     for act in ["pause", "resume"] {
@@ -95,7 +89,7 @@ fn a_plan_is_looked_at_and_then_carried_out_once() {
     assert!(ran.err.contains("3/3 again-3: refused: ") && ran.err.contains("has moved since"), "{ran}");
     let ran = shop.run(&run);
     assert_eq!((ran.code, ran.out.trim_end()), (1, "0 done, 2 done before, 1 refused, 0 failed"), "{ran}");
-    assert_eq!(listed(&shop, "paused"), ["again-1", "again-2"]);
+    assert_eq!(shop.listed("paused"), ["again-1", "again-2"]);
 
     let plan = shop.path("resume.json");
     let file = plan.to_str().expect("text");
@@ -103,7 +97,7 @@ fn a_plan_is_looked_at_and_then_carried_out_once() {
     says(&shop.run(&paused), "2 sagas; ");
     says(&shop.run(&["bulk", "run", file, "--reason", "all is well"]), "2 done, ");
     finish(&shop);
-    assert_eq!(listed(&shop, "paused").len() + listed(&shop, "running").len(), 0);
+    assert_eq!(shop.listed("paused").len() + shop.listed("running").len(), 0);
 
     // What would be refused is said beforehand.
     let late = shop.path("late.json");
@@ -123,7 +117,7 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
     run(&["force", &order, "--as", "completed"]).is_unusable("the saga is not stuck");
     run(&["restart", &order, "--from", "ship", "--new-key", "new"]).is_unusable("it has no step `ship`; its steps are");
     run(&["restart", &order, "--from", "confirm-order", "--new-key", &order]).is_unusable("belongs to another saga");
-    let undone = listed(&shop, "compensated").first().cloned().expect("an order is undone");
+    let undone = shop.listed("compensated").first().cloned().expect("an order is undone");
     run(&["restart", &undone, "--from", "confirm-order", "--new-key", "new"]).is_unusable("its step `");
     for what in [&["retry", "nobody"][..], &["skip", "nobody"], &["force", "nobody", "--as", "completed"]] {
         run(what).is_unusable("there is no order nobody in ");

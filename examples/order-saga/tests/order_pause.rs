@@ -17,12 +17,7 @@ fn a_paused_order_waits_and_the_others_do_not() {
     }
     first.kill().expect("it is killed");
     first.wait().expect("it ends");
-    let listed = |status: &str| {
-        let ran = shop.run(&["list", "--status", status]);
-        assert_eq!(ran.code, 0, "{ran}");
-        ran.out.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let order = listed("running").pop().expect("an order is on its way");
+    let order = shop.listed("running").pop().expect("an order is on its way");
     let act = |what: &str| {
         let ran = shop.run(&[what, &order, "--reason", "the address is wrong", "--by", "ann"]);
         assert_eq!(ran.code, 0, "{ran}");
@@ -37,8 +32,8 @@ fn a_paused_order_waits_and_the_others_do_not() {
     let rest = ["run", "--json", "--orders", none.to_str().expect("text"), "--outside", &outside.url];
     let ran = shop.run(&rest);
     assert_eq!(ran.code, 0, "{ran}");
-    assert_eq!(listed("running"), [""; 0]);
-    assert_eq!(listed("paused"), [&*order]);
+    assert_eq!(shop.listed("running"), [""; 0]);
+    assert_eq!(shop.listed("paused"), [&*order]);
     let ran = shop.run(&["show", &order]);
     for said in [": paused by ann since ", "the address is wrong", "operator: pause by ann: the address is wrong"] {
         assert!(ran.out.contains(said), "no {said:?} in\n{ran}");
@@ -50,7 +45,7 @@ fn a_paused_order_waits_and_the_others_do_not() {
     assert_eq!(act("resume"), "goes on; whoever works on the store does what waited");
     let ran = shop.run(&args);
     assert_eq!(ran.code, 0, "{ran}");
-    assert_eq!(listed("paused"), [""; 0]);
+    assert_eq!(shop.listed("paused"), [""; 0]);
     shop.verify();
     assert!(act("resume").ends_with(" already"));
     assert!(act("pause").ends_with(" already"));

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use saga_core::memory::MemoryStore;
 use saga_core::store::{
     Answer, DeadReason, Headers, LetterFilter, LetterState, MessageId, MessageKind, RecordedOutcome, Timestamp,
 };
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Outcome, Tenant};
-use saga_postgres::PostgresStore;
-use saga_sqlite::SqliteStore;
-use saga_tests::{Books, eventually, within};
+use saga_tests::{Books, eventually};
 use uuid::Uuid;
 
 use super::meddler::Meddling;
@@ -266,39 +263,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     shop.close().await;
 }
 
-/// Runs every case on each pair of a store and a transport.
-macro_rules! on_every_pair {
-    ($($case:ident),* $(,)?) => {
-        mod memory_and_memory {
-            $(
-                #[tokio::test(start_paused = true)]
-                async fn $case() {
-                    super::within(super::$case::<super::MemoryStore>()).await;
-                }
-            )*
-        }
-
-        mod sqlite_and_rabbitmq {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    super::within(super::$case::<super::SqliteStore>()).await;
-                }
-            )*
-        }
-
-        mod postgres_and_rabbitmq {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    super::within(super::$case::<super::PostgresStore>()).await;
-                }
-            )*
-        }
-    };
-}
-
-on_every_pair!(
+saga_tests::on_every_pair!(
     steps_of_other_services_are_done_in_their_databases,
     g5_a_rejection_elsewhere_undoes_what_others_did,
     g2_duplicates_of_every_message_change_nothing,

@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
 use saga_core::machine::{Became, Happened, TimelineEntry};
-use saga_core::memory::MemoryStore;
 use saga_core::store::{DeadReason, MessageKind, RecordedOutcome, Status};
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Tenant};
-use saga_postgres::PostgresStore;
-use saga_sqlite::SqliteStore;
-use saga_tests::{Books, eventually, within};
+use saga_tests::{Books, eventually};
 
 use super::events::{CardCharged, CardDeclined, NoteAdded, OrderPlaced, StockRejected, StockReserved};
 use super::meddler::Meddling;
@@ -320,39 +317,7 @@ async fn g8_a_report_that_is_none_is_a_dead_letter<S: Books>() {
     shop.close().await;
 }
 
-/// Runs every case on each pair of a store and a transport.
-macro_rules! on_every_pair {
-    ($($case:ident),* $(,)?) => {
-        mod memory_and_memory {
-            $(
-                #[tokio::test(start_paused = true)]
-                async fn $case() {
-                    super::within(super::$case::<super::MemoryStore>()).await;
-                }
-            )*
-        }
-
-        mod sqlite_and_rabbitmq {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    super::within(super::$case::<super::SqliteStore>()).await;
-                }
-            )*
-        }
-
-        mod postgres_and_rabbitmq {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    super::within(super::$case::<super::PostgresStore>()).await;
-                }
-            )*
-        }
-    };
-}
-
-on_every_pair!(
+saga_tests::on_every_pair!(
     events_alone_bring_an_order_to_its_end,
     g5_a_rejection_undoes_what_the_others_did,
     g2_duplicates_of_every_event_change_nothing,

@@ -56,6 +56,13 @@ impl Shop {
         path
     }
 
+    /// The keys of the orders that stand there.
+    pub(crate) fn listed(&self, status: &str) -> Vec<String> {
+        let ran = self.run(&["list", "--status", status]);
+        assert_eq!(ran.code, 0, "{ran}");
+        ran.out.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_order-saga"));
         command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
