@@ -25,6 +25,7 @@ pub(crate) struct Options {
     pub(crate) base: Option<(Duration, Span)>,
     pub(crate) cap: Option<(Duration, Span)>,
     pub(crate) timeout: Option<(Duration, Span)>,
+    pub(crate) give_up_after: Option<(Duration, Span)>,
     pub(crate) group: Option<LitBool>,
     pub(crate) service: Option<LitStr>,
     pub(crate) compensated: Option<Ident>,
@@ -38,6 +39,7 @@ const OF_STEP: &[&str] = &[
     "no_compensation",
     "retry",
     "timeout",
+    "give_up_after",
     "group",
     "name",
     "service",
@@ -45,7 +47,7 @@ const OF_STEP: &[&str] = &[
     "implements",
     "crate",
 ];
-const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "crate"];
+const OF_COMPENSATION: &[&str] = &["retry", "timeout", "give_up_after", "group", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
 impl Options {
@@ -71,6 +73,7 @@ impl Options {
             }
             "no_compensation" => self.no_compensation = Some(option.clone()),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
+            "give_up_after" => self.give_up_after = duration_value(option, "\"10m\"", input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),
             "service" => self.service = Some(value(option, "text: `service = \"payments\"`", input)?),

@@ -73,6 +73,13 @@ impl Work for PostgresStore {
         Ok((waiting, overdue.filter(|micros| *micros >= 0).map(duration)))
     }
 
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        let sql = "SELECT clock_timestamp()";
+        let rows = self.read_rows("now", sqlx::query(sql)).await?;
+        let row = rows.first().ok_or_else(|| misuse("now", "the server told no time"))?;
+        row.try_get(0).map(|Moment(now)| now).map_err(|error| store_error("now", error))
+    }
+
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         let sql = "SELECT d.name, d.version, count(*) FROM {schema}.work w \
              JOIN {schema}.definitions d ON d.id = w.definition GROUP BY d.name, d.version ORDER BY d.name, d.version";

@@ -81,7 +81,11 @@ impl<S: Store> Shared<S> {
             attempts: attempted.findings.attempts,
             maybe: command.maybe,
             informed: command.saga.own_output_of(step).is_some(),
-            retrying_for: command.retrying_for,
+            // While nothing has failed before, the limit for all attempts begins now.
+            retrying_for: match command.retrying_for {
+                Duration::ZERO => Duration::ZERO,
+                retrying_for => retrying_for + attempted.findings.took,
+            },
             random: self.env.random(),
         };
         after_attempt(&attempt, attempted.ending.clone())

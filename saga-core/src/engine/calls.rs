@@ -11,6 +11,7 @@ use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
 use super::transactions::{pause_after, refs};
 use crate::machine::{Ending, Event, Next};
+use crate::saga::StepRun;
 use crate::store::{Applied, Miss, RetryClass, StepRecord, Store, WorkRef};
 
 impl<S: Store> Shared<S> {
@@ -42,6 +43,10 @@ impl<S: Store> Shared<S> {
         let attempted = match &command.late {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
+            None if let StepRun::Pause(pause) = &command.step().run => {
+                let pause = pause.clone();
+                return self.end_pause(command, &pause, next_ids.start).await;
+            }
             None if command.is_own() => {
                 let Some((attempted, next)) = self.unfold_or_join(&command).await else { return };
                 return self.settle(command, attempted, next, next_ids.start).await;

@@ -16,7 +16,7 @@ use crate::saga::{Definition, Saga};
 use crate::step::Rejection;
 use crate::store::{
     Advance, Changes, Condition, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow, SagaWithSteps,
-    Status, Store, WorkKind, WorkStatus,
+    Status, Store, WorkKind, WorkRef, WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -35,6 +35,15 @@ pub enum Cancellation {
 pub struct SagaDesk<S: Store> {
     desk: Desk<S>,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+}
+
+/// Why a saga is to turn round.
+#[derive(Clone, Copy)]
+enum Wish<'a> {
+    /// Somebody wants it, for this reason.
+    Cancel(&'a str),
+    /// Its deadline passed, which this row says.
+    Overdue(WorkRef),
 }
 
 /// Why a saga was not cancelled.
@@ -83,7 +92,7 @@ impl<S: Store> SagaDesk<S> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         loop {
-            match self.try_to_cancel(&key, None, reason).await {
+            match self.try_to_turn(&key, None, Wish::Cancel(reason)).await {
                 Ok(()) => return Ok(Cancellation::Begun),
                 Err(Missed::Moved) => {}
                 Err(Missed::Refused(Refused::TurnedRound, _)) => return Ok(Cancellation::UnderWay),
@@ -98,7 +107,7 @@ impl<S: Store> SagaDesk<S> {
     pub(super) async fn cancel_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
         loop {
-            match self.try_to_cancel(key, Some(revision), reason).await {
+            match self.try_to_turn(key, Some(revision), Wish::Cancel(reason)).await {
                 Ok(()) => return Ok(()),
                 Err(Missed::Moved) => {}
                 Err(Missed::Refused(refused, _)) => return Err(refusal(key, &refused)),
@@ -107,9 +116,35 @@ impl<S: Store> SagaDesk<S> {
         }
     }
 
-    async fn try_to_cancel(&self, key: &Key, seen: Option<u64>, reason: &str) -> Result<(), Missed> {
+    /// Calls off a saga whose deadline passed, as the claimed row says. The row goes, also where the saga is done in time.
+    pub(super) async fn end_overdue(&self, key: &Key, work: WorkRef) -> Result<(), RuntimeError> {
+        loop {
+            match self.try_to_turn(key, None, Wish::Overdue(work)).await {
+                Ok(()) => return Ok(()),
+                Err(Missed::Moved) => {
+                    // Whoever moved it may have withdrawn the row, or somebody else has it.
+                    if !self.has_row(key, work).await? {
+                        return Ok(());
+                    }
+                }
+                Err(Missed::Refused(..)) => {
+                    let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
+                    self.desk.store.record(vec![changes]).await?;
+                    return Ok(());
+                }
+                Err(Missed::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn has_row(&self, key: &Key, work: WorkRef) -> Result<bool, RuntimeError> {
+        let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await?;
+        Ok(stored.is_some_and(|stored| stored.work.iter().any(|row| row.work == work)))
+    }
+
+    async fn try_to_turn(&self, key: &Key, seen: Option<u64>, wish: Wish<'_>) -> Result<(), Missed> {
         let of_key = |problem: String| RuntimeError::Refused { key: key.to_string(), problem };
-        if reason.trim().is_empty() {
+        if matches!(wish, Wish::Cancel(reason) if reason.trim().is_empty()) {
             return Err(of_key("give a reason; it is kept with the action".to_owned()).into());
         }
         let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await.map_err(RuntimeError::from)?;
@@ -118,7 +153,7 @@ impl<S: Store> SagaDesk<S> {
         if seen.is_some_and(|seen| seen != version) {
             return Err(RuntimeError::Moved { key: key.to_string(), status, version }.into());
         }
-        let (changes, outcome) = self.changes(&stored, reason)?;
+        let (changes, outcome) = self.changes(&stored, wish)?;
         let is_hurried = !changes.postponed.is_empty();
         let applied = self.desk.store.record(vec![changes]).await.map_err(RuntimeError::from)?;
         match applied.into_iter().next() {
@@ -135,7 +170,7 @@ impl<S: Store> SagaDesk<S> {
     }
 
     /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
-    fn changes(&self, stored: &SagaWithSteps, reason: &str) -> Result<(Changes, Option<Outcome>), Missed> {
+    fn changes(&self, stored: &SagaWithSteps, wish: Wish<'_>) -> Result<(Changes, Option<Outcome>), Missed> {
         let saga = &stored.saga;
         let unreadable =
             |problem: &str| RuntimeError::Unreadable { key: saga.key.to_string(), problem: problem.to_owned() };
@@ -151,27 +186,38 @@ impl<S: Store> SagaDesk<S> {
         if saga.status == Status::Stuck && state.stuck.is_none() {
             return Err(unreadable("it got stuck because it could not be read; have it tried again first").into());
         }
-        let called_off = Event::CalledOff { reason: Rejection::new(reason), has_begun: has_begun(stored) };
+        let called_off = match wish {
+            Wish::Cancel(reason) => Event::CalledOff { reason: Rejection::new(reason), has_begun: has_begun(stored) },
+            Wish::Overdue(_) => Event::DeadlinePassed,
+        };
+        let within = state.deadline.map(|deadline| deadline.within).unwrap_or_default();
         let decision = machine::apply(&definition.shape, &mut state, called_off);
         let decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
-        if decision != Decision::default() {
+        if (Decision { withdrawn: Vec::new(), ..decision.clone() }) != Decision::default() {
             // Something of a saga that goes forward is always under way, or needs a person.
             return Err(unreadable("nothing of it is under way").into());
         }
         let (expected, status) = (saga.version, state.status());
         let is_over = status.is_ended();
+        let of_step = |work: &&WorkStatus| work.kind != WorkKind::Deadline;
         let whole = |work: &WorkStatus| (work.work, Condition::NotLate);
+        let mut finished = Vec::new();
+        if is_over {
+            finished.extend(stored.work.iter().filter(of_step).map(whole));
+        }
+        let (kind, detail) = match wish {
+            Wish::Cancel(reason) => (HistoryKind::Operator, format!("cancel: {reason}")),
+            Wish::Overdue(work) => {
+                finished.push((work, Condition::Held));
+                (HistoryKind::Deadline, format!("its deadline passed, {within:?} after it was to begin"))
+            }
+        };
         let changes = Changes {
             saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
-            finished: if is_over { stored.work.iter().map(whole).collect() } else { Vec::new() },
+            finished,
+            withdrawn: decision.withdrawn.iter().map(|timer| timer.row(saga.id)).collect(),
             postponed: if is_over { Vec::new() } else { hurried(stored, definition) },
-            history: vec![HistoryEntry {
-                saga: saga.id,
-                step: None,
-                kind: HistoryKind::Operator,
-                attempt: 0,
-                detail: format!("cancel: {reason}"),
-            }],
+            history: vec![HistoryEntry { saga: saga.id, step: None, kind, attempt: 0, detail }],
             ..Changes::default()
         };
         Ok((changes, outcome_of(&definition.shape, &state)))
@@ -180,8 +226,10 @@ impl<S: Store> SagaDesk<S> {
 
 /// Whether somebody may have had a command of the saga since it was started.
 fn has_begun(stored: &SagaWithSteps) -> bool {
-    let is_untouched =
-        |work: &WorkStatus| work.work.epoch == 1 && work.owner.is_none() && work.attempts == 0 && !work.maybe;
+    let is_untouched = |work: &WorkStatus| {
+        work.kind == WorkKind::Deadline
+            || (work.work.epoch == 1 && work.owner.is_none() && work.attempts == 0 && !work.maybe)
+    };
     stored.saga.version > 1 || stored.work.is_empty() || !stored.work.iter().all(is_untouched)
 }
 

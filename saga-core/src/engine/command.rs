@@ -256,6 +256,7 @@ impl<S: Store> Command<S> {
                 round: claimed.step.undo_round().unwrap_or(1),
                 known: !saga.state.steps[step].maybe,
             },
+            WorkKind::Deadline => return Err("its row is of no step".to_owned()),
         };
         if let Some(payload) = claimed.payload {
             saga.set_input(step, payload.into());

@@ -7,7 +7,7 @@ use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_ent
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused, answer_of, is_to_be_taken_back};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
@@ -92,8 +92,10 @@ impl<S: Store> Shared<S> {
             let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
             decision.commands.extend(back.commands);
             decision.blocked.extend(back.blocked);
+            decision.withdrawn.extend(back.withdrawn);
         }
         let mut changes = Changes::default();
+        changes.withdrawn.extend(decision.withdrawn.iter().map(|timer| timer.row(saga.id)));
         note_record(saga, &decision, findings, error, &mut changes);
         note_revision(saga, &decision, findings, &mut changes);
         self.emit(saga, &decision, &findings.emitted, &mut changes);
@@ -179,6 +181,11 @@ impl<S: Store> Shared<S> {
         let due_in = settle_time_left(saga, order, findings);
         if matches!(saga.effect_of(order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
+        }
+        if let (machine::Command::Do { step }, Some(pause)) = (order, saga.pause_of(order)) {
+            saga.state.steps[step].timer = Some(Timer::of(WorkId(hand_on.ids)));
+            prepared.leave_free(pause);
+            return prepared.changes.commands.push(work_row(saga, order, hand_on.ids, pause, None));
         }
         let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order))
             .then(|| self.member())

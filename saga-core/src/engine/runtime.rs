@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::builder::RuntimeBuilder;
 use super::cancel::{Cancellation, SagaDesk};
 use super::dead_letters::DeadLetterDesk;
+use super::deadline::When;
 use super::error::{RuntimeError, StartError};
 use super::guard::outside_step;
 use super::inspect::Inspector;
@@ -76,7 +77,7 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, Duration::ZERO).await?;
+        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, When::default()).await?;
         Ok(self.running_of(started))
     }
 
@@ -128,7 +129,30 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, delay).await?))
+        let when = When { delay, within: None };
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
+    }
+
+    /// Starts a saga that has so much time until its pivot, whatever its definition says: see
+    /// [`SagaBuilder::deadline`](crate::saga::SagaBuilder::deadline). In all else it does what [`Runtime::start`] does. A
+    /// saga that is there already keeps the deadline that it has.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::start`].
+    ///
+    /// # Cancel safety
+    /// That of [`Runtime::start`].
+    pub async fn start_within<I: Payload>(
+        &self,
+        saga: &Saga<S, I>,
+        key: impl AsRef<str>,
+        input: I,
+        within: Duration,
+    ) -> Result<Running<S>, StartError> {
+        let key = Key::new(key)?;
+        let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+        let when = When { within: Some(within), ..When::default() };
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
     }
 
     /// Starts many sagas of one definition: one commit carries up to 1,000 of them, more of them go in several, in their
@@ -201,7 +225,7 @@ impl<S: Store> Runtime<S> {
     {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input)?;
+        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input, When::default())?;
         let (input, hash) = (new.input.clone(), new.input_hash.clone());
         match self.shared.store.start_in(conn, new).await? {
             Started::New => Ok(StartedIn { shared: Arc::clone(&self.shared), already_known: false }),

@@ -6,7 +6,8 @@ use crate::machine::{SagaState, StepPhase, StepState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp, WorkStatus,
+    HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, Timestamp, WorkKind,
+    WorkStatus,
 };
 
 /// A saga in a list.
@@ -46,6 +47,8 @@ pub struct SagaStatus {
     /// The steps in the order of the definition. Behind one that is done for each item of a list stand those of its items
     /// of which there is something to see: which are under way, or did not simply take effect.
     pub steps: Vec<StepStatus>,
+    /// When it turns round if it has not come to its pivot; nothing where no deadline waits.
+    pub deadline: Option<Timestamp>,
     /// What else happened, oldest first.
     pub history: Vec<Happening>,
 }
@@ -161,8 +164,10 @@ impl SagaStatus {
             attempt: entry.attempt,
             detail: entry.detail,
         };
+        let deadline = stored.work.iter().find(|work| work.kind == WorkKind::Deadline);
         Ok(Self {
             revision: stored.saga.version,
+            deadline: deadline.map(|work| work.due_at),
             steps,
             history: stored.history.into_iter().map(happening).collect(),
             summary: SagaSummary::of(stored.saga, Some(definition)),

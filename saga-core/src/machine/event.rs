@@ -80,6 +80,8 @@ pub enum Event {
         /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
         has_begun: bool,
     },
+    /// The saga's deadline passed, and the row that waited for that is gone.
+    DeadlinePassed,
     /// An operator acts on a stuck saga.
     Operator(Action),
 }
@@ -100,7 +102,7 @@ pub enum Action {
     },
 }
 
-/// Why an operator's action, or calling a saga off, was refused.
+/// Why an operator's action, or calling a saga off, was refused. A deadline that passes too late is refused as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga does not need a person.
@@ -118,6 +120,9 @@ pub enum Refused {
         /// The pivot.
         pivot: &'static str,
     },
+    /// The saga has no deadline, or it says nothing any more.
+    #[error("its deadline says nothing any more")]
+    InTime,
     /// Another saga asked for it.
     #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
     Hosted,

@@ -1,6 +1,7 @@
 use super::answers::taken_back;
 use super::call_off::{call_off, is_fresh};
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
+use super::deadline;
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
 use super::operator;
@@ -24,6 +25,8 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
+        // One that only waits is over when the saga turned round.
+        Event::Done { step } if shape.is_pause(step) && state.steps[step].phase != StepPhase::Started => {}
         Event::Done { step } => done(shape, state, step, &mut decision),
         Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
         Event::Rejected { step, failure } | Event::Failed { step, failure }
@@ -51,11 +54,13 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::TakenBack => taken_back(shape, state, &mut decision),
         Event::CalledOff { reason, has_begun } => {
             let is_fresh = !has_begun && is_fresh(state);
-            call_off(shape, state, reason, is_fresh, &mut decision)?;
+            call_off(shape, state, FailureKind::Cancelled, reason, is_fresh, &mut decision)?;
         }
+        Event::DeadlinePassed => deadline::passed(shape, state, &mut decision)?,
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
     }
+    deadline::let_go(shape, state, &mut decision);
     Ok(decision)
 }
 
@@ -226,7 +231,7 @@ pub(super) fn settle(
 ) {
     let position = state.next_position();
     let settled = &mut state.steps[step];
-    (settled.phase, settled.position, settled.maybe) = (phase, position, false);
+    (settled.phase, settled.position, settled.maybe, settled.timer) = (phase, position, false, None);
     decision.insert(Record { step, undo_round: None, outcome, position });
     unblock(state, step, false, decision);
 }

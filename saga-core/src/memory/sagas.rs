@@ -4,11 +4,12 @@ use std::ops::Bound;
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::data::Data;
+use super::data::{Data, WorkRow};
 use super::locks::Lock;
 use crate::key::{Key, Tenant};
 use crate::store::{
     NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
+    WorkKind,
 };
 
 #[async_trait]
@@ -73,10 +74,10 @@ impl Sagas for MemoryStore {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.reading("forgotten", |data, _| {
-            let waits_for_nothing = data
-                .sagas
-                .values()
-                .filter(|saga| !saga.row.status.is_ended() && saga.row.status != Status::Stuck && saga.work.is_empty());
+            let is_due = |id| data.work.get(id).is_some_and(|row: &WorkRow| row.kind != WorkKind::Deadline);
+            let waits_for_nothing = data.sagas.values().filter(|saga| {
+                !saga.row.status.is_ended() && saga.row.status != Status::Stuck && !saga.work.iter().any(is_due)
+            });
             waits_for_nothing.map(|saga| saga.row.id).take(limit).collect()
         })
         .await

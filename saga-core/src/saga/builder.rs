@@ -1,6 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::parts::Parts;
 use super::{Definition, Earlier, Group, Mapping, SagaError, SagaProblem};
@@ -40,7 +41,8 @@ pub struct SagaName<S> {
 pub struct SagaBuilder<S: Store, I> {
     name: String,
     version: u32,
-    parts: Parts<S>,
+    deadline: Option<Duration>,
+    pub(super) parts: Parts<S>,
     input: PhantomData<fn(I)>,
 }
 
@@ -56,7 +58,7 @@ impl<S: Store> SagaName<S> {
     /// name.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
-        SagaBuilder { name: self.name, version: 1, parts: Parts::new(problem), input: PhantomData }
+        SagaBuilder { name: self.name, version: 1, deadline: None, parts: Parts::new(problem), input: PhantomData }
     }
 }
 
@@ -68,6 +70,43 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
             self.parts.problems.push(SagaProblem::Version);
         }
         self.version = version;
+        self
+    }
+
+    /// Gives each saga so much time from its start: one that has not come to its pivot by then turns round, as if it were
+    /// cancelled. Where there is no pivot, it has to be done by then. From the pivot on a deadline says nothing, since the
+    /// saga only goes forward. [`Runtime::start_within`](crate::Runtime::start_within) gives one saga another time.
+    ///
+    /// The deadline is a row in the store. It outlives restarts, and goes with the commit by which the saga comes to its
+    /// pivot, turns round or ends. It can be changed without a new version of the definition: sagas that were started
+    /// before keep theirs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation, retry(attempts = 1_000, base = "1h", cap = "1h"))]
+    /// async fn ask_carrier(_order: u32) -> Result<(), StepError> {
+    ///     Err(StepError::not_sent("nobody answers"))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ship = Saga::named("ship").input::<u32>().deadline(Duration::from_millis(20)).step::<ask_carrier>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&ship).start().await?;
+    ///
+    /// let outcome = runtime.start(&ship, "order-1", 7).await?.outcome().await?;
+    /// assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }));
+    /// assert_eq!(outcome.to_string(), "compensated, because its deadline passed: it was to be done within 20ms");
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.deadline = Some(within);
         self
     }
 
@@ -209,7 +248,8 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
             return Err(SagaError::new(&self.name, problems));
         }
         let shape = Shape { steps: shapes, pivot };
-        let definition = Arc::new(Definition::new(&self.name, self.version, shape, steps, width));
+        let definition = Definition::new(&self.name, self.version, shape, steps, width);
+        let definition = Arc::new(Definition { deadline: self.deadline, ..definition });
         Ok(Saga { definition, input: PhantomData })
     }
 

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -18,6 +19,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) steps: Vec<StepDefinition<S>>,
     /// How many steps can be under way at once: 1 without groups.
     pub(crate) width: usize,
+    /// How long a saga has until its pivot, where nothing else is said when it starts.
+    pub(crate) deadline: Option<Duration>,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -101,7 +104,7 @@ impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
-        Self { id, digest, shape, steps, width, fresh: OnceLock::new() }
+        Self { id, digest, shape, steps, width, deadline: None, fresh: OnceLock::new() }
     }
 
     /// The state of a saga that was just started. Nearly all of them begin with the same one.
@@ -127,6 +130,7 @@ impl<S: Store> Definition<S> {
             shape,
             steps: vec![step],
             width: 1,
+            deadline: None,
             fresh: OnceLock::new(),
         }
     }

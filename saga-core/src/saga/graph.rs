@@ -15,6 +15,7 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         let more = match step.each {
             Some(at_once) => format!("<br/>for each, {at_once} at once"),
             None if shape.pivot == Some(index) => "<br/>pivot".to_owned(),
+            None if shape.is_pause(index) => "<br/>waits".to_owned(),
             None => String::new(),
         };
         line(match step.effect {

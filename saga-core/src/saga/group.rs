@@ -21,7 +21,7 @@ pub struct Group<S: Store, I> {
 
 /// A branch of a parallel group that gets its steps: they run one after the other, beside those of the other branches.
 pub struct Branch<S: Store, I> {
-    parts: Parts<S>,
+    pub(super) parts: Parts<S>,
     input: PhantomData<fn(I)>,
 }
 

@@ -83,6 +83,7 @@ fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
         shape: original.shape.clone(),
         steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
         width: original.width,
+        deadline: original.deadline,
         fresh: OnceLock::new(),
     }
 }
@@ -147,6 +148,8 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         })),
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
+        // There is no function.
+        StepRun::Pause(pause) => StepRun::Pause(pause.clone()),
     }
 }
 

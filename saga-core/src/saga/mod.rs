@@ -9,6 +9,7 @@ mod graph;
 mod group;
 mod instrument;
 mod parts;
+mod pause;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
@@ -18,3 +19,4 @@ pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
+pub(crate) use self::pause::Pause;

@@ -1,6 +1,6 @@
 use super::{Mapping, SagaProblem, StepDefinition};
-use crate::machine::{StepShape, UndoShape};
-use crate::step::{Handler, NeededOutput, Run, Step};
+use crate::machine::{Effect, StepShape, UndoShape};
+use crate::step::{Handler, NeededOutput, Run};
 use crate::store::Store;
 
 /// The most items of a list that may be under way at once.
@@ -35,7 +35,8 @@ impl<S: Store> Parts<S> {
 
     pub(super) fn add<T: Handler<S>>(&mut self, input: Option<Mapping>, earlier: &[NeededOutput]) {
         let step = StepDefinition::of::<T>(input, earlier.iter().map(|needed| needed.step).collect());
-        self.add_step::<T>(step, earlier);
+        let shape = step.shape::<T>();
+        self.add_shaped(step, shape, earlier);
     }
 
     /// Adds a step that is done for each item of the list that the mapping gives.
@@ -49,24 +50,23 @@ impl<S: Store> Parts<S> {
         };
         self.problems.extend(problem.map(|remedy| SagaProblem::Each { step: T::NAME, remedy }));
         let step = StepDefinition::of::<T>(Some(list), earlier.iter().map(|needed| needed.step).collect());
-        self.add_step::<T>(step.for_each::<T>(), earlier);
-        if let Some(shape) = self.shapes.last_mut() {
-            shape.each = Some(at_once);
-        }
+        let shape = StepShape { each: Some(at_once), ..step.shape::<T>() };
+        self.add_shaped(step.for_each::<T>(), shape, earlier);
         // Whatever is done for each of a list is under way beside others, as far as the engine goes.
         self.width = self.width.max(at_once).max(2);
     }
 
-    fn add_step<T: Handler<S>>(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
+    pub(super) fn add_shaped(&mut self, step: StepDefinition<S>, shape: StepShape, earlier: &[NeededOutput]) {
         let index = self.steps.len();
         let tips = std::mem::replace(&mut self.tips, vec![index]);
         let just_before: Vec<usize> = index.checked_sub(1).into_iter().collect();
         // A shape says only what is not plain, so that a saga without groups has the shape that it always had.
         let after = (tips != just_before).then_some(tips);
-        self.shapes.push(StepShape { after, ..step.shape::<T>() });
+        let name = step.name;
+        self.shapes.push(StepShape { after, ..shape });
         self.steps.push(step);
         for &needed in earlier {
-            self.check_needed::<T>(needed, index);
+            self.check_needed(name, needed, index);
         }
     }
 
@@ -83,6 +83,9 @@ impl<S: Store> Parts<S> {
             (Some(last), None) if self.shapes[last].each.is_some() => {
                 "`.pivot()` stands behind a step that is done for each item of a list; the pivot is one step, so put a step between them"
             }
+            (Some(last), None) if self.shapes[last].effect == Effect::Own => {
+                "`.pivot()` stands behind a step that only waits; the pivot is a step that does something, so put it behind one"
+            }
             (last, None) => {
                 self.pivot = last;
                 return;
@@ -92,8 +95,8 @@ impl<S: Store> Parts<S> {
     }
 
     /// Whether a step certainly runs before the one of that index.
-    fn check_needed<T: Step>(&mut self, needed: NeededOutput, index: usize) {
-        self.problems.extend(self.problem_with(T::NAME, needed, index));
+    fn check_needed(&mut self, step: &'static str, needed: NeededOutput, index: usize) {
+        self.problems.extend(self.problem_with(step, needed, index));
     }
 
     fn problem_with(&self, step: &'static str, needed: NeededOutput, index: usize) -> Option<SagaProblem> {

@@ -207,14 +207,17 @@ pub enum HistoryKind {
     Operator,
     /// A success came in after the decision.
     Late,
+    /// The saga's deadline passed.
+    Deadline,
 }
 
 impl HistoryKind {
-    const NAMES: [(Self, &'static str); 4] = [
+    const NAMES: [(Self, &'static str); 5] = [
         (Self::AttemptFailed, "attempt-failed"),
         (Self::Stuck, "stuck"),
         (Self::Operator, "operator"),
         (Self::Late, "late"),
+        (Self::Deadline, "deadline"),
     ];
 
     /// The kind as it is written down and shown.

@@ -212,6 +212,10 @@ impl<S: Store> Work for Explored<S> {
         self.through(self.inner.backlog()).await
     }
 
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.through(self.inner.now()).await
+    }
+
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         self.through(self.inner.unknown_work(known)).await
     }

@@ -55,6 +55,10 @@ impl Work for FaultyStore {
         self.inner.backlog().await
     }
 
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.inner.now().await
+    }
+
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         self.inner.unknown_work(known).await
     }
