@@ -223,6 +223,19 @@ async fn a_thousand_items_are_done_and_undone() {
 }
 
 #[tokio::test]
+async fn a_list_of_a_saga_that_was_undone_is_on_its_way_no_more() {
+    for (refused, phase) in [(0, StepPhase::Undone), (1, StepPhase::Cancelled)] {
+        let (store, saga, depot) = (MemoryStore::new(), packing(1), Depot::refusing(&[refused]));
+        let runtime = runtime(&store, &saga, &depot).await;
+        let running = runtime.start(&saga, "o-1", 2).await.unwrap();
+        assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
+        let status = runtime.saga("o-1").await.unwrap().unwrap();
+        assert_eq!((status.steps[1].step.as_str(), status.steps[1].phase), ("pack", phase));
+        runtime.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
     #[saga_step(compensate = unweigh, retry(attempts = 1))]
     async fn weigh(_ctx: &StepContext, parcel: u32) -> Result<u32, StepError> {

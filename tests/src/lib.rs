@@ -4,6 +4,7 @@
 //! clocks that fail on demand.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_debug_implementations, reason = "only tests use this crate")]
 
+mod books;
 mod faults;
 mod fixture;
 mod mail;
@@ -14,6 +15,7 @@ mod wait;
 mod warnings;
 mod world;
 
+pub use self::books::{Books, Kept};
 pub use self::faults::{Faults, When};
 pub use self::fixture::{Fixture, quick};
 pub use self::mail::Mail;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::asking::pause_after;
 use super::letters::Problem;
 use super::recorder::RecordError;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::store::{Changes, Condition, DeadReason, Message, MessageKind, Postponed, Store, StoreError, WorkRef};
 
 /// A message that is handled now.

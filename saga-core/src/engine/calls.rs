@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use super::asking::pause_after;
 use super::attempt::Attempted;
 use super::command::{Command, InFlight};
 use super::late;
 use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
-use super::transactions::{pause_after, refs};
+use super::transactions::refs;
 use crate::machine::{Ending, Event, Next};
 use crate::saga::StepRun;
 use crate::store::{Applied, Miss, RetryClass, StepRecord, Store, WorkRef};
@@ -111,22 +112,7 @@ impl<S: Store> Shared<S> {
         if saga.definition.width == 1 {
             return Some(Vec::new());
         }
-        for failures in 0.. {
-            match self.store.records_of_steps(&saga.tenant, &saga.key).await {
-                Ok(records) => {
-                    self.store_works("records_of_steps");
-                    return Some(records);
-                }
-                Err(error) => {
-                    self.store_failed("records_of_steps", &error);
-                    if self.has_stopped() {
-                        return None;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
-        }
-        None
+        self.ask_to_the_end("records_of_steps", || self.store.records_of_steps(&saga.tenant, &saga.key)).await
     }
 
     /// The command was lost to another owner. Its decision is void; a success is a fact and is kept.
@@ -134,20 +120,10 @@ impl<S: Store> Shared<S> {
         let is_call = command.effect().is_outside();
         let (Ending::Done, true, false) = (&attempted.ending, is_call, command.is_undo()) else { return };
         let noted = late::encode(&attempted.findings);
-        for failures in 0.. {
-            match self.store.note_late(command.work.id, &noted).await {
-                Ok(true) => return self.store_works("note_late"),
-                Ok(false) => break,
-                Err(error) => {
-                    self.store_failed("note_late", &error);
-                    if self.has_stopped() {
-                        return;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
+        let is_noted = self.ask_to_the_end("note_late", || self.store.note_late(command.work.id, &noted)).await;
+        if is_noted == Some(false) {
+            self.correct(command.saga, command.order, attempted.findings).await;
         }
-        self.correct(command.saga, command.order, attempted.findings).await;
     }
 
     /// Brings a success to a saga that was decided without it.
@@ -197,20 +173,8 @@ impl<S: Store> Shared<S> {
         if rows.is_empty() {
             return;
         }
-        for failures in 0.. {
-            match self.store.give_back(rows).await {
-                Ok(_) => {
-                    self.store_works("give_back");
-                    return self.leave_work(std::time::Duration::ZERO);
-                }
-                Err(error) => {
-                    self.store_failed("give_back", &error);
-                    if self.has_stopped() {
-                        return;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
+        if self.ask_to_the_end("give_back", || self.store.give_back(rows)).await.is_some() {
+            self.leave_work(std::time::Duration::ZERO);
         }
     }
 

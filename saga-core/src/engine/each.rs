@@ -5,7 +5,6 @@ use super::attempt::Attempted;
 use super::command::Command;
 use super::prepared::Findings;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::machine::{Command as Order, Ending, Event, Next};
 use crate::step::{items_of, list_of};
 use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
@@ -68,22 +67,7 @@ impl<S: Store> Shared<S> {
     /// What is recorded of the items. All of them are, since the last one gave out this command.
     async fn records_of_items(&self, command: &Command<S>) -> Option<Vec<StepRecord>> {
         let saga = &command.saga;
-        for failures in 0.. {
-            match self.store.records_of(&saga.tenant, &saga.key).await {
-                Ok(records) => {
-                    self.store_works("records_of");
-                    return Some(records);
-                }
-                Err(error) => {
-                    self.store_failed("records_of", &error);
-                    if self.has_stopped() {
-                        return None;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
-        }
-        None
+        self.ask_to_the_end("records_of", || self.store.records_of(&saga.tenant, &saga.key)).await
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::key::{Key, check_step_name};
 use crate::store::{Changes, DeadReason, Message, NewLetter, Store, StoreError};
 use crate::transport::{Death, Unreadable};
@@ -44,19 +43,7 @@ impl<S: Store> Shared<S> {
 
     /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.
     async fn is_begun(&self, message: &Message) -> Option<bool> {
-        for failures in 0.. {
-            match self.hosted_row_exists(message).await {
-                Ok(exists) => return Some(exists),
-                Err(error) => {
-                    tracing::debug!(%error, "a dead letter waits for the store");
-                    if self.is_stopping() {
-                        return None;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
-        }
-        None
+        self.ask("saga", || self.hosted_row_exists(message)).await
     }
 
     async fn hosted_row_exists(&self, message: &Message) -> Result<bool, StoreError> {

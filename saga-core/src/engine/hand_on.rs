@@ -8,7 +8,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::command::Command;
 use super::prepared::Prepared;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::machine::Effect;
 use crate::store::{Hint, Store};
 
@@ -70,23 +69,11 @@ impl<S: Store> Shared<S> {
     /// Ids for the commands that follow; nothing when the runtime stops before the store gives any.
     pub(super) async fn take_ids(&self, count: usize) -> Option<std::ops::Range<i64>> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        for failures in 0.. {
-            match self.ids.take(&*self.store, count).await {
-                Ok(ids) => {
-                    self.store_works("reserve_ids");
-                    return Some(ids);
-                }
-                Err(error) if self.is_stopping() => {
-                    tracing::warn!(%error, "no ids while shutting down; the commands wait for the end of their leases");
-                    return None;
-                }
-                Err(error) => {
-                    self.store_failed("reserve_ids", &error);
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
+        let ids = self.ask("reserve_ids", || self.ids.take(&*self.store, count)).await;
+        if ids.is_none() {
+            tracing::warn!("no ids while shutting down; the commands wait for the end of their leases");
         }
-        None
+        ids
     }
 
     /// A commit of this process left work that nobody has, due after so long: whoever has a place for it may take it.

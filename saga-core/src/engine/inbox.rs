@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arrivals::Arrived;
+use super::asking::pause_after;
 use super::attempt::caught;
 use super::letters::Problem;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::key::{Key, check_step_name};
 use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
 use crate::transport::{
@@ -145,23 +145,9 @@ impl<S: Store> Shared<S> {
             return Some(Vec::new());
         }
         let ids = self.take_ids(readable.len()).await?;
-        for failures in 0.. {
-            match self.store_received(&readable, ids.start).await {
-                Ok(receipt) => {
-                    self.store_works("receive");
-                    self.store_clock.said(receipt.now, self.env.now());
-                    return Some(arrived(readable, &receipt, ids.start, service));
-                }
-                Err(error) => {
-                    self.store_failed("receive", &error);
-                    if self.is_stopping() {
-                        return None;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
-        }
-        None
+        let receipt = self.ask("receive", || self.store_received(&readable, ids.start)).await?;
+        self.store_clock.said(receipt.now, self.env.now());
+        Some(arrived(readable, &receipt, ids.start, service))
     }
 
     async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<Receipt, StoreError> {

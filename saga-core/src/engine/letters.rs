@@ -5,10 +5,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::arrivals::Arrived;
+use super::asking::pause_after;
 use super::callers::reason_bytes;
 use super::remote::addressed;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::key::check_step_name;
 use crate::step::Rejection;
 use crate::store::{

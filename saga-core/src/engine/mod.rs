@@ -1,6 +1,7 @@
 //! The thin shell around the machine: it claims, runs, records, relays and recovers.
 
 mod arrivals;
+mod asking;
 mod attempt;
 mod awaiting;
 mod batch;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::asking::pause_after;
 use super::attempt::caught;
 use super::inbox::panicked;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::key::Tenant;
 use crate::store::{Hint, LANES, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::outcome::{Outcome, outcome_of};
 use crate::key::{Key, StepId, Tenant};
-use crate::machine::{SagaState, StepPhase, StepState};
+use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
@@ -146,7 +146,7 @@ impl SagaStatus {
                 after: before.collect(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
-                ..step_status(step.name, state.steps[index].phase, &stored)
+                ..step_status(step.name, shown_phase(&state, index), &stored)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
@@ -191,6 +191,20 @@ impl ItemCounts {
             undone: count(StepPhase::Undone),
             waiting: count(StepPhase::Ready),
         }
+    }
+}
+
+/// A step that is done for each item of a list has no effect of its own: in a saga that was undone, its items say what
+/// became of it.
+fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
+    let phase = state.steps[step].phase;
+    let Some(mut items) = state.items_of(step).filter(|_| state.phase == Phase::Compensated) else { return phase };
+    match phase {
+        StepPhase::Unfolded | StepPhase::Done if items.any(|item| state.steps[item].phase == StepPhase::Undone) => {
+            StepPhase::Undone
+        }
+        StepPhase::Unfolded => StepPhase::Cancelled,
+        _ => phase,
     }
 }
 

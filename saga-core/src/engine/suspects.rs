@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::calls::vanished;
 use super::command::Command;
 use super::shared::Shared;
-use super::transactions::pause_after;
 use crate::machine::{Effect, Next};
 use crate::store::Store;
 
@@ -49,22 +48,11 @@ impl<S: Store> Shared<S> {
     async fn write_attempt(&self, command: &mut Command<S>) -> bool {
         // It is numbered, so that writing it down again after a commit in doubt counts it once.
         let attempt = command.attempts + 1;
-        for failures in 0.. {
-            match self.store.begin_attempt(command.work, attempt).await {
-                Ok(held) => {
-                    self.store_works("begin_attempt");
-                    command.attempts = attempt;
-                    return held;
-                }
-                Err(error) => {
-                    self.store_failed("begin_attempt", &error);
-                    if self.is_stopping() {
-                        return false;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
-                }
-            }
+        let work = command.work;
+        let is_held = self.ask("begin_attempt", || self.store.begin_attempt(work, attempt)).await;
+        if is_held.is_some() {
+            command.attempts = attempt;
         }
-        false
+        is_held.unwrap_or(false)
     }
 }

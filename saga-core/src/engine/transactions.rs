@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::asking::pause_after;
 use super::attempt::erred;
 use super::batch::Batch;
 use super::batch_member::Member;
@@ -14,10 +14,6 @@ use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, Work
 
 /// How often one command alone may meet the locks of others before that counts as a failed attempt.
 const CONFLICTS_MAX: u32 = 8;
-/// How long to wait after the store could not be reached.
-const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(50);
-/// The longest such wait.
-const UNAVAILABLE_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// Commands that are to share a transaction.
 struct Part<S: Store> {
@@ -309,8 +305,4 @@ fn is_own_fault(error: &TransactError, failures: u32) -> bool {
         StoreErrorKind::Conflict => failures >= CONFLICTS_MAX,
         _ => false,
     }
-}
-
-pub(super) fn pause_after(failures: u32) -> Duration {
-    UNAVAILABLE_PAUSE.saturating_mul(1 << failures.min(10)).min(UNAVAILABLE_PAUSE_MAX)
 }

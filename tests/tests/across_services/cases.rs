@@ -10,10 +10,9 @@ use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Outcome, Tenant};
 use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
-use saga_tests::{eventually, within};
+use saga_tests::{Books, eventually, within};
 use uuid::Uuid;
 
-use super::books::Books;
 use super::meddler::Meddling;
 use super::shop::{Order, Shop};
 

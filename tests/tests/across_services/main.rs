@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-mod books;
 mod cases;
 mod meddler;
 mod shop;

@@ -7,10 +7,9 @@ use saga_core::transport::{Incoming, Message, Settlement, Subscription, service_
 use saga_core::{
     Output, Running, Runtime, Saga, Service, Settings, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
-use saga_tests::eventually;
+use saga_tests::{Books, Kept, eventually};
 use serde::{Deserialize, Serialize};
 
-use super::books::{Books, Kept};
 use super::meddler::{Meddler, Meddling};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -10,14 +10,15 @@ use saga_core::store::Store;
 use saga_core::transport::Transport;
 use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
-use saga_tests::Shop as _;
 use sqlx::{Connection as _, PgConnection};
 
+use crate::Shop as _;
+
 /// What has to be kept as long as a store or a transport is used.
-pub(crate) type Kept = Box<dyn Any + Send + Sync>;
+pub type Kept = Box<dyn Any + Send + Sync>;
 
 /// A store with a table of counters for the business.
-pub(crate) trait Books: Store + Clone {
+pub trait Books: Store + Clone {
     /// How many processes of each service work on it.
     const REPLICAS: usize;
 
@@ -67,7 +68,7 @@ impl Books for SqliteStore {
     const REPLICAS: usize = 1;
 
     async fn fresh() -> (Self, Kept) {
-        let (store, folder) = <Self as saga_tests::Shop>::fresh().await;
+        let (store, folder) = <Self as crate::Shop>::fresh().await;
         (store, Box::new(folder))
     }
 
@@ -76,7 +77,7 @@ impl Books for SqliteStore {
     }
 
     async fn add(conn: &mut Self::Conn, counter: &str, amount: i64) -> Result<i64, StepError> {
-        <Self as saga_tests::Shop>::add(conn, counter, amount)
+        <Self as crate::Shop>::add(conn, counter, amount)
     }
 
     async fn counter(&self, counter: &str) -> i64 {
@@ -86,7 +87,7 @@ impl Books for SqliteStore {
     async fn put(&self, counter: &str, amount: i64) {
         let counter = counter.to_owned();
         let added = self.write(move |conn| -> Result<i64, saga_core::store::StoreError> {
-            Ok(<Self as saga_tests::Shop>::add(conn, &counter, amount).unwrap())
+            Ok(<Self as crate::Shop>::add(conn, &counter, amount).unwrap())
         });
         added.await.unwrap();
     }

@@ -1,0 +1,61 @@
+//! Asking the store until it answers.
+
+use std::time::Duration;
+
+use super::shared::Shared;
+use crate::store::{Store, StoreError};
+
+/// The pause before the store is asked again for the first time.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// How long to wait before what failed so many times, and once more, is asked for again.
+pub(super) fn pause_after(failures: u32) -> Duration {
+    PAUSE.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
+}
+
+impl<S: Store> Shared<S> {
+    /// What the store answers, however often it fails before. Nothing when the runtime is told to stop while it fails.
+    pub(super) async fn ask<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        self.ask_until(Self::is_stopping, doing, call).await
+    }
+
+    /// The same for what is not left undone by a shutdown: nothing only when its patience is over.
+    pub(super) async fn ask_to_the_end<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        self.ask_until(Self::has_stopped, doing, call).await
+    }
+
+    async fn ask_until<T, F>(
+        &self,
+        gives_up: fn(&Self) -> bool,
+        doing: &'static str,
+        mut call: impl FnMut() -> F + Send,
+    ) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        for failures in 0.. {
+            match call().await {
+                Ok(answer) => {
+                    self.store_works(doing);
+                    return Some(answer);
+                }
+                Err(error) => {
+                    self.store_failed(doing, &error);
+                    if gives_up(self) {
+                        return None;
+                    }
+                    self.env.sleep(pause_after(failures)).await;
+                }
+            }
+        }
+        None
+    }
+}
