@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, StepRecord, StoreError, Work, WorkId,
-    WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, StepRecord, StoreError, Timestamp, Work,
+    WorkId, WorkKind, WorkRef,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::clock::{duration, micros};
-use crate::error::{commit_error, store_error};
+use crate::clock::{Moment, duration, micros};
+use crate::error::{commit_error, misuse, store_error};
 use crate::records::OF_STEPS;
 use crate::rows::{self, SELECT_RECORDS, signed};
 use crate::store::PostgresStore;

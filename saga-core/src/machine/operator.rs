@@ -3,6 +3,7 @@ use super::decision::{Command, Decision};
 use super::event::{Action, Refused};
 use super::shape::{Effect, Shape};
 use super::state::{Phase, SagaState, StepPhase, Stuck};
+use super::timer::end_pauses;
 use super::transition::{go_on, next_stuck, settle};
 use crate::store::RecordedOutcome;
 
@@ -16,6 +17,7 @@ pub(super) fn act(
     let step = stuck.step;
     if let Action::Force { completed, reason } = action {
         leave_as_it_is(shape, state, stuck, completed, decision);
+        end_pauses(shape, state, decision);
         state.phase = if completed { Phase::Completed } else { Phase::Compensated };
         state.forced = Some(reason);
         return Ok(());

@@ -1,11 +1,13 @@
 //! Orders of events that cannot happen: the machine accepts each, and its state stays sound.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
-use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, StepPhase};
+use saga_core::machine::{self, Action, Command, Deadline, Event, FailureKind, Phase, StepPhase, Timer};
 use saga_core::store::RecordedOutcome;
 
 use crate::ledger::{Ledger, are_apart, check_state};
-use crate::shapes::{failure, groups, lists, rejection, shape};
+use crate::shapes::{failure, groups, lists, pauses, rejection, shape};
 
 fn event(kind: u8, step: usize) -> Event {
     let reason = || "no".to_owned();
@@ -25,6 +27,7 @@ fn event(kind: u8, step: usize) -> Event {
         14 => Event::TakenBack,
         15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
         17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
+        22 => Event::DeadlinePassed,
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -37,10 +40,15 @@ proptest! {
     /// only what took effect or may have is undone, the latest first.
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
-        shape in prop_oneof![shape(), groups(), lists()],
-        events in prop::collection::vec((0..22_u8, 0..24_usize), 0..80),
+        shape in prop_oneof![shape(), groups(), lists(), pauses()],
+        has_deadline in any::<bool>(),
+        events in prop::collection::vec((0..23_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
+        if has_deadline {
+            let deadline = Deadline { timer: Timer::started_with(0), within: Duration::from_secs(1) };
+            machine::set_deadline(&shape, &mut state, deadline);
+        }
         let mut ledger = Ledger::default();
         for (kind, step) in events {
             let event = event(kind, step % state.steps.len());
@@ -50,6 +58,7 @@ proptest! {
                 Err(refused) => {
                     let is_lawful = match event {
                         Event::Operator(_) => before.stuck.is_none(),
+                        Event::DeadlinePassed => before.deadline.is_none(),
                         Event::CalledOff { .. } => {
                             let has_begun = |pivot: usize| before.steps[pivot].phase != StepPhase::Ready;
                             before.phase != Phase::Running || shape.pivot.is_some_and(has_begun)

@@ -68,6 +68,11 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     } else {
         assert!(!under_way.is_empty(), "{status}: nothing is under way");
     }
+    let is_ahead = |pivot: usize| state.steps[pivot].phase == StepPhase::Ready;
+    let has_time = state.phase == Phase::Running && shape.pivot.is_none_or(is_ahead);
+    assert!(has_time || state.deadline.is_none(), "a deadline that says nothing is let go");
+    let waits = |step: &usize| state.steps[*step].timer.is_some();
+    assert!((0..state.steps.len()).filter(waits).all(|step| under_way.contains(&step)), "who waits is under way");
     for (number, step) in under_way.iter().enumerate() {
         let mut beside = under_way[number + 1..].iter();
         assert!(

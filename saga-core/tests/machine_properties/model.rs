@@ -117,7 +117,7 @@ impl Model {
             Event::Undone { step, informed } => self.undone(step, informed),
             Event::Listed { step, items } => self.listed(step, items),
             Event::TakenBack => self.taken_back(),
-            Event::CalledOff { .. } => {
+            Event::CalledOff { .. } | Event::DeadlinePassed => {
                 // Something is open, so nothing follows at once.
                 self.goes_back |= self.may_be_called_off();
                 Vec::new()
@@ -140,6 +140,29 @@ impl Model {
             Some(of) if of.each.is_some() => UndoShape::NotNeeded,
             _ => self.shape.steps[self.base(step)].undo,
         }
+    }
+
+    /// Whether the step only waits.
+    fn is_pause(&self, step: usize) -> bool {
+        self.shape.steps.get(step).is_some_and(|step| step.effect == Effect::Own && step.each.is_none())
+    }
+
+    /// The saga turns round because something of it failed: nobody waits for what only waits.
+    fn turn_round(&mut self) {
+        self.goes_back = true;
+        self.end_pauses();
+    }
+
+    fn end_pauses(&mut self) {
+        let of_pause = |open: &&Open| matches!(open.command, Command::Do { step } if self.is_pause(step));
+        let waiting: Vec<usize> = self
+            .open
+            .iter()
+            .filter(of_pause)
+            .filter(|open| open.stuck.is_none())
+            .map(|open| step_of(open.command))
+            .collect();
+        waiting.into_iter().for_each(|step| self.settle(step));
     }
 
     fn listed(&mut self, step: usize, count: usize) -> Vec<Command> {
@@ -182,6 +205,9 @@ impl Model {
             self.back_again();
             return self.next();
         }
+        if self.is_pause(step) {
+            return Vec::new();
+        }
         let known = &mut self.steps[step];
         if !known.settled || std::mem::replace(&mut known.success, true) {
             return Vec::new();
@@ -204,7 +230,9 @@ impl Model {
             return self.needs_a_person(step);
         }
         self.settle(step);
-        self.goes_back |= self.ended.is_none();
+        if self.ended.is_none() && !self.goes_back {
+            self.turn_round();
+        }
         self.next()
     }
 
@@ -221,7 +249,9 @@ impl Model {
         self.settle(step);
         self.stands(step);
         self.back_again();
-        self.goes_back |= self.ended.is_none();
+        if self.ended.is_none() && !self.goes_back {
+            self.turn_round();
+        }
         self.next()
     }
 
@@ -296,6 +326,7 @@ impl Model {
                 }
                 self.ended = Some(if *completed { Status::Completed } else { Status::Compensated });
                 self.goes_back = false;
+                self.end_pauses();
                 if !completed {
                     // The person took care of what stands.
                     self.standing.clear();

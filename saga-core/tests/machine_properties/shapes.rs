@@ -98,6 +98,19 @@ pub(crate) fn lists() -> impl Strategy<Value = Shape> {
     })
 }
 
+/// Shapes in which some steps only wait: the engine's own, with nothing to undo, and never the pivot.
+pub(crate) fn pauses() -> impl Strategy<Value = Shape> {
+    let marks = prop::collection::vec(prop::bool::weighted(0.4), 24);
+    (prop_oneof![shape(), groups(), lists()], marks).prop_map(|(mut shape, marks)| {
+        for (index, step) in shape.steps.iter_mut().enumerate() {
+            if marks[index] && shape.pivot != Some(index) && step.each.is_none() {
+                (step.effect, step.undo) = (Effect::Own, UndoShape::NotNeeded);
+            }
+        }
+        shape
+    })
+}
+
 pub(crate) fn rejection(reason: &str) -> Rejection {
     StepError::reject(reason).into_rejection().expect("a rejection was made")
 }

@@ -1,5 +1,5 @@
 use super::book::Book;
-use super::{Ledger, Violation, effects, isolation, liveness, messages, services, starts, undo};
+use super::{Ledger, Violation, effects, isolation, liveness, messages, services, starts, time, undo};
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
 pub fn check(ledger: &Ledger) -> Vec<Violation> {
@@ -7,6 +7,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     let mut found = Vec::new();
     effects::check(&book, &mut found);
     undo::check(&book, &mut found);
+    time::check(&book, &mut found);
     messages::check(&book, &mut found);
     services::check(&book, &mut found);
     starts::check(&book, &mut found);

@@ -24,8 +24,29 @@ pub struct SagaPlan {
     pub key: String,
     /// Whether its client takes it back, whatever becomes of it.
     pub is_taken_back: bool,
+    /// When it begins, and how long it has.
+    #[serde(default)]
+    pub time: SagaTime,
     /// The payloads and definitions that clients offer under this key. At most one of them is ever accepted.
     pub variants: Vec<Variant>,
+}
+
+/// When a saga begins, and how long it has, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SagaTime {
+    /// How long after its start it begins.
+    pub begins_in: u64,
+    /// How long it then has until its pivot.
+    pub within: Option<u64>,
+}
+
+/// What stands between a step and those that it comes after, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// How long it lasts.
+    pub lasts: u64,
+    /// The moment of the run at which it ends, if that is later.
+    pub until: u64,
 }
 
 /// One thing that a client may start under a key.
@@ -51,6 +72,9 @@ pub struct StepPlan {
     /// The steps that it comes after, where that is not just the one before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<u8>>,
+    /// The pause before it.
+    #[serde(default)]
+    pub pause: Pause,
     /// The earlier step whose output it takes.
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
@@ -336,6 +360,9 @@ pub struct Final {
     pub records: Vec<RecordSeen>,
     /// What the saga's own service has written down of steps that others did.
     pub told: Vec<RecordSeen>,
+    /// When it was called off for its deadline, if it was: in microseconds of the run.
+    #[serde(default)]
+    pub overdue_at: Option<u64>,
 }
 
 /// A step record, as the engine tells it.

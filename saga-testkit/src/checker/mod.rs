@@ -16,13 +16,14 @@ mod liveness;
 mod messages;
 mod services;
 mod starts;
+mod time;
 mod undo;
 mod violation;
 
 pub(crate) use self::book::is_behind;
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent, Standing, StepPlan,
-    UndoPlan, Variant, What,
+    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, Pause, RecordSeen, Recorded, Rest, SagaPlan, SagaTime, Sent,
+    Standing, StepPlan, UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

@@ -9,7 +9,7 @@ use saga_core::key::StepId;
 use saga_core::store::{
     Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Hint, Hints, Ids, Incarnation, Lease,
     Listener, MemberId, Members, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status,
-    StepRecord, Store, StoreError, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    StepRecord, Store, StoreError, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;

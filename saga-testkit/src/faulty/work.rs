@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::store::{ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, StoreError, Work, WorkId, WorkRef};
+use saga_core::store::{
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, StoreError, Timestamp, Work, WorkId, WorkRef,
+};
 
 use super::{FaultyStore, StoreFlaw};
 

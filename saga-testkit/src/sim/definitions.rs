@@ -1,11 +1,14 @@
+use std::time::{Duration, SystemTime};
+
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, Group, SagaBuilder, SagaError};
 use saga_core::service::ServiceError;
 use saga_core::{Each, Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
+use super::finals::ORIGIN_MICROS;
 use super::steps::{Announce, Charge, Collect, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
-use crate::checker::{StepPlan, Variant};
+use crate::checker::{Pause, StepPlan, Variant};
 
 /// A saga definition, and what the checker knows of it.
 #[derive(Debug, Clone)]
@@ -62,7 +65,8 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Announce<4>>()
             .build()?,
     ];
-    Ok([plain, fork_definitions()?, list_definitions()?, batch_definitions()?.to_vec()].concat())
+    let others = [fork_definitions()?, list_definitions()?, pause_definitions()?, batch_definitions()?.to_vec()];
+    Ok([plain, others.concat()].concat())
 }
 
 /// Those with groups.
@@ -155,6 +159,40 @@ fn list_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Confirm<5>>()
             .build()?,
         named("each-batch").for_each::<Collect<0>>(3, 2).for_each::<Collect<3>>(2, 2).build()?,
+    ])
+}
+
+/// Those with steps that only wait.
+fn pause_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("nap").step::<Reserve<0>>().nap("nap", 900).step::<Charge<1>>().step::<Confirm<2>>().build()?,
+        named("naps")
+            .nap("nap", 40)
+            .step::<Charge<0>>()
+            .nap("doze", 5_000)
+            .nap("rest", 0)
+            .step::<Reserve<1>>()
+            .nap("last", 300)
+            .build()?,
+        named("wakes").step::<Note<0>>().nap_until("until", 2_500).step::<Reserve<1>>().step::<Charge<2>>().build()?,
+        named("nap-in-fork")
+            .step::<Reserve<0>>()
+            .parallel(|group| {
+                group
+                    .branch(PlannedBranch::step::<Charge<1>>)
+                    .branch(|branch| branch.nap("nap", 1_500).step::<Reserve<2>>())
+                    .branch(|branch| branch.step::<Ship<3>>().nap("doze", 9_000))
+            })
+            .step::<Reserve<4>>()
+            .build()?,
+        named("pivot-nap")
+            .step::<Charge<0>>()
+            .nap("nap", 200)
+            .step::<Confirm<1>>()
+            .pivot()
+            .nap("doze", 1_000)
+            .step::<Announce<2>>()
+            .build()?,
     ])
 }
 
@@ -269,6 +307,8 @@ struct Planner {
     variant: Variant,
     /// The steps that the next one comes after.
     tips: Vec<u8>,
+    /// The pause before the next step.
+    pause: Pause,
 }
 
 /// Builds a group and its plan side by side.
@@ -285,13 +325,14 @@ struct PlannedBranch {
     branch: Branch<MemoryStore, SimInput>,
     steps: Vec<StepPlan>,
     tips: Vec<u8>,
+    pause: Pause,
 }
 
-fn plan_step<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, reads: Option<u8>) {
+fn plan_step<T: Planned>(steps: &mut Vec<StepPlan>, tips: &mut Vec<u8>, pause: &mut Pause, reads: Option<u8>) {
     let place = steps.len() as u8;
     let after = std::mem::replace(tips, vec![place]);
     let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
-    steps.push(StepPlan { after: (!is_plain).then_some(after), ..T::plan(reads) });
+    steps.push(StepPlan { after: (!is_plain).then_some(after), pause: std::mem::take(pause), ..T::plan(reads) });
 }
 
 /// The same for a step that is done for each item of a list: in the plan each is a branch.
@@ -321,7 +362,8 @@ impl PlannedGroup {
         let Self { group, steps, from, mut ends } = self;
         let mut planned = Vec::new();
         let group = group.branch(|branch| {
-            let PlannedBranch { branch, steps, tips } = build(PlannedBranch { branch, steps, tips: from.clone() });
+            let PlannedBranch { branch, steps, tips, .. } =
+                build(PlannedBranch { branch, steps, tips: from.clone(), pause: Pause::default() });
             ends.extend(tips);
             planned = steps;
             branch
@@ -331,13 +373,19 @@ impl PlannedGroup {
 }
 
 impl PlannedBranch {
+    /// So many milliseconds before the next step.
+    fn nap(mut self, name: &'static str, millis: u64) -> Self {
+        self.pause.lasts += millis * 1_000;
+        Self { branch: self.branch.sleep(name, Duration::from_millis(millis)), ..self }
+    }
+
     fn step<T: Planned>(mut self) -> Self {
-        plan_step::<T>(&mut self.steps, &mut self.tips, None);
+        plan_step::<T>(&mut self.steps, &mut self.tips, &mut self.pause, None);
         Self { branch: self.branch.step::<T>(), ..self }
     }
 
     fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
-        plan_step::<T>(&mut self.steps, &mut self.tips, Some(earlier));
+        plan_step::<T>(&mut self.steps, &mut self.tips, &mut self.pause, Some(earlier));
         Self { branch: self.branch.step_after::<T, E>(read), ..self }
     }
 
@@ -348,7 +396,7 @@ impl PlannedBranch {
     }
 
     fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
-        let Self { branch, steps, tips } = self;
+        let Self { branch, steps, tips, .. } = self;
         let mut planned = (Vec::new(), Vec::new());
         let branch = branch.parallel(|group| {
             let PlannedGroup { group, steps, ends, .. } =
@@ -356,24 +404,37 @@ impl PlannedBranch {
             planned = (steps, ends);
             group
         });
-        Self { branch, steps: planned.0, tips: planned.1 }
+        Self { branch, steps: planned.0, tips: planned.1, pause: Pause::default() }
     }
 }
 
 fn named(name: &str) -> Planner {
     let variant = Variant { definition: name.to_owned(), steps: Vec::new() };
-    Planner { builder: Saga::named(name).input(), variant, tips: Vec::new() }
+    Planner { builder: Saga::named(name).input(), variant, tips: Vec::new(), pause: Pause::default() }
 }
 
 impl Planner {
+    /// So many milliseconds before the next step.
+    fn nap(mut self, name: &'static str, millis: u64) -> Self {
+        self.pause.lasts += millis * 1_000;
+        Self { builder: self.builder.sleep_with(name, move |_| Duration::from_millis(millis)), ..self }
+    }
+
+    /// The next step waits for that millisecond of the run.
+    fn nap_until(mut self, name: &'static str, millis: u64) -> Self {
+        self.pause.until = millis * 1_000;
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_micros(ORIGIN_MICROS.unsigned_abs() + self.pause.until);
+        Self { builder: self.builder.sleep_until(name, move |_| moment), ..self }
+    }
+
     fn step<T: Planned>(mut self) -> Self {
-        plan_step::<T>(&mut self.variant.steps, &mut self.tips, None);
+        plan_step::<T>(&mut self.variant.steps, &mut self.tips, &mut self.pause, None);
         Self { builder: self.builder.step::<T>(), ..self }
     }
 
     /// A step whose input is made with the output of the earlier step at that place.
     fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
-        plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(earlier));
+        plan_step::<T>(&mut self.variant.steps, &mut self.tips, &mut self.pause, Some(earlier));
         Self { builder: self.builder.step_after::<T, E>(read), ..self }
     }
 
@@ -385,7 +446,7 @@ impl Planner {
 
     /// A step whose input is made with what that item gave of the list that begins at the place `first`.
     fn after_item<T: Planned, E: Planned>(mut self, first: u8, item: u8) -> Self {
-        plan_step::<T>(&mut self.variant.steps, &mut self.tips, Some(first + item));
+        plan_step::<T>(&mut self.variant.steps, &mut self.tips, &mut self.pause, Some(first + item));
         let input = move |input: &SimInput, outputs: Vec<SimOutput>| {
             let reads = outputs.get(usize::from(item)).map(|output| output.effect);
             SimInput { reads, ..*input }
@@ -394,7 +455,7 @@ impl Planner {
     }
 
     fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
-        let Self { builder, mut variant, tips } = self;
+        let Self { builder, mut variant, tips, .. } = self;
         let mut ends = Vec::new();
         let builder = builder.parallel(|group| {
             let steps = std::mem::take(&mut variant.steps);
@@ -402,7 +463,7 @@ impl Planner {
             (variant.steps, ends) = (planned.steps, planned.ends);
             planned.group
         });
-        Self { builder, variant, tips: ends }
+        Self { builder, variant, tips: ends, pause: Pause::default() }
     }
 
     fn pivot(mut self) -> Self {

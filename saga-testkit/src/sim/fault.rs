@@ -139,6 +139,16 @@ faults! {
     CancelledAgain = "cancelled again",
     /// A client was told that a saga only goes forward.
     CancelRefused = "cancel refused",
+    /// A saga was started that begins later.
+    BegunLater = "begun later",
+    /// The deadline of a saga passed, and it was called off.
+    Overdue = "overdue",
+    /// A saga with a deadline came to its pivot or its end in time.
+    InTime = "in time",
+    /// A step was called behind a pause.
+    Slept = "slept",
+    /// A saga turned round while a branch of it slept.
+    Woken = "woken",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.

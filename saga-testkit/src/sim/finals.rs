@@ -18,6 +18,8 @@ use super::steps::{SimInput, SimOutput};
 use super::world::{World, place_of};
 use crate::checker::{Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
+/// The time that the clock of the sagas' store shows when a run begins: 2025-01-01 00:00 UTC.
+pub(crate) const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
 /// How many rows are looked at.
 const LIMIT: usize = 1_000;
 
@@ -27,6 +29,7 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
         tenant: script.tenant.to_owned(),
         key: script.key.clone(),
         is_taken_back: script.is_foreign,
+        time: script.time,
         variants: script.variants.iter().map(|definition| definitions[*definition].variant.clone()).collect(),
     });
     plans.collect()
@@ -189,7 +192,8 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
 
-const ABSENT: Final = Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new() };
+const ABSENT: Final =
+    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), overdue_at: None };
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;
@@ -208,7 +212,14 @@ fn final_of(stored: &SagaWithSteps) -> Final {
         variant: input.map(|input| input.variant),
         records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),
         told: Vec::new(),
+        overdue_at: overdue_at(stored),
     }
+}
+
+/// When the saga was called off for its deadline, in microseconds of the run: its store's clock began with it.
+fn overdue_at(stored: &SagaWithSteps) -> Option<u64> {
+    let (at, _) = stored.history.iter().find(|(_, entry)| entry.kind == HistoryKind::Deadline)?;
+    Some(at.0.abs_diff(ORIGIN_MICROS))
 }
 
 fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> {

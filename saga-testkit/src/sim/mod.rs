@@ -23,6 +23,7 @@ mod replica;
 mod run;
 mod scenario;
 mod steps;
+mod times;
 mod together;
 mod transport;
 mod world;

@@ -18,6 +18,7 @@ use super::misjudge::misjudged;
 use super::operate::operate;
 use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
+use super::times::note_times;
 use super::world::World;
 use super::{Counts, Fault, Plant, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
@@ -162,6 +163,7 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
         }
         note_hosted(&world, end);
     }
+    note_times(&world, &ledger);
     note_branches(&world, &ledger);
     let violations = match finish {
         Finish::Done => check(&ledger),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::{Call, external, transactional};
 use super::together::together;
 use super::world::Seat;
-use crate::checker::{Kind, Op, StepPlan, UndoPlan};
+use crate::checker::{Kind, Op, Pause, StepPlan, UndoPlan};
 
 /// How long a step may take. It is short, so that a schedule lives through many leases.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -79,6 +79,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             host: Self::HOST,
             undo: Self::UNDO_PLAN,
             after: None,
+            pause: Pause::default(),
             reads,
             is_pivot: false,
             emits: Self::EMITS,

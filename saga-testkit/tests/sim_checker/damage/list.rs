@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, rest, services, starts, undo};
+use super::{effects, messages, rest, services, starts, time, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -51,6 +51,11 @@ damages! {
     G5 undo::saga_left_stuck,
     G5 undo::stuck_without_a_cause,
     G5 undo::pivot_done_and_compensated,
+    G5 time::begun_too_early,
+    G5 time::awake_too_early,
+    G5 time::overdue_too_early,
+    G5 time::overdue_without_a_deadline,
+    G5 time::completed_though_overdue,
     G3 services::step_asked_for_by_two_commands,
     G3 services::told_an_output_that_was_not_recorded,
     G3 services::completed_without_being_told,

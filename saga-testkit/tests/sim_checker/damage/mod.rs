@@ -6,6 +6,7 @@ mod messages;
 mod rest;
 mod services;
 mod starts;
+mod time;
 mod tools;
 mod undo;
 
