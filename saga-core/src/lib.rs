@@ -21,8 +21,8 @@ pub use key::{Key, Tenant};
 pub use saga::Saga;
 pub use service::Service;
 pub use step::{
-    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, Output, Rejection, RetryPolicy, State, StepContext,
-    StepError, StepErrorKind, StepOptions,
+    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, Output, Received, Rejection, RetryPolicy, Signal,
+    State, StepContext, StepError, StepErrorKind, StepOptions,
 };
 
 #[cfg(feature = "macros")]

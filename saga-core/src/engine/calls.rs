@@ -81,6 +81,10 @@ impl<S: Store> Shared<S> {
                     if let Err(problem) = command.saga.refresh(&row, records) {
                         return self.block_unreadable(&row, &problem, Some(command.work)).await;
                     }
+                    // What it waits for may have arrived.
+                    if let Some(ended) = self.end_of_pause(&command) {
+                        (attempted, next) = ended;
+                    }
                 }
                 Ok(Err(Miss::Late { output, .. })) => {
                     attempted = late::attempted(&command, &output);

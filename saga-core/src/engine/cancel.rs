@@ -15,8 +15,8 @@ use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::{Definition, Saga};
 use crate::step::Rejection;
 use crate::store::{
-    Advance, Changes, Condition, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow, SagaWithSteps,
-    Status, Store, WorkKind, WorkRef, WorkStatus,
+    Advance, Applied, Changes, Condition, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow,
+    SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -30,7 +30,7 @@ pub enum Cancellation {
     Ended(Status),
 }
 
-/// Cancels sagas. It needs no runtime, only a store that can be written, and the definitions: the compensations run where
+/// Cancels sagas, and sends them signals. It needs no runtime, only a store that can be written, and the definitions: the compensations run where
 /// a runtime works on the store.
 pub struct SagaDesk<S: Store> {
     desk: Desk<S>,
@@ -46,8 +46,8 @@ enum Wish<'a> {
     Overdue(WorkRef),
 }
 
-/// Why a saga was not cancelled.
-enum Missed {
+/// Why nothing was done to a saga.
+pub(super) enum Missed {
     /// It moved, or a command of it did: it is to be looked at again.
     Moved,
     /// The machine refuses.
@@ -66,7 +66,7 @@ impl<S: Store> SagaDesk<S> {
         Self { desk: Desk::of(shared, tenant), definitions: shared.definitions.clone() }
     }
 
-    /// Adds a definition, whose sagas can be cancelled then.
+    /// Adds a definition, whose sagas can be worked on then.
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         let definition = saga.definition();
@@ -147,44 +147,65 @@ impl<S: Store> SagaDesk<S> {
         if matches!(wish, Wish::Cancel(reason) if reason.trim().is_empty()) {
             return Err(of_key("give a reason; it is kept with the action".to_owned()).into());
         }
-        let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await.map_err(RuntimeError::from)?;
-        let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
+        let stored = self.stored(key).await?;
         let SagaRow { status, version, .. } = stored.saga;
         if seen.is_some_and(|seen| seen != version) {
             return Err(RuntimeError::Moved { key: key.to_string(), status, version }.into());
         }
         let (changes, outcome) = self.changes(&stored, wish)?;
         let is_hurried = !changes.postponed.is_empty();
-        let applied = self.desk.store.record(vec![changes]).await.map_err(RuntimeError::from)?;
-        match applied.into_iter().next() {
-            Some(Ok(())) => {
+        match self.record(changes).await? {
+            Ok(()) => {
                 if is_hurried {
                     self.desk.wake_workers();
                 }
                 self.desk.tell(stored.saga.id, outcome);
                 Ok(())
             }
-            Some(Err(Miss::Saga(_) | Miss::Work(_))) => Err(Missed::Moved),
-            miss => Err(of_key(format!("it was not cancelled: {miss:?}")).into()),
+            Err(Miss::Saga(_) | Miss::Work(_)) => Err(Missed::Moved),
+            Err(miss) => Err(of_key(format!("it was not cancelled: {miss:?}")).into()),
         }
+    }
+
+    pub(super) async fn stored(&self, key: &Key) -> Result<SagaWithSteps, RuntimeError> {
+        let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await?;
+        stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))
+    }
+
+    /// The saga's definition and its state.
+    pub(super) fn read(&self, saga: &SagaRow) -> Result<(&Definition<S>, SagaState), RuntimeError> {
+        let Some(definition) = self.definitions.get(&saga.definition) else {
+            let (key, definition) = (saga.key.to_string(), saga.definition.to_string());
+            return Err(RuntimeError::UnknownDefinition { key, definition });
+        };
+        if saga.digest != definition.digest {
+            return Err(unreadable(saga, "its steps are others than when it was started"));
+        }
+        let state = SagaState::decode(&saga.state, definition.steps.len());
+        Ok((definition, state.map_err(|problem| unreadable(saga, &problem))?))
+    }
+
+    pub(super) async fn record(&self, changes: Changes) -> Result<Applied, RuntimeError> {
+        let applied = self.desk.store.record(vec![changes]).await?;
+        // A store answers each.
+        Ok(applied.into_iter().next().unwrap_or(Ok(())))
+    }
+
+    pub(super) fn wake_workers(&self) {
+        self.desk.wake_workers();
+    }
+
+    /// The setting of the runtime, where there is one.
+    pub(super) fn payload_bytes_max(&self) -> Option<usize> {
+        self.desk.payload_bytes_max()
     }
 
     /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
     fn changes(&self, stored: &SagaWithSteps, wish: Wish<'_>) -> Result<(Changes, Option<Outcome>), Missed> {
         let saga = &stored.saga;
-        let unreadable =
-            |problem: &str| RuntimeError::Unreadable { key: saga.key.to_string(), problem: problem.to_owned() };
-        let Some(definition) = self.definitions.get(&saga.definition) else {
-            let (key, definition) = (saga.key.to_string(), saga.definition.to_string());
-            return Err(RuntimeError::UnknownDefinition { key, definition }.into());
-        };
-        if saga.digest != definition.digest {
-            return Err(unreadable("its steps are others than when it was started").into());
-        }
-        let mut state =
-            SagaState::decode(&saga.state, definition.steps.len()).map_err(|problem| unreadable(&problem))?;
+        let (definition, mut state) = self.read(saga)?;
         if saga.status == Status::Stuck && state.stuck.is_none() {
-            return Err(unreadable("it got stuck because it could not be read; have it tried again first").into());
+            return Err(unreadable(saga, "it got stuck because it could not be read; have it tried again first").into());
         }
         let called_off = match wish {
             Wish::Cancel(reason) => Event::CalledOff { reason: Rejection::new(reason), has_begun: has_begun(stored) },
@@ -195,7 +216,7 @@ impl<S: Store> SagaDesk<S> {
         let decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
         if (Decision { withdrawn: Vec::new(), ..decision.clone() }) != Decision::default() {
             // Something of a saga that goes forward is always under way, or needs a person.
-            return Err(unreadable("nothing of it is under way").into());
+            return Err(unreadable(saga, "nothing of it is under way").into());
         }
         let (expected, status) = (saga.version, state.status());
         let is_over = status.is_ended();
@@ -252,7 +273,11 @@ fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>) -> Vec<
         .collect()
 }
 
-fn refusal(key: &Key, refused: &Refused) -> RuntimeError {
+fn unreadable(saga: &SagaRow, problem: &str) -> RuntimeError {
+    RuntimeError::Unreadable { key: saga.key.to_string(), problem: problem.to_owned() }
+}
+
+pub(super) fn refusal(key: &Key, refused: &Refused) -> RuntimeError {
     RuntimeError::Refused { key: key.to_string(), problem: refused.to_string() }
 }
 

@@ -253,8 +253,8 @@ pub(super) fn work_row<S: Store>(
     lease: Option<Lease>,
 ) -> NewWork {
     let payload = match order {
-        // Items have theirs from their list, and a list that is recorded is there.
-        machine::Command::Do { step } if is_of_list(saga, step) => None,
+        // Items have theirs from their list, and a list or a signal that is recorded is there.
+        machine::Command::Do { step } if is_of_list(saga, step) || saga.state.steps[step].signal.is_some() => None,
         machine::Command::Do { step } => saga.mapped_input_of(step).map(|input| input.to_vec()),
         machine::Command::Undo { .. } => None,
     };

@@ -7,14 +7,15 @@ use super::attempt::Attempted;
 use super::command::{Command, InFlight};
 use super::prepared::Findings;
 use super::shared::Shared;
-use crate::machine::{self, Ending, Event, Next};
-use crate::saga::{Pause, StepDefinition, StepRun};
+use crate::machine::{self, Ending, Event, Failure, FailureKind, Next};
+use crate::saga::{Or, Pause, StepDefinition, StepRun};
+use crate::step::Rejection;
 use crate::store::{Changes, Postponed, Store, StoreError, Timestamp};
 
-/// What a step returns that only waited.
+/// What a step returns that only slept.
 const NOTHING: &[u8] = b"null";
 
-/// How long a step waits from when its turn has come, if it is one that only waits.
+/// How long a step waits from when its turn has come, if it is one that only waits. What it waits for may be there.
 ///
 /// A moment is compared with the store's clock, which is read when the row is claimed: that is at once.
 pub(super) fn pause_of<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Option<Duration> {
@@ -23,6 +24,7 @@ pub(super) fn pause_of<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Opti
         Pause::For(duration) => *duration,
         Pause::Mapped => serde_json::from_slice(input).unwrap_or_default(),
         Pause::Until => Duration::ZERO,
+        Pause::Signal(wait) => wait.within.unwrap_or_else(|| serde_json::from_slice(input).unwrap_or_default()),
     })
 }
 
@@ -30,7 +32,9 @@ impl<S: Store> InFlight<S> {
     /// How long the command waits before it is due, if it is one that only waits.
     pub(super) fn pause_of(&self, order: machine::Command) -> Option<Duration> {
         let machine::Command::Do { step } = order else { return None };
-        pause_of(self.definition.steps.get(step)?, self.input_of(step))
+        let of = self.definition.steps.get(step)?;
+        let is_there = self.state.steps[step].signal.is_some();
+        pause_of(of, self.input_of(step)).map(|pause| if is_there { Duration::ZERO } else { pause })
     }
 }
 
@@ -38,7 +42,7 @@ impl<S: Store> Shared<S> {
     /// The row of a step that only waits is claimed.
     pub(super) async fn end_pause(self: &Arc<Self>, command: Command<S>, pause: &Pause, next_ids: i64) {
         let left = match pause {
-            Pause::For(_) | Pause::Mapped => Ok(Duration::ZERO),
+            Pause::For(_) | Pause::Mapped | Pause::Signal(_) => Ok(Duration::ZERO),
             Pause::Until => self.time_until(&command).await,
         };
         match left {
@@ -71,8 +75,41 @@ impl<S: Store> Shared<S> {
     }
 
     async fn awake(self: &Arc<Self>, command: Command<S>, next_ids: i64) {
-        let findings = Findings { output: Some(NOTHING.to_vec()), attempts: 1, ..Findings::default() };
-        let next = Next::Settled(Event::Done { step: command.step_index() });
-        self.settle(command, Attempted { ending: Ending::Done, findings }, next, next_ids).await;
+        let Some((attempted, next)) = self.end_of_pause(&command) else { return };
+        self.settle(command, attempted, next, next_ids).await;
     }
+
+    /// What a step that only waited ends with, as its saga stands now; nothing for any other step.
+    pub(super) fn end_of_pause(&self, command: &Command<S>) -> Option<(Attempted, Next)> {
+        let StepRun::Pause(pause) = &command.step().run else { return None };
+        let (saga, step) = (&command.saga, command.step_index());
+        let settled = |output: Vec<u8>| (Some(output), Ending::Done, Event::Done { step });
+        let (output, ending, event) = match pause {
+            Pause::For(_) | Pause::Mapped | Pause::Until => settled(NOTHING.to_vec()),
+            Pause::Signal(wait) if saga.state.steps[step].signal.is_none() => match &wait.or {
+                Or::Reject => {
+                    let within = pause_of(command.step(), saga.input_of(step)).unwrap_or_default();
+                    let reason = Rejection::new(format!("no `{}` arrived within {within:?}", command.step().name));
+                    let failure = Failure { step, kind: FailureKind::Rejected, reason: reason.clone() };
+                    (None, Ending::Rejected(reason), Event::Rejected { step, failure })
+                }
+                Or::Default(default) => {
+                    match default.apply(&saga.input, &saga.outputs).and_then(|output| self.check_length(output)) {
+                        Ok(output) => settled(output),
+                        Err(problem) => blocked(step, format!("what stands for its signal cannot be made: {problem}")),
+                    }
+                }
+            },
+            Pause::Signal(_) => match saga.mapped_input_of(step) {
+                Some(signal) => settled(signal.to_vec()),
+                None => blocked(step, "its signal was received, and is not there".to_owned()),
+            },
+        };
+        let findings = Findings { output, attempts: 1, ..Findings::default() };
+        Some((Attempted { ending, findings }, Next::Settled(event)))
+    }
+}
+
+fn blocked(step: usize, reason: String) -> (Option<Vec<u8>>, Ending, Event) {
+    (None, Ending::Undecodable { message: reason.clone() }, Event::Blocked { step, reason, maybe: false })
 }

@@ -15,13 +15,14 @@ use super::outgoing::OutboxDesk;
 use super::publish::{PublishError, PublishedIn};
 use super::running::Running;
 use super::shared::Shared;
+use super::signal::Receipt;
 use super::start::{StartedSaga, check_same};
 use super::statistics::Statistics;
 use super::status::{SagaStatus, SagaSummary};
 use super::trouble::Health;
 use crate::key::{Key, Tenant};
 use crate::saga::Saga;
-use crate::step::{Event, Payload, codec};
+use crate::step::{Event, Payload, Signal, codec};
 use crate::store::{SagaFilter, StartIn, Started, Status, Store};
 use crate::transport::Incoming;
 
@@ -402,6 +403,25 @@ impl<S: Store> Runtime<S> {
     /// ```
     pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<Cancellation, RuntimeError> {
         SagaDesk::of(&self.shared, &self.tenant).cancel(key, reason).await
+    }
+
+    /// Sends a signal to the saga of that key, for the step that waits for it: see
+    /// [`SagaBuilder::wait_for`](crate::saga::SagaBuilder::wait_for). When it returns, what the answer says is durable. It can
+    /// be sent as often as wanted under the same `id`, and counts once; of two with different ids the first one counts.
+    ///
+    /// # Errors
+    /// When there is no such saga yet: send it again later. When the saga has no step that waits for such a signal, its
+    /// definition is not known here, or the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the signal was received or not; the same call again says which.
+    pub async fn signal<T: Signal>(
+        &self,
+        key: impl AsRef<str>,
+        id: impl AsRef<str>,
+        signal: &T,
+    ) -> Result<Receipt, RuntimeError> {
+        SagaDesk::of(&self.shared, &self.tenant).signal(key, id, signal).await
     }
 
     /// The messages that could not be handled, and what can be done with them.

@@ -63,6 +63,10 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// The id of the signal that it waited for, once that has arrived.
+    pub signal: Option<String>,
+    /// Whether it is one that only waits: then it is due when it has waited long enough.
+    pub pauses: bool,
     /// How many items it is done for, where it is done for each of a list that is there.
     pub items: Option<ItemCounts>,
     /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
@@ -144,6 +148,8 @@ impl SagaStatus {
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
+                pauses: definition.shape.is_pause(index),
+                signal: if definition.shape.awaits_signal(index) { signal_of(step.name, &stored) } else { None },
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
                 ..step_status(step.name, shown_phase(&state, index), &stored)
@@ -218,6 +224,8 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        signal: None,
+        pauses: false,
         items: None,
         stuck: None,
         attempts,
@@ -228,6 +236,13 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
         due_at: work.filter(|work| work.owner.is_none()).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
+}
+
+/// A signal has a record of its own.
+fn signal_of(name: &str, stored: &SagaWithSteps) -> Option<String> {
+    let of_signal = StepId::of_item(name, 0);
+    let record = stored.records.iter().find(|record| record.step == of_signal)?;
+    serde_json::from_slice(record.output.as_deref()?).ok()
 }
 
 fn reason(record: &StepRecord) -> Option<String> {

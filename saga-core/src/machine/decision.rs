@@ -12,6 +12,8 @@ pub struct Decision {
     pub further: Vec<Record>,
     /// The step whose list is to be recorded, and the position of that record.
     pub listed: Option<(usize, u32)>,
+    /// The step whose signal is to be recorded, and the position of that record.
+    pub signalled: Option<(usize, u32)>,
     /// Rows that nobody waits for any more.
     pub withdrawn: Vec<Timer>,
     /// The step record to revise.

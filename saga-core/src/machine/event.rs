@@ -80,6 +80,13 @@ pub enum Event {
         /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
         has_begun: bool,
     },
+    /// A message from outside arrives for a step that waits for it.
+    Signalled {
+        /// The step.
+        step: usize,
+        /// What tells it from others, and is the same when it comes again.
+        id: u128,
+    },
     /// The saga's deadline passed, and the row that waited for that is gone.
     DeadlinePassed,
     /// An operator acts on a stuck saga.
@@ -102,7 +109,7 @@ pub enum Action {
     },
 }
 
-/// Why an operator's action, or calling a saga off, was refused. A deadline that passes too late is refused as well.
+/// Why an operator's action, calling a saga off or a signal was refused. A deadline that passes too late is refused as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga does not need a person.
@@ -120,6 +127,12 @@ pub enum Refused {
         /// The pivot.
         pivot: &'static str,
     },
+    /// The signal was received before.
+    #[error("the signal was received before")]
+    Received,
+    /// What a signal would decide is decided.
+    #[error("it is decided already")]
+    Decided,
     /// The saga has no deadline, or it says nothing any more.
     #[error("its deadline says nothing any more")]
     InTime,

@@ -16,6 +16,7 @@ mod items;
 mod operator;
 mod remote;
 mod shape;
+mod signal;
 mod state;
 mod timer;
 mod transition;

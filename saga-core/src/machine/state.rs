@@ -95,6 +95,9 @@ pub struct StepState {
     /// The undo that was sent there last.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub undo_sent: Option<Sent>,
+    /// Of one that waits for a signal: the id of the one that arrived.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<u128>,
     /// Of one that only waits: the row that falls due when it has waited long enough.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
@@ -222,6 +225,7 @@ impl StepState {
             sent: None,
             undo_sent: None,
             timer: None,
+            signal: None,
         }
     }
 }

@@ -37,7 +37,8 @@ impl Timer {
 impl Shape {
     /// Whether the step is one of the engine's own that only waits: for a time, or for a message.
     pub fn is_pause(&self, step: usize) -> bool {
-        self.steps.get(step).is_some_and(|step| step.effect == Effect::Own && step.each.is_none())
+        let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
+        self.steps.get(step).is_some_and(|step| is_own(step.effect) && step.each.is_none())
     }
 }
 

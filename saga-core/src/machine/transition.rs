@@ -6,6 +6,7 @@ use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
 use super::operator;
 use super::shape::{Shape, Side, UndoShape};
+use super::signal::receive;
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
 use crate::store::RecordedOutcome;
 
@@ -21,7 +22,7 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 /// counts.
 ///
 /// # Errors
-/// Only an operator's action, and calling the saga off, are refused; then nothing changed.
+/// Only an operator's action, calling the saga off, a deadline and a signal are refused; then nothing changed.
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
@@ -56,6 +57,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
             let is_fresh = !has_begun && is_fresh(state);
             call_off(shape, state, FailureKind::Cancelled, reason, is_fresh, &mut decision)?;
         }
+        Event::Signalled { step, id } => receive(shape, state, step, id, &mut decision)?,
         Event::DeadlinePassed => deadline::passed(shape, state, &mut decision)?,
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,

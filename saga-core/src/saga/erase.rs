@@ -96,6 +96,7 @@ impl<S: Store> StepRun<S> {
             Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
+            Self::Pause(Pause::Signal(_)) => Effect::Signal,
             Self::Pause(_) => Effect::Own,
         }
     }

@@ -10,6 +10,7 @@ mod group;
 mod instrument;
 mod parts;
 mod pause;
+mod wait;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName};
 pub(crate) use self::definition::{Definition, StepDefinition};
@@ -20,3 +21,4 @@ pub use self::group::{Branch, Group};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::pause::Pause;
+pub(crate) use self::wait::{Or, Wait};

@@ -1,16 +1,17 @@
-//! Steps of the engine's own that only wait.
+//! Steps of the engine's own that only wait for a time.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::parts::Parts;
-use super::{Branch, Earlier, Mapping, SagaBuilder, SagaProblem, StepDefinition, StepRun};
+use super::{Branch, Earlier, Mapping, SagaBuilder, SagaProblem, StepDefinition, StepRun, Wait};
 use crate::key::{StepId, check_step_name};
-use crate::machine::{Effect, StepShape, UndoShape};
+use crate::machine::{StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, Payload, StepOptions, codec};
 use crate::store::{Store, Timestamp};
 
 /// What a step waits for that does nothing else.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Pause {
     /// So much time.
     For(Duration),
@@ -18,26 +19,39 @@ pub(crate) enum Pause {
     Mapped,
     /// The moment that its mapping gave.
     Until,
+    /// A message from outside.
+    Signal(Arc<Wait>),
 }
 
-impl<S: Store> Parts<S> {
-    fn add_pause(&mut self, name: &'static str, pause: Pause, input: Option<Mapping>, earlier: &[NeededOutput]) {
-        self.problems.extend(check_step_name(name).err().map(|error| SagaProblem::Name(error.to_string())));
-        let step = StepDefinition {
+impl<S: Store> StepDefinition<S> {
+    pub(super) fn of_pause(name: &'static str, pause: Pause) -> Self {
+        Self {
             name,
             doing: StepId::doing(name),
             options: StepOptions::DEFAULT.no_compensation(),
             run: StepRun::Pause(pause),
             undo: None,
-            input,
-            mapped: earlier.iter().map(|needed| needed.step).collect(),
+            input: None,
+            mapped: Vec::new(),
             needs: Needs::default(),
             check_output: |bytes| codec::<()>().decode(bytes).map_err(|error| error.to_string()),
             check_input: |_| Ok(()),
             check_list: None,
-        };
-        let shape = StepShape { name, effect: Effect::Own, undo: UndoShape::NotNeeded, after: None, each: None };
+        }
+    }
+}
+
+impl<S: Store> Parts<S> {
+    pub(super) fn add_pause(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
+        let (name, effect) = (step.name, step.run.effect());
+        self.problems.extend(check_step_name(name).err().map(|error| SagaProblem::Name(error.to_string())));
+        let shape = StepShape { name, effect, undo: UndoShape::NotNeeded, after: None, each: None };
         self.add_shaped(step, shape, earlier);
+    }
+
+    fn add_sleep(&mut self, name: &'static str, pause: Pause, input: Option<Mapping>, earlier: &[NeededOutput]) {
+        let mapped = earlier.iter().map(|needed| needed.step).collect();
+        self.add_pause(StepDefinition { input, mapped, ..StepDefinition::of_pause(name, pause) }, earlier);
     }
 }
 
@@ -46,7 +60,7 @@ macro_rules! sleeps {
         /// Adds a step that sleeps, for so long from when its turn has come. See [`SagaBuilder::sleep`](crate::saga::SagaBuilder::sleep).
         #[must_use]
         pub fn sleep(mut self, name: &'static str, duration: Duration) -> Self {
-            self.parts.add_pause(name, Pause::For(duration), None, &[]);
+            self.parts.add_sleep(name, Pause::For(duration), None, &[]);
             self
         }
 
@@ -57,7 +71,7 @@ macro_rules! sleeps {
             name: &'static str,
             duration: impl Fn(&I) -> Duration + Send + Sync + 'static,
         ) -> Self {
-            self.parts.add_pause(name, Pause::Mapped, Some(Mapping::to_value::<I, Duration>(duration)), &[]);
+            self.parts.add_sleep(name, Pause::Mapped, Some(Mapping::to_value::<I, Duration>(duration)), &[]);
             self
         }
 
@@ -70,7 +84,7 @@ macro_rules! sleeps {
             duration: impl Fn(&I, E::Outputs) -> Duration + Send + Sync + 'static,
         ) -> Self {
             let mapping = Mapping::to_value_after::<I, E, Duration>(duration);
-            self.parts.add_pause(name, Pause::Mapped, Some(mapping), &E::needed());
+            self.parts.add_sleep(name, Pause::Mapped, Some(mapping), &E::needed());
             self
         }
 
@@ -83,7 +97,7 @@ macro_rules! sleeps {
             moment: impl Fn(&I) -> SystemTime + Send + Sync + 'static,
         ) -> Self {
             let mapping = Mapping::to_value::<I, Timestamp>(move |input| Timestamp::from(moment(input)));
-            self.parts.add_pause(name, Pause::Until, Some(mapping), &[]);
+            self.parts.add_sleep(name, Pause::Until, Some(mapping), &[]);
             self
         }
 
@@ -97,7 +111,7 @@ macro_rules! sleeps {
         ) -> Self {
             let moment = move |input: &I, outputs| Timestamp::from(moment(input, outputs));
             let mapping = Mapping::to_value_after::<I, E, Timestamp>(moment);
-            self.parts.add_pause(name, Pause::Until, Some(mapping), &E::needed());
+            self.parts.add_sleep(name, Pause::Until, Some(mapping), &E::needed());
             self
         }
     };

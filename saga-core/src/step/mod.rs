@@ -26,6 +26,7 @@ mod handler;
 mod options;
 mod output;
 mod params;
+mod received;
 mod rejection;
 mod retry;
 mod signal;
@@ -55,6 +56,7 @@ pub use self::{
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},
+    received::{Received, Signal},
     rejection::Rejection,
     retry::RetryPolicy,
     signal::CancelSignal,

@@ -209,15 +209,18 @@ pub enum HistoryKind {
     Late,
     /// The saga's deadline passed.
     Deadline,
+    /// A message from outside arrived.
+    Signal,
 }
 
 impl HistoryKind {
-    const NAMES: [(Self, &'static str); 5] = [
+    const NAMES: [(Self, &'static str); 6] = [
         (Self::AttemptFailed, "attempt-failed"),
         (Self::Stuck, "stuck"),
         (Self::Operator, "operator"),
         (Self::Late, "late"),
         (Self::Deadline, "deadline"),
+        (Self::Signal, "signal"),
     ];
 
     /// The kind as it is written down and shown.

@@ -28,6 +28,7 @@ fn event(kind: u8, step: usize) -> Event {
         15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
         17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
         22 => Event::DeadlinePassed,
+        23..25 => Event::Signalled { step, id: u128::from(kind) },
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -42,7 +43,7 @@ proptest! {
     fn g8_every_event_is_accepted_in_every_phase(
         shape in prop_oneof![shape(), groups(), lists(), pauses()],
         has_deadline in any::<bool>(),
-        events in prop::collection::vec((0..23_u8, 0..24_usize), 0..80),
+        events in prop::collection::vec((0..25_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         if has_deadline {
@@ -59,6 +60,12 @@ proptest! {
                     let is_lawful = match event {
                         Event::Operator(_) => before.stuck.is_none(),
                         Event::DeadlinePassed => before.deadline.is_none(),
+                        Event::Signalled { step, .. } => {
+                            let known = &before.steps[step];
+                            let is_open = matches!(known.phase, StepPhase::Ready | StepPhase::Started);
+                            let awaits = shape.awaits_signal(step) && before.phase == Phase::Running;
+                            known.signal.is_some() || !is_open || !awaits
+                        }
                         Event::CalledOff { .. } => {
                             let has_begun = |pivot: usize| before.steps[pivot].phase != StepPhase::Ready;
                             before.phase != Phase::Running || shape.pivot.is_some_and(has_begun)

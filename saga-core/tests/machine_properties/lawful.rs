@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use saga_core::machine::{
-    self, Action, Command, Deadline, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, StepPhase, Timer,
-    UndoShape,
+    self, Action, Command, Deadline, Decision, Event, FailureKind, Phase, Refused, SagaState, Shape, Side, StepPhase,
+    Timer, UndoShape,
 };
 use saga_core::store::{RecordedOutcome, Status, WorkId};
 
@@ -54,6 +54,9 @@ impl Run {
         if self.model.may_be_called_off() {
             events.push(Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true });
             events.push(Event::DeadlinePassed);
+        }
+        for step in (0..self.shape.steps.len()).filter(|step| self.model.may_be_signalled(*step)) {
+            events.extend([1, 2].map(|id| Event::Signalled { step, id }));
         }
         for command in self.model.in_flight() {
             match command {
@@ -105,6 +108,7 @@ impl Run {
         assert_eq!(self.state.status(), self.model.status(), "after {event:?} in {before:?}");
         assert_eq!(decision.became_stuck, self.state.stuck.is_some() && before.stuck != self.state.stuck);
         self.check_timers(event, &before, &decision);
+        self.check_signals(&before);
         self.ledger.write(&decision);
         check_state(&self.shape, &self.state);
         match *event {
@@ -149,6 +153,22 @@ impl Run {
             expected.push(DEADLINE);
         }
         assert_eq!(decision.withdrawn, expected, "after {event:?} in {before:?}");
+    }
+
+    /// Whatever signal comes now is refused where it decides nothing, and the one that is known is told apart.
+    fn check_signals(&self, before: &SagaState) {
+        for step in 0..self.shape.steps.len() {
+            for id in [1, 2] {
+                let mut state = self.state.clone();
+                let answer = machine::apply(&self.shape, &mut state, Event::Signalled { step, id });
+                let expected = match () {
+                    () if self.model.knows_signal(step, id) => Some(Refused::Received),
+                    () if self.model.may_be_signalled(step) => None,
+                    () => Some(Refused::Decided),
+                };
+                assert_eq!(answer.err(), expected, "signal {id} for step {step} behind {before:?}");
+            }
+        }
     }
 
     fn outcome(&self, step: usize) -> Option<RecordedOutcome> {

@@ -21,6 +21,11 @@ impl Ledger {
             assert!(position > self.position, "positions grow: {position} after {}", self.position);
             self.position = position;
         }
+        if let Some((step, position)) = decision.signalled {
+            assert!(self.lists.insert(step), "two signals for step {step}");
+            assert!(position > self.position, "positions grow: {position} after {}", self.position);
+            self.position = position;
+        }
         for record in decision.record.iter().chain(&decision.further) {
             let key = (record.step, record.undo_round.unwrap_or(0));
             assert!(self.records.insert(key, record.outcome).is_none(), "two records of {key:?}");

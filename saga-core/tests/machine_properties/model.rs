@@ -48,6 +48,8 @@ struct Known {
     undo_again: bool,
     /// The open undo was tried without knowing, before a person had it tried again.
     was_tried: bool,
+    /// The signal that it waited for, and that decides.
+    signal: Option<u128>,
 }
 
 fn closure(shape: &Shape) -> Vec<Vec<bool>> {
@@ -122,6 +124,11 @@ impl Model {
                 self.goes_back |= self.may_be_called_off();
                 Vec::new()
             }
+            Event::Signalled { step, id } => {
+                // Who has the step's command finds it there.
+                self.steps[step].signal = Some(id);
+                Vec::new()
+            }
             Event::Operator(ref action) => self.operator(action),
         }
     }
@@ -142,9 +149,22 @@ impl Model {
         }
     }
 
+    /// Whether a signal for the step would decide: it has not ended, and none came before.
+    pub(crate) fn may_be_signalled(&self, step: usize) -> bool {
+        let known = &self.steps[step];
+        let awaits = self.shape.steps.get(step).is_some_and(|step| step.effect == Effect::Signal);
+        awaits && known.signal.is_none() && !known.settled && !self.goes_back && self.ended.is_none()
+    }
+
+    /// Whether that signal came before.
+    pub(crate) fn knows_signal(&self, step: usize, id: u128) -> bool {
+        self.steps[step].signal == Some(id)
+    }
+
     /// Whether the step only waits.
     fn is_pause(&self, step: usize) -> bool {
-        self.shape.steps.get(step).is_some_and(|step| step.effect == Effect::Own && step.each.is_none())
+        let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
+        self.shape.steps.get(step).is_some_and(|step| is_own(step.effect) && step.each.is_none())
     }
 
     /// The saga turns round because something of it failed: nobody waits for what only waits.

@@ -98,13 +98,15 @@ pub(crate) fn lists() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// Shapes in which some steps only wait: the engine's own, with nothing to undo, and never the pivot.
+/// Shapes in which some steps only wait, for a time or for a signal: with nothing to undo, and never the pivot.
 pub(crate) fn pauses() -> impl Strategy<Value = Shape> {
-    let marks = prop::collection::vec(prop::bool::weighted(0.4), 24);
+    let own = prop_oneof![Just(Effect::Own), Just(Effect::Signal)];
+    let marks = prop::collection::vec(prop::option::weighted(0.4, own), 24);
     (prop_oneof![shape(), groups(), lists()], marks).prop_map(|(mut shape, marks)| {
         for (index, step) in shape.steps.iter_mut().enumerate() {
-            if marks[index] && shape.pivot != Some(index) && step.each.is_none() {
-                (step.effect, step.undo) = (Effect::Own, UndoShape::NotNeeded);
+            let may_wait = shape.pivot != Some(index) && step.each.is_none();
+            if let Some(effect) = marks[index].filter(|_| may_wait) {
+                (step.effect, step.undo) = (effect, UndoShape::NotNeeded);
             }
         }
         shape

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::ledger::{
-    Act, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
+    Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
 };
 use super::violation::{Guarantee, Violation};
 
@@ -99,7 +99,11 @@ impl<'a> Book<'a> {
             stuck: Vec::new(),
             cancels: Vec::new(),
             overdue: end.overdue_at.map(|at| ledger.entries.partition_point(|entry| entry.at < at)),
-            overdue_for_certain: end.overdue_at.map(|at| ledger.entries.partition_point(|entry| entry.at <= at)),
+            // What was committed before that is entered before anything that is no commit.
+            overdue_for_certain: end.overdue_at.and_then(|at| {
+                let is_behind = |entry: &Entry| entry.at > at && !matches!(entry.what, What::Wrote { .. });
+                ledger.entries.iter().position(is_behind)
+            }),
         });
         let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
         for at in 0..ledger.entries.len() {

@@ -1,6 +1,6 @@
 //! G5, as far as it is about time: nothing begins before its time, and no saga is called off before its deadline.
 
-use super::book::{Book, broken};
+use super::book::{Book, Call, broken};
 use super::ledger::{Op, Pause, Standing};
 use super::violation::{Guarantee, Violation};
 
@@ -29,7 +29,7 @@ fn pauses(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     for (step, plan) in of.steps().filter(|(_, plan)| plan.pause != Pause::default()) {
         let before = of.steps().filter(|(before, _)| of.is_behind(step, *before));
         let effects = before.filter_map(|(before, _)| book.effect_of(saga, before, Op::Do));
-        let from = effects.map(|(at, _)| book.time_of(at)).max().unwrap_or_default().max(begins_at);
+        let from = effects.map(|(at, call)| took_effect(book, at, call)).max().unwrap_or_default().max(begins_at);
         let awake = (from + plan.pause.lasts).max(plan.pause.until);
         for call in book.calls_of(saga, step, Op::Do).filter(|call| book.time_of(call.entered) < awake) {
             note(format!("{} was called by call {} during the pause before it", of.name(step, Op::Do), call.number));
@@ -55,6 +55,13 @@ fn overdue(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     if ended.is_some_and(|(at, _)| book.time_of(*at) < overdue_at) {
         note("the saga was called off for its deadline after it had ended".to_owned());
     }
+}
+
+/// When a call took effect at the earliest. That a transaction was committed may be entered later, so what counts is when its
+/// function returned.
+fn took_effect(book: &Book<'_>, at: usize, call: &Call<'_>) -> u64 {
+    let returned = call.left.map(|(left, _)| left).filter(|_| call.transaction.is_some());
+    book.time_of(returned.map_or(at, |left| left.min(at)))
 }
 
 /// The earliest moment at which the saga can have begun.

@@ -9,12 +9,15 @@ pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SagaStatus { summary, steps, history, .. } = self.0;
+        let SagaStatus { summary, steps, history, deadline, .. } = self.0;
         let start = summary.started_at;
         writeln!(f, "{} ({} version {}): {}", summary.key, summary.saga, summary.version, stands(summary))?;
         match summary.ended_at {
             Some(at) => writeln!(f, "started {} UTC, ended {}", moment(start), after(start, at))?,
             None => writeln!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
+        }
+        if let Some(deadline) = deadline {
+            writeln!(f, "turns round at {} UTC if it has not come to its pivot", moment(*deadline))?;
         }
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
@@ -78,6 +81,7 @@ fn said(step: &StepStatus) -> String {
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
+        Some(at) if step.pauses => format!("{error} (waits until {} UTC)", moment(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
@@ -132,6 +136,21 @@ mod tests {
         let after =
             "reserve-stock    the start\ncheck-credit     the start\nconfirm-order    reserve-stock and check-credit\n";
         assert!(said.ends_with(&format!("what comes after what\n{after}")), "{said}");
+    }
+
+    #[tokio::test]
+    async fn what_waits_says_until_when() {
+        let hour = std::time::Duration::from_hours(1);
+        let saga = Saga::named("create-order").input::<u32>().deadline(hour).sleep("cool-off", hour).step::<confirm_order>();
+        let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new");
+        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        let said = Shown(&status).to_string();
+        assert!(said.contains("\nturns round at ") && said.contains(" UTC if it has not come to its pivot\n"), "{said}");
+        let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
+        assert!(line.contains("started") && line.contains("(waits until "), "{said}");
     }
 
     #[tokio::test]
