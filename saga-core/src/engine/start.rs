@@ -345,6 +345,7 @@ impl<S: Store> Shared<S> {
             lease_until,
             place,
             starting: None,
+            kept: None,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Mapping, StepRun, StepUndo};
+use super::{Mapping, StepResolve, StepRun, StepUndo};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Each, Handler, Needs, Step, StepOptions};
@@ -36,6 +36,8 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) options: StepOptions,
     pub(crate) run: StepRun<S>,
     pub(crate) undo: Option<(StepUndo<S>, StepOptions)>,
+    /// How the other side is asked what became of it.
+    pub(crate) resolve: Option<StepResolve>,
     pub(crate) input: Option<Mapping>,
     /// The steps whose outputs the mapping reads.
     pub(crate) mapped: Vec<&'static str>,
@@ -55,6 +57,9 @@ impl<S: Store> StepDefinition<S> {
         if let Some(undo) = T::UNDO {
             undo.needs(&mut needs);
         }
+        if let Some(resolve) = T::RESOLVE {
+            resolve.needs(&mut needs);
+        }
         let undo = StepUndo::of::<T>();
         let undo_options = match undo {
             Some(StepUndo::Remote) => Some(T::OPTIONS),
@@ -66,6 +71,7 @@ impl<S: Store> StepDefinition<S> {
             options: T::OPTIONS,
             run: StepRun::of::<T>(),
             undo: undo.zip(undo_options),
+            resolve: StepResolve::of::<T>(),
             input,
             mapped,
             needs,

@@ -31,6 +31,7 @@ impl<S: Store> StepDefinition<S> {
             options: StepOptions::DEFAULT.no_compensation(),
             run: StepRun::Pause(pause),
             undo: None,
+            resolve: None,
             input: None,
             mapped: Vec::new(),
             needs: Needs::default(),

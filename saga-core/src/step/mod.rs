@@ -28,6 +28,7 @@ mod output;
 mod params;
 mod received;
 mod rejection;
+mod resolution;
 mod retry;
 mod signal;
 mod state;
@@ -55,9 +56,10 @@ pub use self::{
     },
     options::StepOptions,
     output::Output,
-    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},
+    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
     received::{Received, Signal},
     rejection::Rejection,
+    resolution::{Resolution, ResolveFn, ResolveInput, ResolveOf, ResolveOutput, Resolved, ResolvedValue, resolved_by},
     retry::RetryPolicy,
     signal::CancelSignal,
     state::State,

@@ -7,4 +7,5 @@ mod hostile;
 mod lawful;
 mod ledger;
 mod model;
+mod resolving;
 mod shapes;

@@ -141,14 +141,18 @@ mod tests {
     #[tokio::test]
     async fn what_waits_says_until_when() {
         let hour = std::time::Duration::from_hours(1);
-        let saga = Saga::named("create-order").input::<u32>().deadline(hour).sleep("cool-off", hour).step::<confirm_order>();
+        let saga =
+            Saga::named("create-order").input::<u32>().deadline(hour).sleep("cool-off", hour).step::<confirm_order>();
         let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new");
         let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         let said = Shown(&status).to_string();
-        assert!(said.contains("\nturns round at ") && said.contains(" UTC if it has not come to its pivot\n"), "{said}");
+        assert!(
+            said.contains("\nturns round at ") && said.contains(" UTC if it has not come to its pivot\n"),
+            "{said}"
+        );
         let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
         assert!(line.contains("started") && line.contains("(waits until "), "{said}");
     }
