@@ -270,8 +270,14 @@ fn variant() -> Variant {
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
 }
 
-const ABSENT: Final =
-    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), overdue_at: None };
+const ABSENT: Final = Final {
+    standing: Standing::Absent,
+    variant: None,
+    records: Vec::new(),
+    told: Vec::new(),
+    signal: None,
+    overdue_at: None,
+};
 
 fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
     let records = stored.records.iter().filter_map(|record| {
@@ -294,6 +300,7 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
         variant: Some(0),
         records: records.collect(),
         told: Vec::new(),
+        signal: None,
         overdue_at: None,
     }
 }

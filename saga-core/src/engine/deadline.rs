@@ -1,20 +1,24 @@
 //! What happens when the deadline of a saga passes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::cancel::SagaDesk;
 use super::shared::Shared;
+use crate::key::StepId;
 use crate::machine::{Deadline, SagaState, Timer, set_deadline};
 use crate::saga::Definition;
-use crate::store::{NewWork, SagaRow, Store, WorkKind, WorkRef};
-use crate::{key::StepId, store::WorkId};
+use crate::store::{Changes, NewWork, Postponed, SagaRow, Store, WorkId, WorkKind, WorkRef};
+
+/// When a deadline is looked at again whose saga could not be called off.
+const PAUSE: Duration = Duration::from_mins(1);
 
 /// When a saga begins, and by when it must have come to its pivot.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct When {
-    pub(super) delay: std::time::Duration,
+    pub(super) delay: Duration,
     /// Counted from the beginning; nothing where the definition decides.
-    pub(super) within: Option<std::time::Duration>,
+    pub(super) within: Option<Duration>,
 }
 
 impl<S: Store> Shared<S> {
@@ -22,7 +26,13 @@ impl<S: Store> Shared<S> {
     pub(super) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
         if let Err(error) = SagaDesk::of(self, &row.tenant).end_overdue(&row.key, work).await {
             tracing::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
-            self.give_back(&[work]).await;
+            // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
+            let error = Some(error.to_string());
+            let postponed = Postponed { work, due_in: PAUSE, attempts: 0, maybe: false, error };
+            let applied = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await;
+            if applied.is_err() {
+                self.give_back(&[work]).await;
+            }
         }
     }
 }

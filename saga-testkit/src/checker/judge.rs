@@ -1,5 +1,5 @@
 use super::book::Book;
-use super::{Ledger, Violation, effects, isolation, liveness, messages, services, starts, time, undo};
+use super::{Ledger, Violation, effects, isolation, liveness, messages, services, signals, starts, time, undo};
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
 pub fn check(ledger: &Ledger) -> Vec<Violation> {
@@ -10,6 +10,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     time::check(&book, &mut found);
     messages::check(&book, &mut found);
     services::check(&book, &mut found);
+    signals::check(&book, &mut found);
     starts::check(&book, &mut found);
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);

@@ -283,6 +283,22 @@ pub enum What {
         /// Whether the saga has turned round, by this call or before. If not, it had ended or only goes forward.
         is_turned: bool,
     },
+    /// A client sends a signal to a saga. Without an answer it may or may not have been received.
+    SignalCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+        /// Which signal, by its id and its content.
+        id: u64,
+    },
+    /// `signal` answered.
+    SignalAnswered {
+        /// The number of that call.
+        call: u64,
+        /// The answer.
+        receipt: Receipt,
+    },
     /// A process was crashed.
     Crashed,
     /// A process was stopped.
@@ -304,6 +320,17 @@ pub enum Sent {
     Undo,
     /// What became of one of these.
     Reply,
+}
+
+/// What `signal` answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Receipt {
+    /// It decides.
+    Counts,
+    /// The same one had been received.
+    Known,
+    /// It does not decide, or there is no saga that waits for it.
+    Refused,
 }
 
 /// What `start` answered.
@@ -375,6 +402,9 @@ pub struct Final {
     pub records: Vec<RecordSeen>,
     /// What the saga's own service has written down of steps that others did.
     pub told: Vec<RecordSeen>,
+    /// What the step that waits for a signal went on with, if it did: the signal's content, and 0 where its time was over.
+    #[serde(default)]
+    pub signal: Option<u64>,
     /// When it was called off for its deadline, if it was: in microseconds of the run.
     #[serde(default)]
     pub overdue_at: Option<u64>,

@@ -15,6 +15,7 @@ mod ledger;
 mod liveness;
 mod messages;
 mod services;
+mod signals;
 mod starts;
 mod time;
 mod undo;
@@ -23,7 +24,7 @@ mod violation;
 pub(crate) use self::book::is_behind;
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, Pause, RecordSeen, Recorded, Rest, SagaPlan, SagaTime, Sent,
-    Standing, StepPlan, UndoPlan, Variant, What,
+    Act, Answer, Entry, Final, Kind, Ledger, Left, Op, Pause, Receipt, RecordSeen, Recorded, Rest, SagaPlan, SagaTime,
+    Sent, Standing, StepPlan, UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

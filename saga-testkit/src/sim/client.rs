@@ -17,7 +17,7 @@ use super::world::World;
 use crate::checker::{Answer, Standing, What};
 
 /// How long a client waits before it tries again.
-const PAUSE_MAX: Duration = Duration::from_millis(1500);
+pub(super) const PAUSE_MAX: Duration = Duration::from_millis(1500);
 /// How long a client waits for a call that it drops.
 const PATIENCE_MAX: Duration = Duration::from_millis(20);
 

@@ -8,6 +8,7 @@ use saga_core::{Each, Saga, Service};
 use super::elsewhere::{Elsewhere, SERVICES};
 use super::finals::ORIGIN_MICROS;
 use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Planned, Reserve, Ship, SimInput, SimOutput};
+use super::words::Word;
 use crate::checker::{Pause, StepPlan, Variant};
 
 /// A saga definition, and what the checker knows of it.
@@ -206,6 +207,15 @@ fn pause_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             })
             .step::<Reserve<4>>()
             .build()?,
+        named("word").step::<Reserve<0>>().word(2_000).step::<Charge<1>>().step::<Confirm<2>>().build()?,
+        named("first-word").word(400).step::<Charge<0>>().nap("nap", 100).step::<Reserve<1>>().build()?,
+        named("word-in-fork")
+            .step::<Charge<0>>()
+            .parallel(|group| {
+                group.branch(PlannedBranch::step::<Charge<1>>).branch(|branch| branch.word(6_000).step::<Reserve<2>>())
+            })
+            .step::<Reserve<3>>()
+            .build()?,
         named("pivot-nap")
             .step::<Charge<0>>()
             .nap("nap", 200)
@@ -394,6 +404,11 @@ impl PlannedGroup {
 }
 
 impl PlannedBranch {
+    /// Waits for a word, so many milliseconds at most.
+    fn word(self, millis: u64) -> Self {
+        Self { branch: self.branch.wait_for::<Word>(Duration::from_millis(millis), |_| Word { id: 0 }), ..self }
+    }
+
     /// So many milliseconds before the next step.
     fn nap(mut self, name: &'static str, millis: u64) -> Self {
         self.pause.lasts += millis * 1_000;
@@ -435,6 +450,12 @@ fn named(name: &str) -> Planner {
 }
 
 impl Planner {
+    /// Waits for a word, so many milliseconds at most.
+    fn word(self, millis: u64) -> Self {
+        let within = move |_: &SimInput| Duration::from_millis(millis);
+        Self { builder: self.builder.wait_for_with::<Word>(within, |_| Word { id: 0 }), ..self }
+    }
+
     /// So many milliseconds before the next step.
     fn nap(mut self, name: &'static str, millis: u64) -> Self {
         self.pause.lasts += millis * 1_000;

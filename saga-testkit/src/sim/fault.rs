@@ -147,6 +147,16 @@ faults! {
     CancelledAgain = "cancelled again",
     /// A client was told that a saga only goes forward.
     CancelRefused = "cancel refused",
+    /// A step went on with a signal that it had waited for.
+    SignalDelivered = "signal delivered",
+    /// A signal came before its turn.
+    SignalKept = "signal kept",
+    /// A signal came again.
+    SignalKnown = "signal known",
+    /// A signal came when another one, the time or the end had decided.
+    SignalLate = "signal late",
+    /// A signal came for a saga that was not there, or waits for none.
+    SignalRefused = "signal refused",
     /// A saga was started that begins later.
     BegunLater = "begun later",
     /// The deadline of a saga passed, and it was called off.

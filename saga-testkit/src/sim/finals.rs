@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use saga_core::Key;
 use saga_core::env::Environment as _;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
     DeadLetter, DeadLetters, HistoryKind, Ids, Inbox, LetterFilter, Message, MessageKind, NewReceived, Outbox,
     RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord, Timestamp, Work, WorkId, service_topic,
 };
+use saga_core::{Key, Signal as _};
 
 use super::Scenario;
 use super::client::tenant_of;
 use super::definitions::SimDefinition;
 use super::elsewhere::{HOME, SERVICES};
 use super::steps::{SimInput, SimOutput};
+use super::words::Word;
 use super::world::{World, place_of};
 use crate::checker::{Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
@@ -192,8 +193,14 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
 
-const ABSENT: Final =
-    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), overdue_at: None };
+const ABSENT: Final = Final {
+    standing: Standing::Absent,
+    variant: None,
+    records: Vec::new(),
+    told: Vec::new(),
+    signal: None,
+    overdue_at: None,
+};
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;
@@ -212,8 +219,16 @@ fn final_of(stored: &SagaWithSteps) -> Final {
         variant: input.map(|input| input.variant),
         records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),
         told: Vec::new(),
+        signal: signal_of(stored),
         overdue_at: overdue_at(stored),
     }
+}
+
+/// What the step that waits for a word went on with.
+fn signal_of(stored: &SagaWithSteps) -> Option<u64> {
+    let record = stored.records.iter().find(|record| record.step.as_str() == Word::NAME)?;
+    let word: Word = serde_json::from_slice(record.output.as_deref()?).ok()?;
+    Some(word.id)
 }
 
 /// When the saga was called off for its deadline, in microseconds of the run: its store's clock began with it.

@@ -27,6 +27,7 @@ mod steps;
 mod times;
 mod together;
 mod transport;
+mod words;
 mod world;
 
 pub use self::fault::{Fault, Hits};

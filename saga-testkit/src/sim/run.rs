@@ -230,6 +230,9 @@ async fn live_through(
     };
     let (starting, striking) = (Busy::default(), Busy::default());
     for (saga, script) in (0..).zip(&scenario.sagas) {
+        for (moment, word) in &script.words {
+            world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *word)));
+        }
         for (moment, variant) in &script.starts {
             if script.is_foreign {
                 let step = plans[saga as usize].variants[0].steps[0].clone();

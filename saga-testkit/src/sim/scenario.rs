@@ -77,6 +77,8 @@ pub struct SagaScript {
     pub refused_step: Option<u8>,
     /// When it begins, and how long it has. One that begins later has all the time that it needs.
     pub time: SagaTime,
+    /// The words that are sent to it: when, and which.
+    pub words: Vec<(Duration, u64)>,
     /// Whether somebody else, whose store is none of ours, asks for its only step and takes it back.
     pub is_foreign: bool,
 }
@@ -161,7 +163,9 @@ impl Scenario {
         }
         // Drawn apart from all else, so that what a seed means does not change with it.
         let mut times = Random::new(seed ^ TIME_SEED);
-        sagas.iter_mut().filter(|saga| !saga.is_foreign).for_each(|saga| saga.time = draw_time(&mut times));
+        for saga in sagas.iter_mut().filter(|saga| !saga.is_foreign) {
+            (saga.time, saga.words) = (draw_time(&mut times), draw_words(&mut times));
+        }
         let replicas = random.between(1, 3);
         let hosts = if has_services { random.between(1, 2) } else { 0 };
         let hosts: Vec<u64> = (0..hosts).map(|_| random.between(1, 2)).collect();
@@ -200,7 +204,16 @@ impl SagaScript {
         });
         let starts = starts.collect();
         let refused_step = random.per_mille(400).then(|| random.below(5) as u8);
-        Self { tenant, key, variants, starts, refused_step, time: SagaTime::default(), is_foreign: false }
+        Self {
+            tenant,
+            key,
+            variants,
+            starts,
+            refused_step,
+            time: SagaTime::default(),
+            words: Vec::new(),
+            is_foreign: false,
+        }
     }
 
     fn draw_foreign(random: &mut Random, definitions: Range<usize>) -> Self {
@@ -208,7 +221,7 @@ impl SagaScript {
         let starts = vec![(moment(random), 0)];
         let key = "foreign".to_owned();
         let time = SagaTime::default();
-        Self { tenant: "", key, variants, starts, refused_step: None, time, is_foreign: true }
+        Self { tenant: "", key, variants, starts, refused_step: None, time, words: Vec::new(), is_foreign: true }
     }
 }
 
@@ -238,6 +251,12 @@ fn draw_time(random: &mut Random) -> SagaTime {
     let begins_in = if random.per_mille(LATER_PER_MILLE) { millis(random, &[10, 500, 6_000]) } else { 0 };
     let has_deadline = begins_in == 0 && random.per_mille(DEADLINE_PER_MILLE);
     SagaTime { begins_in, within: has_deadline.then(|| millis(random, &[5, 100, 1_000, 8_000])) }
+}
+
+/// Sagas that wait for no word refuse them.
+fn draw_words(random: &mut Random) -> Vec<(Duration, u64)> {
+    let count = random.below(4);
+    (0..count).map(|_| (moment(random), random.between(1, 2))).collect()
 }
 
 /// A moment of the busy time, most often an early one.

@@ -29,7 +29,8 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
             told: Vec::new(),
         };
         let standing = run.whole();
-        let end = Final { standing, variant: Some(0), records: run.records, told: run.told, overdue_at: None };
+        let end =
+            Final { standing, variant: Some(0), records: run.records, told: run.told, signal: None, overdue_at: None };
         lanes.push(run.entries.into_iter());
         ledger.finals.push(end);
         ledger.sagas.push(plan);

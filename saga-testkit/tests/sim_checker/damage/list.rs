@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, rest, services, starts, time, undo};
+use super::{effects, messages, rest, services, signals, starts, time, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -30,6 +30,9 @@ damages! {
     G3 effects::effect_taken_twice_outside,
     G3 effects::output_recorded_that_nobody_returned,
     G3 effects::step_reads_another_output,
+    G3 signals::acknowledged_and_lost,
+    G3 signals::two_count,
+    G3 signals::out_of_nothing,
     G4 messages::message_lost,
     G4 messages::message_of_a_rolled_back_attempt,
     G4 messages::message_out_of_nothing,

@@ -5,6 +5,7 @@ mod list;
 mod messages;
 mod rest;
 mod services;
+mod signals;
 mod starts;
 mod time;
 mod tools;
