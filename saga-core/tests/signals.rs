@@ -223,7 +223,7 @@ async fn branches_wait_beside_each_other() {
             .branch(|branch| branch.wait_or_reject::<Payment>(MINUTE))
     });
     let saga = saga.step::<ship>().build().unwrap();
-    let runtime = runtime(&store, &[saga.clone()]).await;
+    let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     assert_eq!(runtime.signal("order", "p", &Payment).await.unwrap(), Receipt::Delivered);
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);

@@ -79,6 +79,9 @@ fn said(step: &StepStatus) -> String {
     if let Some(items) = step.items.as_ref().filter(|_| step.stuck.is_none()) {
         return counted(items);
     }
+    if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
+        return format!("by the signal {id:?}");
+    }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
         Some(at) if step.pauses => format!("{error} (waits until {} UTC)", moment(at)),
