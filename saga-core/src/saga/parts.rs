@@ -56,14 +56,15 @@ impl<S: Store> Parts<S> {
         self.width = self.width.max(at_once).max(2);
     }
 
-    pub(super) fn add_shaped(&mut self, step: StepDefinition<S>, shape: StepShape, earlier: &[NeededOutput]) {
+    pub(super) fn add_shaped(&mut self, step: StepDefinition<S>, mut shape: StepShape, earlier: &[NeededOutput]) {
         let index = self.steps.len();
         let tips = std::mem::replace(&mut self.tips, vec![index]);
         let just_before: Vec<usize> = index.checked_sub(1).into_iter().collect();
         // A shape says only what is not plain, so that a saga without groups has the shape that it always had.
         let after = (tips != just_before).then_some(tips);
         let name = step.name;
-        self.shapes.push(StepShape { after, ..shape });
+        shape.after = after;
+        self.shapes.push(shape);
         self.steps.push(step);
         for &needed in earlier {
             self.check_needed(name, needed, index);
