@@ -126,6 +126,23 @@ async fn g11_a_signal_that_comes_early_is_kept() {
     nothing_is_left(&store).await;
 }
 
+/// A saga that begins later does not begin for a message, also where it begins with waiting for it.
+#[tokio::test(start_paused = true)]
+async fn a_signal_begins_no_saga_before_its_time() {
+    let store = store();
+    let begins = Saga::named("begins").input::<u32>();
+    let begins = begins.wait_for_with::<Approval>(|order| *order * SECOND, |_| by("nobody")).step::<ship>();
+    let begins = begins.build().unwrap();
+    let runtime = runtime(&store, std::slice::from_ref(&begins)).await;
+    let began = Instant::now();
+    let running = runtime.start_after(&begins, "order", 40, MINUTE).await.unwrap();
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_a_signal_the_limit_decides() {
     let store = store();

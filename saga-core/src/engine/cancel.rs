@@ -16,7 +16,7 @@ use crate::saga::{Definition, Saga};
 use crate::step::Rejection;
 use crate::store::{
     Advance, Applied, Changes, Condition, DefinitionId, HistoryEntry, HistoryKind, Miss, Postponed, SagaRow,
-    SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
+    SagaWithSteps, Status, Store, Timestamp, WorkKind, WorkRef, WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -189,6 +189,10 @@ impl<S: Store> SagaDesk<S> {
         let applied = self.desk.store.record(vec![changes]).await?;
         // A store answers each.
         Ok(applied.into_iter().next().unwrap_or(Ok(())))
+    }
+
+    pub(super) async fn now(&self) -> Result<Timestamp, RuntimeError> {
+        Ok(self.desk.store.now().await?)
     }
 
     pub(super) fn wake_workers(&self) {

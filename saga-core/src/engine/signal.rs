@@ -1,14 +1,18 @@
 //! Messages from outside for the sagas that wait for them.
 
+use std::time::Duration;
+
 use sha2::{Digest, Sha256};
 
 use super::cancel::{Missed, SagaDesk, refusal};
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::pause::pause_of;
 use super::settings::Settings;
 use crate::key::{Key, StepId};
-use crate::machine::{self, Event, Refused, SagaState};
-use crate::step::{Signal, codec};
+use crate::machine::{self, Event, Refused, SagaState, StepPhase};
+use crate::saga::StepDefinition;
+use crate::step::{Outputs, Signal, codec};
 use crate::store::{
     Advance, Changes, HistoryEntry, HistoryKind, Miss, NewRecord, Postponed, RecordedOutcome, SagaWithSteps, Store,
     WorkKind, WorkStatus,
@@ -84,9 +88,15 @@ impl<S: Store> SagaDesk<S> {
         let decision = decision.map_err(|refused| Missed::Refused(refused, stored.saga.status))?;
         let position = decision.signalled.map_or(0, |(_, position)| position);
         let waits = waiting(&stored, name);
-        let receipt = if waits.is_some() { Receipt::Delivered } else { receipt(&state, step) };
+        // A saga that begins later has its first rows, and does not begin for that.
+        let begins_in = match waits {
+            Some(row) => self.begins_in(&stored, &definition.steps[step], row).await?,
+            None => Duration::ZERO,
+        };
+        let is_early = !begins_in.is_zero() || state.steps[step].phase == StepPhase::Ready;
+        let receipt = if is_early { Receipt::Kept } else { Receipt::Delivered };
         let changes = Changes {
-            postponed: waits.filter(|row| row.owner.is_none()).map(now).into_iter().collect(),
+            postponed: waits.filter(|row| row.owner.is_none()).map(|row| due(row, begins_in)).into_iter().collect(),
             ..received(&stored, &state, name, id, payload, position)
         };
         let applied = self.record(changes).await?;
@@ -101,6 +111,23 @@ impl<S: Store> SagaDesk<S> {
                 Err(RuntimeError::Refused { key: key.to_string(), problem }.into())
             }
         }
+    }
+}
+
+impl<S: Store> SagaDesk<S> {
+    /// How long it is until the wait begins that the row stands for: it is due when that has lasted its time.
+    async fn begins_in(
+        &self,
+        stored: &SagaWithSteps,
+        step: &StepDefinition<S>,
+        row: &WorkStatus,
+    ) -> Result<Duration, RuntimeError> {
+        let mapped = step.input.as_ref().and_then(|within| within.apply(&stored.saga.input, &Outputs::new()).ok());
+        let within = pause_of(step, mapped.as_deref().unwrap_or_default()).unwrap_or_default();
+        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        let begins_at = row.due_at.0.saturating_sub(micros(within));
+        let left = begins_at.saturating_sub(self.now().await?.0);
+        Ok(Duration::from_micros(u64::try_from(left).unwrap_or_default()))
     }
 }
 
@@ -119,7 +146,7 @@ fn received(stored: &SagaWithSteps, state: &SagaState, name: &str, id: &str, pay
         input: Some(payload.to_vec()),
         position,
         attempts: 0,
-        took: std::time::Duration::ZERO,
+        took: Duration::ZERO,
     };
     let line = HistoryEntry {
         saga: saga.id,
@@ -141,17 +168,10 @@ fn waiting<'a>(stored: &'a SagaWithSteps, name: &str) -> Option<&'a WorkStatus> 
     stored.work.iter().find(|row| row.kind == WorkKind::Do && row.step.as_str() == name)
 }
 
-/// A row that falls due now. Whoever has one already finds out when it records.
-fn now(row: &WorkStatus) -> Postponed {
+/// A row that falls due so soon. Whoever has one already finds out when it records.
+fn due(row: &WorkStatus, due_in: Duration) -> Postponed {
     let (work, attempts, maybe) = (row.work, row.attempts, row.maybe);
-    Postponed { work, due_in: std::time::Duration::ZERO, attempts, maybe, error: None }
-}
-
-fn receipt(state: &SagaState, step: usize) -> Receipt {
-    match state.steps[step].phase {
-        machine::StepPhase::Ready => Receipt::Kept,
-        _ => Receipt::Delivered,
-    }
+    Postponed { work, due_in, attempts, maybe, error: None }
 }
 
 /// The id as the saga's state keeps it, whatever its length.
