@@ -24,8 +24,6 @@ pub(crate) const IDS: &[&str] = &[
     "group-branch",
     "hosted",
     "list-items",
-    "signal",
-    "wait-default",
     "not-a-compensation",
     "not-a-contract",
     "output-step",
