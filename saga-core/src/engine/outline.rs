@@ -20,6 +20,10 @@ pub(super) struct OutlinedStep {
     pub(super) after: Vec<usize>,
     /// The arms of a choice, by name.
     pub(super) arms: Vec<String>,
+    /// Whether it only waits: for a time or a signal.
+    pub(super) waits: bool,
+    /// Whether that is for a signal.
+    pub(super) awaits_signal: bool,
 }
 
 /// What is read of a kept shape.
@@ -35,6 +39,10 @@ struct KeptStep {
     after: Option<Vec<usize>>,
     #[serde(default)]
     arms: Vec<String>,
+    #[serde(default)]
+    effect: serde_json::Value,
+    #[serde(default)]
+    each: Option<usize>,
 }
 
 impl Outline {
@@ -43,6 +51,8 @@ impl Outline {
             name: step.name.to_owned(),
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
+            waits: definition.shape.is_idle(index),
+            awaits_signal: definition.shape.awaits_signal(index),
         });
         Self { steps: steps.collect(), is_registered: true }
     }
@@ -53,6 +63,8 @@ impl Outline {
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
+            waits: step.effect == "signal" || (step.effect == "own" && step.each.is_none() && step.arms.is_empty()),
+            awaits_signal: step.effect == "signal",
             arms: step.arms,
         });
         Some(Self { steps: steps.collect(), is_registered: false })

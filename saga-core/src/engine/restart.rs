@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use super::act::Act;
+use super::deadline::{When, deadline_row};
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::in_flight;
 use super::prepared::{Findings, HandOn};
 use super::saga_desk::{SagaDesk, refused};
 use crate::key::Key;
-use crate::machine::{Event, SagaState, StepPhase};
+use crate::machine::{Event, SagaState, StepPhase, Timer};
 use crate::saga::Definition;
 use crate::step::Rejection;
-use crate::store::{Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store};
+use crate::store::{Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, WorkId};
 
 /// What became of the wish to start a saga instead of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +115,7 @@ impl<S: Store> SagaDesk<S> {
             .collect::<Result<Vec<_>, _>>()?;
 
         let engine = self.engine()?;
-        let count = u32::try_from(definition.width + 1).unwrap_or(u32::MAX);
+        let count = u32::try_from(definition.width + 2).unwrap_or(u32::MAX);
         let ids = engine.ids.take(&*self.desk.store, count).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
         let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?;
@@ -132,6 +133,13 @@ impl<S: Store> SagaDesk<S> {
             written.output = record.and_then(|record| record.output.clone());
             written.took = Duration::ZERO;
         }
+        let timer = Timer::of(WorkId(ids.end - 1));
+        let deadline = prepared
+            .changes
+            .commands
+            .first()
+            .and_then(|first| deadline_row(&definition, &mut saga.state, When::default(), first, timer));
+        prepared.changes.commands.extend(deadline);
         // It is one start.
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());

@@ -56,8 +56,10 @@ pub enum Effect {
         /// The service that hosts the step.
         service: &'static str,
     },
-    /// Nowhere: the engine itself unfolds a list and joins what its items gave, or decides a choice.
+    /// Nowhere: the engine itself unfolds a list and joins what its items gave, decides a choice, or sleeps.
     Own,
+    /// Nowhere: the engine waits for a message from outside.
+    Signal,
 }
 
 impl Effect {

@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{Arm, Earlier};
+use serde::Serialize;
+
+use super::{Arm, Earlier, Idle};
 use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
@@ -54,8 +56,12 @@ pub(crate) enum StepRun<S: Store> {
     Transaction(Box<TransactionRun<S::Conn>>),
     Batch(Box<BatchRun<S::Conn>>),
     External(Box<ExternalRun>),
-    Remote { service: &'static str },
+    Remote {
+        service: &'static str,
+    },
     Choice(Arc<[Arm]>),
+    /// The engine only waits.
+    Idle(Idle),
 }
 
 /// How a step is undone.
@@ -104,6 +110,8 @@ impl<S: Store> StepRun<S> {
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
             Self::Choice(_) => Effect::Own,
+            Self::Idle(Idle::Signal(_)) => Effect::Signal,
+            Self::Idle(_) => Effect::Own,
         }
     }
 }
@@ -168,6 +176,25 @@ impl Mapping {
             let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
             let outputs = E::read(outputs).map_err(|error| error.to_string())?;
             give::<T>(&map(&input, outputs))
+        }))
+    }
+
+    /// A value that the engine itself reads.
+    pub(crate) fn to_value<I: Payload, V: Serialize>(map: impl Fn(&I) -> V + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |input, _| {
+            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
+            serde_json::to_vec(&map(&input)).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// The same, also made of what earlier steps returned.
+    pub(crate) fn to_value_after<I: Payload, E: Earlier, V: Serialize>(
+        map: impl Fn(&I, E::Outputs) -> V + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(move |input, outputs| {
+            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
+            let outputs = E::read(outputs).map_err(|error| error.to_string())?;
+            serde_json::to_vec(&map(&input, outputs)).map_err(|error| error.to_string())
         }))
     }
 

@@ -102,6 +102,7 @@ fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
         steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
         width: original.width,
         told: None,
+        deadline: original.deadline,
         fresh: OnceLock::new(),
     }
 }
@@ -169,6 +170,8 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
         StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
+        // There is no function.
+        StepRun::Idle(idle) => StepRun::Idle(idle.clone()),
     }
 }
 

@@ -9,11 +9,13 @@ mod erase;
 mod error;
 mod graph;
 mod group;
+mod idle;
 mod instrument;
 mod migration;
 mod parts;
 mod played;
 mod predicate;
+mod wait;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
 pub use self::chain::Chain;
@@ -25,6 +27,7 @@ pub(crate) use self::erase::{
 };
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
+pub(crate) use self::idle::Idle;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::migration::Plan;
@@ -32,3 +35,4 @@ pub use self::migration::{Migration, MigrationBuilder, MigrationError, Migration
 #[doc(hidden)]
 pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};
+pub(crate) use self::wait::{Or, Wait};

@@ -36,6 +36,7 @@ impl<S: Store, I> Saga<S, I> {
             shape,
             steps: (0..original.steps.len()).map(|index| played_step(original, index, player)).collect(),
             width: original.width,
+            deadline: original.deadline,
             told: None,
             fresh: OnceLock::new(),
         };
@@ -110,6 +111,12 @@ fn played_run<S: Store>(
     player: &Arc<dyn Player>,
     is_transactional: bool,
 ) -> StepRun<MemoryStore> {
+    // What the engine does itself is no function.
+    match &original.steps[index].run {
+        StepRun::Choice(arms) => return StepRun::Choice(Arc::clone(arms)),
+        StepRun::Idle(idle) => return StepRun::Idle(idle.clone()),
+        _ => {}
+    }
     let (definition, player) = (Arc::clone(original), Arc::clone(player));
     let run = move |args: Args<'_>, input: &[u8]| -> BoxFuture<'static, Result<Vec<u8>, Unfinished>> {
         let step = &definition.steps[index];

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::ledger::{
-    Act, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
+    Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
 };
 use super::violation::{Guarantee, Violation};
 
@@ -31,6 +31,9 @@ pub(super) struct SagaBook<'a> {
     /// Where clients cancelled it: the number of the call, and where they were told that it has turned round, or nothing
     /// where no answer came. Those that were refused are not here.
     pub(super) cancels: Vec<(usize, u64, Option<usize>)>,
+    /// The first place at which it may have been called off for its deadline, and the first behind that moment.
+    pub(super) overdue: Option<usize>,
+    pub(super) overdue_for_certain: Option<usize>,
 }
 
 /// What an operator did, or tried to do.
@@ -99,6 +102,12 @@ impl<'a> Book<'a> {
             acts: Vec::new(),
             stuck: Vec::new(),
             cancels: Vec::new(),
+            overdue: end.overdue_at.map(|at| ledger.entries.partition_point(|entry| entry.at < at)),
+            // What was committed before that is entered before anything that is no commit.
+            overdue_for_certain: end.overdue_at.and_then(|at| {
+                let is_behind = |entry: &Entry| entry.at > at && !matches!(entry.what, What::Wrote { .. });
+                ledger.entries.iter().position(is_behind)
+            }),
         });
         let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
         for at in 0..ledger.entries.len() {
@@ -207,6 +216,11 @@ impl<'a> Book<'a> {
         self.ledger.rest.repeats > 0 || self.ledger.entries[..place].iter().any(|entry| disturbs(&entry.what))
     }
 
+    /// When that was.
+    pub(super) fn time_of(&self, place: usize) -> u64 {
+        self.ledger.entries[place].at
+    }
+
     /// The calls of one step of a saga, in the order in which they began.
     pub(super) fn calls_of(&self, saga: usize, step: u8, op: Op) -> impl Iterator<Item = &Call<'a>> {
         let calls = self.sagas[saga].calls.iter().filter_map(|number| self.calls.get(number));
@@ -265,14 +279,14 @@ impl<'a> SagaBook<'a> {
         self.acts().any(|act| matches!(act, Act::Force(_)))
     }
 
-    /// Whether a client may have cancelled it before that place.
-    pub(super) fn may_be_cancelled_before(&self, place: usize) -> bool {
-        self.cancels.iter().any(|(at, ..)| *at < place)
+    /// Whether it may have been called off before that place, by a client or for its deadline.
+    pub(super) fn may_be_called_off_before(&self, place: usize) -> bool {
+        self.cancels.iter().any(|(at, ..)| *at < place) || self.overdue.is_some_and(|overdue| overdue < place)
     }
 
-    /// Where a client was first told that it has turned round.
+    /// Where a client was first told that it has turned round, or where its deadline had certainly called it off.
     pub(super) fn turned_round(&self) -> Option<usize> {
-        self.cancels.iter().filter_map(|(.., told)| *told).min()
+        self.cancels.iter().filter_map(|(.., told)| *told).chain(self.overdue_for_certain).min()
     }
 
     /// Whether the step stands in an arm that was not taken.

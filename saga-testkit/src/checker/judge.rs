@@ -1,5 +1,7 @@
 use super::book::Book;
-use super::{Ledger, Violation, choices, effects, isolation, liveness, messages, pauses, services, starts, undo};
+use super::{
+    Ledger, Violation, choices, effects, isolation, liveness, messages, pauses, services, signals, starts, time, undo,
+};
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
 pub fn check(ledger: &Ledger) -> Vec<Violation> {
@@ -9,8 +11,10 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     undo::check(&book, &mut found);
     pauses::check(&book, &mut found);
     choices::check(&book, &mut found);
+    time::check(&book, &mut found);
     messages::check(&book, &mut found);
     services::check(&book, &mut found);
+    signals::check(&book, &mut found);
     starts::check(&book, &mut found);
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);

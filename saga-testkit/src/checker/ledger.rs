@@ -24,8 +24,29 @@ pub struct SagaPlan {
     pub key: String,
     /// Whether its client takes it back, whatever becomes of it.
     pub is_taken_back: bool,
+    /// When it begins, and how long it has.
+    #[serde(default)]
+    pub time: SagaTime,
     /// The payloads and definitions that clients offer under this key. At most one of them is ever accepted.
     pub variants: Vec<Variant>,
+}
+
+/// When a saga begins, and how long it has, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SagaTime {
+    /// How long after its start it begins.
+    pub begins_in: u64,
+    /// How long it then has until its pivot.
+    pub within: Option<u64>,
+}
+
+/// What stands between a step and those that it comes after, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nap {
+    /// How long it lasts.
+    pub lasts: u64,
+    /// The moment of the run at which it ends, if that is later.
+    pub until: u64,
 }
 
 /// One thing that a client may start under a key.
@@ -54,6 +75,9 @@ pub struct StepPlan {
     /// The arms of choices that it stands in, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmPlan>,
+    /// The nap before it.
+    #[serde(default)]
+    pub nap: Nap,
     /// The earlier step whose output it takes.
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
@@ -297,6 +321,22 @@ pub enum What {
         /// The number of that call.
         call: u64,
     },
+    /// A client sends a signal to a saga. Without an answer it may or may not have been received.
+    SignalCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+        /// Which signal, by its id and its content.
+        id: u64,
+    },
+    /// `signal` answered.
+    SignalAnswered {
+        /// The number of that call.
+        call: u64,
+        /// The answer.
+        receipt: Receipt,
+    },
     /// A process was crashed.
     Crashed,
     /// A process was stopped.
@@ -318,6 +358,17 @@ pub enum Sent {
     Undo,
     /// What became of one of these.
     Reply,
+}
+
+/// What `signal` answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Receipt {
+    /// It decides.
+    Counts,
+    /// The same one had been received.
+    Known,
+    /// It does not decide, or there is no saga that waits for it.
+    Refused,
 }
 
 /// What `start` answered.
@@ -392,6 +443,12 @@ pub struct Final {
     /// The choices that were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<ChosenSeen>,
+    /// What the step that waits for a signal went on with, if it did: the signal's content, and 0 where its time was over.
+    #[serde(default)]
+    pub signal: Option<u64>,
+    /// When it was called off for its deadline, if it was: in microseconds of the run.
+    #[serde(default)]
+    pub overdue_at: Option<u64>,
 }
 
 /// What is recorded of a choice.

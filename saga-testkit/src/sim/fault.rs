@@ -165,6 +165,26 @@ faults! {
     StuckWhilePaused = "stuck while paused",
     /// A person had tried at once what waited for its next attempt.
     Hurried = "operator hurried",
+    /// A step went on with a signal that it had waited for.
+    SignalDelivered = "signal delivered",
+    /// A signal came before its turn.
+    SignalKept = "signal kept",
+    /// A signal came again.
+    SignalKnown = "signal known",
+    /// A signal came when another one, the time or the end had decided.
+    SignalLate = "signal late",
+    /// A signal came for a saga that was not there, or waits for none.
+    SignalRefused = "signal refused",
+    /// A saga was started that begins later.
+    BegunLater = "begun later",
+    /// The deadline of a saga passed, and it was called off.
+    Overdue = "overdue",
+    /// A saga with a deadline came to its pivot or its end in time.
+    InTime = "in time",
+    /// A step was called behind a pause.
+    Slept = "slept",
+    /// A saga turned round while a branch of it slept.
+    Woken = "woken",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.

@@ -12,6 +12,7 @@ mod fault;
 mod finals;
 mod foreign;
 mod hook;
+mod idlers;
 mod log;
 mod look;
 mod misjudge;
@@ -27,8 +28,10 @@ mod replica;
 mod run;
 mod scenario;
 mod steps;
+mod times;
 mod together;
 mod transport;
+mod words;
 mod world;
 
 pub use self::fault::{Fault, Hits};

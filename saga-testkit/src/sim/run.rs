@@ -19,6 +19,7 @@ use super::operate::operate;
 use super::planner::begin_asking;
 use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
+use super::times::note_times;
 use super::world::World;
 use super::{Counts, Fault, Plant, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
@@ -166,6 +167,7 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
         }
         note_hosted(&world, end);
     }
+    note_times(&world, &ledger);
     note_branches(&world, &ledger);
     let violations = match finish {
         Finish::Done => check(&ledger),
@@ -232,6 +234,9 @@ async fn live_through(
     };
     let (starting, striking) = (Busy::default(), Busy::default());
     for (saga, script) in (0..).zip(&scenario.sagas) {
+        for (moment, word) in &script.words {
+            world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *word)));
+        }
         for (moment, variant) in &script.starts {
             if script.is_foreign {
                 let step = plans[saga as usize].variants[0].steps[0].clone();
