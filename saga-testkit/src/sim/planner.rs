@@ -129,6 +129,8 @@ impl PlannedGroup {
         let group = group.branch(with_branch(plan, build, &mut made));
         let mut plan = made.unwrap_or_default();
         ends.append(&mut plan.tips);
+        // A nap at its end is counted from there, and not from the end of the others.
+        plan.nap = Nap::default();
         Self { group, plan, from, ends }
     }
 }
@@ -166,6 +168,8 @@ impl PlannedChoice {
         let choice = add(choice, Box::new(|chain| with_branch(plan, build, &mut made)(chain)));
         let mut plan = made.unwrap_or_default();
         ends.append(&mut plan.tips);
+        // A nap at its end is counted from there, and not from the end of the others.
+        plan.nap = Nap::default();
         plan.arms.pop();
         Self { choice, plan, number, arms: arms + 1, from, ends, is_total }
     }
