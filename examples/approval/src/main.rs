@@ -21,7 +21,7 @@ const IN_STOCK: u32 = 20;
 /// Up to so many cents nobody is asked.
 const FREE_CENTS_MAX: u64 = 10_000;
 /// How long an approver has; in a real shop some days.
-const TO_DECIDE: Duration = Duration::from_secs(2);
+const TO_DECIDE: Duration = Duration::from_secs(4);
 /// How long an order may take before it is confirmed.
 const DEADLINE: Duration = Duration::from_mins(1);
 /// How long after the confirmation its receipt is sent; in a real shop the next morning.
@@ -32,21 +32,16 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
         .input::<Order>()
         .deadline(DEADLINE)
         .step::<reserve_stock>()
-        .wait_for_with::<Approval>(time_to_decide, without_an_answer)
+        .when(
+            "is-large",
+            |order| order.cents > FREE_CENTS_MAX,
+            |branch| branch.wait_for::<Approval>(TO_DECIDE, |_order| Approval::NoAnswer),
+        )
         .step::<confirm_order>()
         .pivot()
         .sleep("until-the-receipt", UNTIL_THE_RECEIPT)
         .step::<send_receipt>()
         .build()
-}
-
-/// A small order needs no answer, so that nobody waits for one.
-fn time_to_decide(order: &Order) -> Duration {
-    if order.cents > FREE_CENTS_MAX { TO_DECIDE } else { Duration::ZERO }
-}
-
-fn without_an_answer(order: &Order) -> Approval {
-    if order.cents > FREE_CENTS_MAX { Approval::NoAnswer } else { Approval::NotNeeded }
 }
 
 #[tokio::main]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rusqlite::Connection;
-use saga_core::{Output, Received, Signal, StepError, saga_compensation, saga_step};
+use saga_core::{IfTaken, Output, Received, Signal, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 /// What somebody wants.
@@ -19,7 +19,6 @@ pub(crate) struct Order {
 pub(crate) enum Approval {
     Granted { by: String },
     Declined { by: String },
-    NotNeeded,
     NoAnswer,
 }
 
@@ -32,7 +31,6 @@ impl fmt::Display for Approval {
         match self {
             Self::Granted { by } => write!(f, "granted by {by}"),
             Self::Declined { by } => write!(f, "declined by {by}"),
-            Self::NotNeeded => f.write_str("not needed"),
             Self::NoAnswer => f.write_str("nobody answered"),
         }
     }
@@ -52,17 +50,19 @@ pub(crate) async fn release_stock(tx: &mut Connection, _order: Order, pieces: u3
     Ok(())
 }
 
-/// The answer is there, whoever gave it: the order stands, or it does not.
+/// The answer is there, whoever gave it, or none was needed: the order stands, or it does not.
 #[saga_step]
 pub(crate) async fn confirm_order(
     tx: &mut Connection,
     order: Order,
-    Output(approval): Output<Received<Approval>>,
+    Output(approval): Output<IfTaken<Received<Approval>>>,
 ) -> Result<(), StepError> {
-    if let Approval::Declined { .. } | Approval::NoAnswer = approval {
-        return Err(StepError::reject(approval.to_string()));
-    }
-    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3)", (order.key, order.pieces, approval.to_string()))?;
+    let by = match approval {
+        None => "nobody was asked".to_owned(),
+        Some(Approval::Granted { by }) => by,
+        Some(other) => return Err(StepError::reject(other.to_string())),
+    };
+    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3)", (order.key, order.pieces, by))?;
     Ok(())
 }
 
