@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use saga_core::env::TokioEnvironment;
+use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Status, Work as _};
 use saga_core::{Outcome, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
@@ -300,6 +301,33 @@ async fn g5_who_sleeps_is_woken_when_the_saga_turns_round() {
     runtime.cancel("alone", "no longer wanted").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
     assert!(began.elapsed() < MINUTE, "{:?}", began.elapsed());
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+/// A branch wakes while another one is on its way to fail: the failure is written down all the same.
+#[tokio::test(start_paused = true)]
+async fn a_failure_counts_also_where_a_branch_woke_meanwhile() {
+    #[saga_step(no_compensation)]
+    async fn decline(_order: u32, State(woken): State<Arc<Notify>>) -> Result<(), StepError> {
+        woken.notified().await;
+        Err(StepError::reject("no"))
+    }
+    let (store, woken) = (store(), Arc::new(Notify::new()));
+    let group = Saga::named("woken").input::<u32>().parallel(|group| {
+        group.branch(|branch| branch.sleep("a-moment", SECOND)).branch(|branch| branch.step::<decline>())
+    });
+    let saga = group.build().unwrap();
+    let runtime = Runtime::builder(store.clone()).saga(&saga).state(Arc::clone(&woken)).start().await.unwrap();
+    let began = Instant::now();
+    let running = runtime.start(&saga, "order", 1).await.unwrap();
+    while runtime.saga("order").await.unwrap().unwrap().steps[0].phase != StepPhase::Done {
+        tokio::time::sleep(SECOND).await;
+    }
+    woken.notify_one();
+    let outcome = running.outcome().await.unwrap();
+    assert_eq!(outcome.to_string(), "compensated, because `decline` failed: no");
+    assert!(began.elapsed() < 5 * SECOND, "{:?}", began.elapsed());
     runtime.shutdown().await;
     nothing_is_left(&store).await;
 }

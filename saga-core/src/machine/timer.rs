@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::decision::Decision;
 use super::shape::{Effect, Shape};
 use super::state::{SagaState, StepPhase};
-use super::transition::settle;
-use crate::store::{RecordedOutcome, SagaId, WorkId};
+use crate::store::{SagaId, WorkId};
 
 /// The name of such a row in the saga's state.
 ///
@@ -42,12 +41,13 @@ impl Shape {
     }
 }
 
-/// The saga turned round: what only waits is over, and nobody waits for its row.
+/// The saga turned round: what only waits is over, and nobody waits for its row. There is no record of that: whoever has the
+/// row may be writing its own at the same moment, and is told that the saga has moved, not that somebody did its work.
 pub(super) fn end_idle(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
     for step in 0..shape.steps.len() {
         if shape.is_idle(step) && state.steps[step].phase == StepPhase::Started && !state.is_stuck_at(step) {
             decision.withdrawn.extend(state.steps[step].timer.take());
-            settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
+            state.steps[step].phase = StepPhase::Cancelled;
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     match event {
         // A choice says which arm runs, and nobody but the engine makes it.
         Event::Done { step } if shape.is_choice(step) => chosen(shape, state, step, None, &mut decision),
-        Event::Late { step } if shape.is_choice(step) => {}
+        Event::Late { step } if shape.is_choice(step) || shape.is_idle(step) => {}
         // One that only waits is over when the saga turned round.
         Event::Done { step } if shape.is_idle(step) && state.steps[step].phase != StepPhase::Started => {}
         Event::Done { step } => done(shape, state, step, &mut decision),

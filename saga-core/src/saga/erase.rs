@@ -198,6 +198,11 @@ impl Mapping {
         }))
     }
 
+    /// These bytes, whatever the saga is.
+    pub(super) fn to_bytes(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(move |_, _| Ok(bytes.clone())))
+    }
+
     /// The step's encoded input.
     ///
     /// The mapping is the user's code, and so is what reads and writes its values: a panic concerns its own saga only.

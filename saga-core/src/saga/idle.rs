@@ -23,6 +23,16 @@ pub(crate) enum Idle {
     Signal(Arc<Wait>),
 }
 
+impl Idle {
+    /// The same where no time passes: it is over at once, with that signal if it waits for one.
+    pub(super) fn played(&self, signal: Option<Vec<u8>>) -> Self {
+        match self {
+            Self::For(_) | Self::Mapped | Self::Until => Self::For(Duration::ZERO),
+            Self::Signal(wait) => Self::Signal(Arc::new(wait.over(signal))),
+        }
+    }
+}
+
 impl<S: Store> StepDefinition<S> {
     pub(super) fn of_idle(name: &'static str, idle: Idle) -> Self {
         Self {

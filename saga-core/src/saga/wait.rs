@@ -29,6 +29,14 @@ pub(crate) enum Or {
     Reject,
 }
 
+impl Wait {
+    /// The same wait, whose time is over; with a signal, that stands for what did not arrive.
+    pub(super) fn over(&self, signal: Option<Vec<u8>>) -> Self {
+        let or = signal.map_or_else(|| self.or.clone(), |signal| Or::Default(Mapping::to_bytes(signal)));
+        Self { within: Some(Duration::ZERO), or }
+    }
+}
+
 impl<S: Store> Parts<S> {
     fn add_wait<T: Signal>(&mut self, within: Option<Duration>, or: Or, input: Option<Mapping>) {
         let wait = Idle::Signal(Arc::new(Wait { within, or }));
