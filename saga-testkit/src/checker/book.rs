@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::heirs::Restarted;
 use super::ledger::{
     Act, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
 };
@@ -31,6 +32,10 @@ pub(super) struct SagaBook<'a> {
     /// Where clients cancelled it: the number of the call, and where they were told that it has turned round, or nothing
     /// where no answer came. Those that were refused are not here.
     pub(super) cancels: Vec<(usize, u64, Option<usize>)>,
+    /// The calls that start it instead of another saga.
+    pub(super) restarts: Vec<Restarted>,
+    /// The steps that it took over from that one.
+    pub(super) taken: Vec<u8>,
 }
 
 /// What an operator did, or tried to do.
@@ -43,6 +48,8 @@ pub(super) struct Acted {
     pub(super) revision: u64,
     /// Nothing where no answer came.
     pub(super) is_done: Option<bool>,
+    /// How often it was told that it was done.
+    pub(super) times: u32,
 }
 
 /// What is known of one call of a step function.
@@ -99,17 +106,22 @@ impl<'a> Book<'a> {
             acts: Vec::new(),
             stuck: Vec::new(),
             cancels: Vec::new(),
+            restarts: Vec::new(),
+            taken: Vec::new(),
         });
         let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
         for at in 0..ledger.entries.len() {
             book.enter(at);
         }
+        book.take_over();
         book
     }
 
     fn enter(&mut self, at: usize) {
         let entry = &self.ledger.entries[at];
         match &entry.what {
+            What::RestartCalled { .. } => self.enter_restart(at, &entry.what),
+            What::StartAnswered { call, answer } if self.answer_restart(at, *call, *answer) => {}
             What::StartCalled { call, saga, variant } => {
                 self.sagas[*saga as usize].starts.push((at, *variant, *call));
             }
@@ -129,12 +141,14 @@ impl<'a> Book<'a> {
                     call: *call,
                     revision: *revision,
                     is_done: None,
+                    times: 0,
                 });
             }
             What::ActAnswered { call, is_done } => {
                 let mut acts = self.sagas.iter_mut().flat_map(|saga| &mut saga.acts);
                 if let Some(act) = acts.find(|act| act.call == *call) {
                     act.is_done = Some(*is_done);
+                    act.times += u32::from(*is_done);
                 }
             }
             What::CancelCalled { call, saga } => self.sagas[*saga as usize].cancels.push((at, *call, None)),
@@ -281,6 +295,11 @@ impl<'a> SagaBook<'a> {
         arms.into_iter().flatten().any(|arm| {
             self.end.chosen.iter().any(|chosen| chosen.choice == arm.choice && chosen.arm.as_ref() != Some(&arm.arm))
         })
+    }
+
+    /// Whether a step is none that this saga itself does: it stands in an arm that was not taken, or was taken over.
+    pub(super) fn is_left_out(&self, step: u8) -> bool {
+        self.is_passed_by(step) || self.taken.contains(&step)
     }
 
     /// Whether an operator ended that step where it is hosted.
