@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::heirs::Restarted;
 use super::ledger::{
     Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
 };
@@ -34,6 +35,10 @@ pub(super) struct SagaBook<'a> {
     /// The first place at which it may have been called off for its deadline, and the first behind that moment.
     pub(super) overdue: Option<usize>,
     pub(super) overdue_for_certain: Option<usize>,
+    /// The calls that start it instead of another saga.
+    pub(super) restarts: Vec<Restarted>,
+    /// The steps that it took over from that one.
+    pub(super) taken: Vec<u8>,
 }
 
 /// What an operator did, or tried to do.
@@ -46,6 +51,8 @@ pub(super) struct Acted {
     pub(super) revision: u64,
     /// Nothing where no answer came.
     pub(super) is_done: Option<bool>,
+    /// How often it was told that it was done.
+    pub(super) times: u32,
 }
 
 /// What is known of one call of a step function.
@@ -108,17 +115,22 @@ impl<'a> Book<'a> {
                 let is_behind = |entry: &Entry| entry.at > at && !matches!(entry.what, What::Wrote { .. });
                 ledger.entries.iter().position(is_behind)
             }),
+            restarts: Vec::new(),
+            taken: Vec::new(),
         });
         let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
         for at in 0..ledger.entries.len() {
             book.enter(at);
         }
+        book.take_over();
         book
     }
 
     fn enter(&mut self, at: usize) {
         let entry = &self.ledger.entries[at];
         match &entry.what {
+            What::RestartCalled { .. } => self.enter_restart(at, &entry.what),
+            What::StartAnswered { call, answer } if self.answer_restart(at, *call, *answer) => {}
             What::StartCalled { call, saga, variant } => {
                 self.sagas[*saga as usize].starts.push((at, *variant, *call));
             }
@@ -138,12 +150,14 @@ impl<'a> Book<'a> {
                     call: *call,
                     revision: *revision,
                     is_done: None,
+                    times: 0,
                 });
             }
             What::ActAnswered { call, is_done } => {
                 let mut acts = self.sagas.iter_mut().flat_map(|saga| &mut saga.acts);
                 if let Some(act) = acts.find(|act| act.call == *call) {
                     act.is_done = Some(*is_done);
+                    act.times += u32::from(*is_done);
                 }
             }
             What::CancelCalled { call, saga } => self.sagas[*saga as usize].cancels.push((at, *call, None)),
@@ -295,6 +309,11 @@ impl<'a> SagaBook<'a> {
         arms.into_iter().flatten().any(|arm| {
             self.end.chosen.iter().any(|chosen| chosen.choice == arm.choice && chosen.arm.as_ref() != Some(&arm.arm))
         })
+    }
+
+    /// Whether a step is none that this saga itself does: it stands in an arm that was not taken, or was taken over.
+    pub(super) fn is_left_out(&self, step: u8) -> bool {
+        self.is_passed_by(step) || self.taken.contains(&step)
     }
 
     /// Whether an operator ended that step where it is hosted.

@@ -1,6 +1,7 @@
 use super::book::Book;
 use super::{
-    Ledger, Violation, choices, effects, isolation, liveness, messages, pauses, services, signals, starts, time, undo,
+    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pauses, services, signals, starts, time,
+    undo,
 };
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
@@ -16,6 +17,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     services::check(&book, &mut found);
     signals::check(&book, &mut found);
     starts::check(&book, &mut found);
+    heirs::check(&book, &mut found);
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);
     found.sort_by_key(|violation: &Violation| violation.guarantee);

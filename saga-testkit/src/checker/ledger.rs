@@ -161,6 +161,18 @@ pub enum What {
         /// The answer.
         answer: Answer,
     },
+    /// Somebody starts a saga instead of another one that has ended. The answer is that of a start.
+    RestartCalled {
+        /// The number of this call.
+        call: u64,
+        /// Under which tenant and key.
+        saga: u32,
+        /// Instead of which saga.
+        of: u32,
+        /// The steps that it is to begin with: one, the items of a list, or those in the arms of a choice. What does not
+        /// come behind them is taken over.
+        from: Vec<u8>,
+    },
     /// A client was told how a saga ended.
     OutcomeSeen {
         /// The saga.

@@ -10,6 +10,7 @@
 mod book;
 mod choices;
 mod effects;
+mod heirs;
 mod isolation;
 mod judge;
 mod ledger;

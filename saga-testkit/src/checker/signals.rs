@@ -34,7 +34,9 @@ fn one_counts(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     if let Some(lost) = counted.iter().find(|id| **id != decided) {
         note(format!("the signal {lost} was acknowledged, and the saga went on with {decided}"));
     }
-    if decided != 0 && !sent.values().any(|id| *id == decided) {
+    // What was taken over from another saga was sent to that one.
+    let is_heir = !book.sagas[saga].restarts.is_empty();
+    if decided != 0 && !is_heir && !sent.values().any(|id| *id == decided) {
         note(format!("the saga went on with the signal {decided}, which nobody sent"));
     }
 }

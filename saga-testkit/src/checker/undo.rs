@@ -23,7 +23,7 @@ fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     // A step that never took effect stands at the end of time: nothing behind it may have.
     let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
-    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_passed_by(step);
+    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step);
     let steps: Vec<(u8, usize)> =
         of.steps().filter(|(step, _)| must_run(*step)).map(|(step, _)| (step, effect(step))).collect();
     for (step, at) in steps.iter().filter(|(_, at)| *at < usize::MAX) {
@@ -150,7 +150,7 @@ fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -
     let of = &book.sagas[saga];
     let is_passed = |before: u8| {
         of.is_skipped(before, Op::Do)
-            || of.is_passed_by(before)
+            || of.is_left_out(before)
             || book.effect_of(saga, before, Op::Do).is_some_and(|(at, _)| at < undo.entered)
     };
     let has_failed = |other: u8| {

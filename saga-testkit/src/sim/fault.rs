@@ -189,6 +189,26 @@ faults! {
     Stuck = "saga stuck",
     /// An operator tried again.
     OperatorRetried = "operator retried",
+    /// A saga was started instead of one that had ended.
+    SagaRestarted = "saga restarted",
+    /// A saga that was started instead of another one took steps over.
+    StepsTakenOver = "steps taken over",
+    /// A saga was to be started instead of another one that it had been started instead of.
+    RestartedAgain = "saga restarted again",
+    /// Two people wanted to start the same saga instead of another one at once.
+    RestartsRaced = "restarts raced",
+    /// A saga could not be started instead of another one.
+    RestartRefused = "restart refused",
+    /// A saga that was started instead of another one turned round.
+    HeirCompensated = "restarted saga compensated",
+    /// A person acted on a saga by a plan.
+    ActedInBulk = "acted in bulk",
+    /// A plan was carried out again, and did not do again what it had done.
+    BulkKnown = "bulk: done before",
+    /// A saga had moved since a plan was made, or the action did not fit it.
+    BulkRefused = "bulk: refused",
+    /// A process died while it carried out a plan.
+    BulkInterrupted = "bulk interrupted",
     /// An operator went past a step.
     OperatorSkipped = "operator skipped",
     /// An operator ended a saga.

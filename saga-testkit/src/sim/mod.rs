@@ -3,6 +3,7 @@
 mod blows;
 mod branches;
 mod broker;
+mod bulk;
 mod calls;
 mod client;
 mod definitions;
@@ -11,6 +12,7 @@ pub mod executor;
 mod fault;
 mod finals;
 mod foreign;
+mod heirs;
 mod hook;
 mod idlers;
 mod log;

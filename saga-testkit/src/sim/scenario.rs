@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::heirs::heirs;
 use super::{Random, Rates};
 use crate::checker::SagaTime;
 
@@ -50,6 +51,8 @@ pub enum Plant {
     RunsEveryArm,
     /// What an arm of a choice did is never undone.
     ForgetsArms,
+    /// A saga that is started instead of another one does all of it once more.
+    TakesNothingOver,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
@@ -85,6 +88,8 @@ pub struct SagaScript {
     pub words: Vec<(Duration, u64)>,
     /// Whether somebody else, whose store is none of ours, asks for its only step and takes it back.
     pub is_foreign: bool,
+    /// The saga that has to end before somebody starts this one instead.
+    pub heir_of: Option<u32>,
 }
 
 /// Something that is done to a replica or to the store.
@@ -177,7 +182,8 @@ impl Scenario {
         let blows = if random.per_mille(700) { random.below(4) } else { 0 };
         let services = hosts.len() as u64 + 1;
         let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, all, services))).collect();
-        let rates = Rates::draw(&mut random);
+        let rates = Rates::draw(&mut random, seed);
+        sagas.extend(heirs(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
         Self { seed, replicas, hosts, sagas, blows, rates, poll_max, plant: None }
     }
@@ -217,6 +223,7 @@ impl SagaScript {
             time: SagaTime::default(),
             words: Vec::new(),
             is_foreign: false,
+            heir_of: None,
         }
     }
 
@@ -224,8 +231,8 @@ impl SagaScript {
         let variants = vec![definitions.start + random.below(definitions.len() as u64) as usize];
         let starts = vec![(moment(random), 0)];
         let key = "foreign".to_owned();
-        let time = SagaTime::default();
-        Self { tenant: "", key, variants, starts, refused_step: None, time, words: Vec::new(), is_foreign: true }
+        let (time, words) = (SagaTime::default(), Vec::new());
+        Self { tenant: "", key, variants, starts, refused_step: None, time, words, is_foreign: true, heir_of: None }
     }
 }
 
