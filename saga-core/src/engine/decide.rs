@@ -218,6 +218,7 @@ impl<S: Store> Shared<S> {
             place: None,
             starting: None,
             kept: None,
+            reported: None,
         }
     }
 

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use super::act::Act;
 use super::outcome::{Outcome, outcome_by};
 use super::outline::{Outline, OutlinedStep};
@@ -7,8 +9,8 @@ use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
 use crate::store::{
-    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp,
-    WorkStatus,
+    HistoryEntry, HistoryKind, RecordedOutcome, Reported, SagaId, SagaRow, SagaWithSteps, Status, StepRecord,
+    Timestamp, WorkStatus,
 };
 
 /// A saga in a list.
@@ -101,6 +103,18 @@ pub struct StepStatus {
     pub due_at: Option<Timestamp>,
     /// Why it was not done, or what its last attempt said.
     pub error: Option<String>,
+    /// What it reported last, or its undo, while that is tried.
+    pub progress: Option<StepProgress>,
+}
+
+/// What a step reported last of how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepProgress {
+    /// When it was written down.
+    pub at: Timestamp,
+    /// The report as JSON.
+    pub report: String,
 }
 
 /// How far a step is that is done for each item of a list.
@@ -212,6 +226,20 @@ impl Happening {
     }
 }
 
+impl StepProgress {
+    fn of(reported: &Reported) -> Self {
+        Self { at: reported.at, report: String::from_utf8_lossy(&reported.progress).into_owned() }
+    }
+
+    /// The report as the step's own type.
+    ///
+    /// # Errors
+    /// The report is no `T`.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.report)
+    }
+}
+
 impl StepStatus {
     /// Whether it is that of an item of a list: its name is `step#n`.
     pub fn is_item(&self) -> bool {
@@ -267,6 +295,7 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         // What waits for a resumption is due when that comes.
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
+        progress: work.and_then(|work| work.reported.as_ref()).map(StepProgress::of),
     }
 }
 
