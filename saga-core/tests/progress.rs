@@ -295,6 +295,33 @@ async fn a_report_outlives_a_store_that_is_away() {
     runtime.shutdown().await;
 }
 
+#[saga_step]
+async fn announce(_rows: u32) -> Result<(), StepError> {
+    Ok(())
+}
+
+/// Out of attempts, a step behind the pivot waits for a person. What it reported waits with it, and is shown.
+#[tokio::test(start_paused = true)]
+async fn what_a_person_has_tried_again_goes_on_where_it_was() {
+    let breaks = [(2, Break::Fails), (3, Break::Fails), (5, Break::Fails), (7, Break::Panics), (8, Break::Fails)];
+    let (store, night) = (MemoryStore::new(), Night::breaking(&breaks));
+    let saga = nightly(|saga| saga.step::<announce>().pivot().step::<settle>().build().unwrap());
+    let runtime = replica(&store, &saga, &night).await;
+    let outcome = runtime.start(&saga, "n-1", 9).await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome}");
+    let step = status(&runtime, "n-1").await.remove(1);
+    let progress = step.progress.unwrap();
+    assert_eq!((progress.read::<Progress>().unwrap().rows, step.stuck.is_some()), (7, true));
+    let seen = runtime.inspector().status("n-1").await.unwrap().unwrap();
+    assert_eq!(progress.at, seen.history.last().unwrap().at);
+    runtime.operator("n-1", seen.revision).unwrap().retry("the line was mended").await.unwrap();
+    assert_completed(&runtime.attach("n-1").await.unwrap().outcome().await.unwrap());
+    assert_eq!(night.read(), [None, Some(2), Some(3), Some(5), Some(7), Some(8)]);
+    let step = status(&runtime, "n-1").await.remove(1);
+    assert_eq!((step.progress, step.stuck), (None, None));
+    runtime.shutdown().await;
+}
+
 #[saga_step(no_compensation)]
 async fn verbose(ctx: &StepContext, rows: u32) -> Result<u32, StepError> {
     ctx.report(&"x".repeat(rows as usize))?;

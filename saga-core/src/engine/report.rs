@@ -8,7 +8,8 @@ use std::task::Poll;
 
 use super::asking::pause_after;
 use super::attempt::Attempted;
-use super::command::Command;
+use super::command::{Command, InFlight};
+use super::prepared::Findings;
 use super::shared::Shared;
 use crate::machine::Ending;
 use crate::step::{CancelSignal, ReportLimit, Reporting, Reports, StepContext};
@@ -35,7 +36,7 @@ impl<S: Store> Shared<S> {
         let has_ended = AtomicBool::new(false);
         let mut attempt = pin!(attempt);
         let mut writing = pin!(self.write_reports(command, ctx.reports(), cancel, &has_ended));
-        let mut ended = None;
+        let mut ended: Option<Attempted> = None;
         let mut has_reported = false;
         poll_fn(|cx| {
             if ended.is_none()
@@ -46,7 +47,8 @@ impl<S: Store> Shared<S> {
                     return Poll::Ready(attempted);
                 }
                 has_ended.store(true, Ordering::Release);
-                ended = Some(attempted);
+                let reported = ctx.reports().latest();
+                ended = Some(Attempted { findings: Findings { reported, ..attempted.findings }, ..attempted });
             }
             // A call reports while it is polled, so this is the time to look.
             has_reported |= ctx.reports().is_waiting();
@@ -56,6 +58,14 @@ impl<S: Store> Shared<S> {
             ended.take().map_or(Poll::Pending, Poll::Ready)
         })
         .await
+    }
+
+    /// Keeps what a command reported in the state of its saga, since its row goes.
+    pub(super) fn keep_report(command: &Command<S>, saga: &mut InFlight<S>, findings: &Findings) {
+        let last = findings.reported.as_deref().or(command.reported.as_ref().map(|reported| &*reported.progress));
+        if let Some(Ok(report)) = last.map(std::str::from_utf8) {
+            saga.state.keep_report(command.order, report.to_owned());
+        }
     }
 
     /// Writes until the call has ended and nothing waits. It is to be polled behind each poll of the call.
@@ -120,7 +130,9 @@ impl<S: Store> Shared<S> {
         } else {
             ReportLimit::Refused(IN_TRANSACTION)
         };
-        let before = command.reported.as_ref().map(|reported| Arc::from(&*reported.progress));
+        let on_row = command.reported.as_ref().map(|reported| &*reported.progress);
+        let kept = || command.saga.state.report_of(command.order).map(str::as_bytes);
+        let before = on_row.or_else(kept).map(Arc::from);
         Reporting { limit: Some(limit), before }
     }
 }

@@ -191,19 +191,16 @@ impl SagaStatus {
                 taken: taken(step, &stored),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
+                progress: progress(&step.name, index, &state, &stored),
                 ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
-                let number = state.item_number(item).unwrap_or_default();
+                let name = StepId::of_item(&step.name, state.item_number(item).unwrap_or_default());
                 steps.push(StepStatus {
                     stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    ..step_status(
-                        StepId::of_item(&step.name, number).as_str(),
-                        state.steps[item].phase,
-                        &stored,
-                        parked,
-                    )
+                    progress: progress(name.as_str(), item, &state, &stored),
+                    ..step_status(name.as_str(), state.steps[item].phase, &stored, parked)
                 });
             }
         }
@@ -295,8 +292,24 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         // What waits for a resumption is due when that comes.
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
-        progress: work.and_then(|work| work.reported.as_ref()).map(StepProgress::of),
+        progress: None,
     }
+}
+
+/// What a step or its undo reported last: on its row, or, where a person decides, with the state of the saga.
+fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) -> Option<StepProgress> {
+    let is_of_step = |id: &StepId| id.step_and_item() == name;
+    let on_row = stored.work.iter().find(|work| is_of_step(&work.step)).and_then(|work| work.reported.as_ref());
+    let kept = || {
+        let kept = state.reports.iter().rfind(|kept| kept.step == step)?;
+        let stuck = stored
+            .history
+            .iter()
+            .rfind(|(_, entry)| entry.kind == HistoryKind::Stuck && entry.step.as_ref().is_some_and(is_of_step));
+        let at = stuck.map_or(stored.saga.advanced_at, |(at, _)| *at);
+        Some(StepProgress { at, report: kept.report.clone() })
+    };
+    on_row.map(StepProgress::of).or_else(kept)
 }
 
 /// The arm that was recorded of a choice.

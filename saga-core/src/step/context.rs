@@ -260,8 +260,8 @@ impl StepContext {
     /// is. So it says where to go on, not what took effect: that the outside world knows by the step's key.
     ///
     /// An attempt that lost its claim changes nothing any more (G7), and is told so by [`cancelled`](Self::cancelled).
-    /// The report is kept for as long as the step is tried, whoever tries it. It is gone when the step ends: what is to be
-    /// known then belongs into the output. A compensation reports for itself. Of a step that another service hosts, that
+    /// The report is kept for as long as the step is tried, whoever tries it, also while the saga is stuck there and waits
+    /// for a person who has it tried again. It is gone when the step ends: what is to be known then belongs into the output. A compensation reports for itself. Of a step that another service hosts, that
     /// service keeps and shows it.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 use super::book::Book;
-use super::{Ledger, Violation, choices, effects, isolation, liveness, messages, pauses, services, starts, undo};
+use super::{
+    Ledger, Violation, choices, effects, isolation, liveness, messages, pauses, progress, services, starts, undo,
+};
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
 pub fn check(ledger: &Ledger) -> Vec<Violation> {
@@ -8,6 +10,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     effects::check(&book, &mut found);
     undo::check(&book, &mut found);
     pauses::check(&book, &mut found);
+    progress::check(&book, &mut found);
     choices::check(&book, &mut found);
     messages::check(&book, &mut found);
     services::check(&book, &mut found);

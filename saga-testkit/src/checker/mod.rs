@@ -16,6 +16,7 @@ mod ledger;
 mod liveness;
 mod messages;
 mod pauses;
+mod progress;
 mod services;
 mod starts;
 mod undo;

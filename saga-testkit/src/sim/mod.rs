@@ -6,6 +6,7 @@ mod broker;
 mod calls;
 mod client;
 mod definitions;
+mod desk;
 mod elsewhere;
 pub mod executor;
 mod fault;

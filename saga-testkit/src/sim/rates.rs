@@ -64,6 +64,8 @@ pub struct Rates {
     pub ignorant: u32,
     /// A saga is moved to another version.
     pub moves: u32,
+    /// A call outside reports how far it is.
+    pub reports: u32,
 }
 
 impl Rates {
@@ -101,6 +103,12 @@ impl Rates {
             moves: rate(&[200, 500, 1000]),
             person_pauses: rate(&[100, 300, 700]),
             person_hurries: rate(&[100, 500]),
+            reports: 0,
         }
+    }
+
+    /// Draws how often calls report. It has a draw of its own, so that the schedules are otherwise as without it.
+    pub(super) fn draw_reports(random: &mut Random) -> u32 {
+        *random.pick(&[0, 300, 1000])
     }
 }
