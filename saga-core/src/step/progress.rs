@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::StepError;
+use super::{StepContext, StepError};
 
 /// What a call may report, and what was reported before it.
 #[derive(Default)]
@@ -35,6 +35,89 @@ pub(crate) struct Reports {
 struct Latest {
     report: Option<Arc<[u8]>>,
     is_taken: bool,
+}
+
+impl StepContext {
+    /// Says how far the step is. The next attempt reads it with [`progress`](Self::progress), and it is shown with the
+    /// saga's status.
+    ///
+    /// It costs next to nothing, so it may be called for every row that is worked on: the last report is written down at
+    /// once where none was for `report_interval`, else after that, and in any case before the attempt counts as failed. Of
+    /// a process that is killed, what was reported within the last interval may be lost, and what was not written by then
+    /// is. So it says where to go on, not what took effect: that the outside world knows by the step's key.
+    ///
+    /// An attempt that lost its claim changes nothing any more (G7), and is told so by [`cancelled`](Self::cancelled).
+    /// The report is kept for as long as the step is tried, whoever tries it, also while the saga is stuck there and waits
+    /// for a person who has it tried again. It is gone when the step ends: what is to be known then belongs into the output. A compensation reports for itself. Of a step that another service hosts, that
+    /// service keeps and shows it.
+    ///
+    /// # Errors
+    /// The saga waits for a person where the report cannot be kept: it is longer than `report_bytes_max`, its `Serialize`
+    /// failed, or the step is none that can report. Those are steps in a transaction, of which nobody could see
+    /// anything before their commit, and resolutions, which only ask.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::{StepContext, StepError};
+    ///
+    /// async fn settle(ctx: &StepContext, accounts: Vec<String>) -> Result<usize, StepError> {
+    ///     let settled = ctx.progress()?.unwrap_or(0);
+    ///     for (number, account) in accounts.iter().enumerate().skip(settled) {
+    ///         println!("POST /settlements/{account}, Idempotency-Key: {}/{account}", ctx.key());
+    ///         ctx.report(&(number + 1))?;
+    ///     }
+    ///     Ok(accounts.len() - settled)
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let accounts = vec!["anna".to_owned(), "ben".to_owned(), "cleo".to_owned()];
+    /// let second = StepContext::for_test("night-7:settle").with_attempt(2).with_progress(&2);
+    /// assert_eq!(settle(&second, accounts).await.unwrap(), 1);
+    /// assert_eq!(second.reported(), Some(3));
+    /// # });
+    /// ```
+    pub fn report<T: Serialize>(&self, progress: &T) -> Result<(), StepError> {
+        self.reports.put(self.parts.reporting.encode(progress)?);
+        Ok(())
+    }
+
+    /// What an earlier attempt of this step reported last, of what was written down; nothing in the first one.
+    ///
+    /// # Errors
+    /// What was reported is no `T`, perhaps since the program has changed. The saga waits for a person then; one that can
+    /// as well begin anew says `unwrap_or_default`.
+    pub fn progress<T: DeserializeOwned>(&self) -> Result<Option<T>, StepError> {
+        self.parts.reporting.before()
+    }
+
+    /// The same context with what an earlier attempt reported.
+    ///
+    /// # Panics
+    /// The report cannot be stored.
+    #[must_use]
+    pub fn with_progress<T: Serialize>(mut self, progress: &T) -> Self {
+        match self.parts.reporting.encode(progress) {
+            Ok(report) => self.parts.reporting.before = Some(report),
+            Err(error) => panic!("{error}"),
+        }
+        self
+    }
+
+    /// What this call has reported last, for tests.
+    ///
+    /// # Panics
+    /// It is no `T`.
+    pub fn reported<T: DeserializeOwned>(&self) -> Option<T> {
+        self.reports.latest().map(|report| match serde_json::from_slice(&report) {
+            Ok(progress) => progress,
+            Err(error) => panic!("what was reported cannot be read back: {error}"),
+        })
+    }
+
+    /// What this call has reported.
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.reports
+    }
 }
 
 impl Reporting {
@@ -100,7 +183,7 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{StepContext, StepErrorKind};
+    use super::super::StepErrorKind;
     use super::*;
 
     #[test]
