@@ -131,7 +131,7 @@ async fn statements_keep_their_index_plans_on_wrong_statistics() {
 async fn without_settings_of_their_own_the_functions_read_whole_tables() {
     let spoilt = async || {
         let mut read = Vec::new();
-        for function in ["grant_claims", "claim_work", "record_changes"] {
+        for function in ["grant_claims", "claim_reported_work", "record_changes"] {
             let place = Place::new().await;
             place.open().await.close().await;
             place.spoil(function, "SET enable_seqscan TO 'off'", "").await;
