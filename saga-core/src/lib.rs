@@ -18,7 +18,7 @@ pub mod transport;
 
 pub use engine::{Operator, Outcome, Running, Runtime, Settings, StartError};
 pub use key::{Key, Tenant};
-pub use saga::Saga;
+pub use saga::{Saga, SubSaga};
 pub use service::Service;
 pub use step::{
     Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Rejection, RetryPolicy, State,

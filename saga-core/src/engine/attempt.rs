@@ -160,7 +160,7 @@ impl<S: Store> Shared<S> {
     fn context(&self, command: &Command<S>) -> StepContext {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
-        let key = saga.key.asked_for();
+        let key = saga.outside_key();
         let outside = |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, step);
         let until = self.env.now() + command.options().timeout;
         StepContext::new(ContextParts {

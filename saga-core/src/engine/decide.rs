@@ -232,7 +232,7 @@ impl<S: Store> Shared<S> {
                 payload: event.payload.clone(),
                 position: saga.state.messages,
                 lane: lane_of(&saga.tenant, &saga.definition.id.name, saga.key.as_str()),
-                headers: Headers { saga_key: Some(saga.key.asked_for().to_string()), ..Headers::default() },
+                headers: Headers { saga_key: Some(saga.outside_key().to_string()), ..Headers::default() },
                 due_in: Duration::ZERO,
             });
         }

@@ -13,6 +13,7 @@ mod callers;
 mod calls;
 mod cancel;
 mod canonical;
+mod children;
 mod choose;
 mod command;
 mod dead_letters;

@@ -60,6 +60,8 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// The key of the saga that it is, where it is one that was begun.
+    pub child: Option<Key>,
     /// The names of its arms, where it is a choice.
     pub arms: Vec<String>,
     /// The arm of it that runs, where it is a choice that was made.
@@ -145,6 +147,7 @@ impl SagaStatus {
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
+                child: child_of(definition, index, &state, &stored.saga.key),
                 arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
                 taken: taken(definition, index, &stored),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
@@ -219,6 +222,7 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        child: None,
         arms: Vec::new(),
         taken: None,
         items: None,
@@ -231,6 +235,11 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps) -> StepStat
         due_at: work.filter(|work| work.owner.is_none()).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
+}
+
+fn child_of<S: Store>(definition: &Definition<S>, step: usize, state: &SagaState, key: &Key) -> Option<Key> {
+    let is_begun = !matches!(state.steps[step].phase, StepPhase::Ready | StepPhase::PassedBy);
+    (definition.shape.is_child(step) && is_begun).then(|| key.hosted(definition.steps[step].name))
 }
 
 /// The arm that was recorded of a choice.

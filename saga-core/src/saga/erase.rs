@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{Arm, Earlier};
+use super::{Arm, Definition, Earlier};
 use crate::env::BoxFuture;
 use crate::machine::Effect;
 use crate::step::{Args, Batch, Contexts, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec};
@@ -51,6 +51,8 @@ pub(crate) enum StepRun<S: Store> {
     External(Box<ExternalRun>),
     Remote { service: &'static str },
     Choice(Arc<[Arm]>),
+    /// A saga of its own, and the step of it whose output is its result.
+    Child(Arc<Definition<S>>, &'static str),
 }
 
 /// How a step is undone.
@@ -58,6 +60,8 @@ pub(crate) enum StepUndo<S: Store> {
     Transaction(Box<TransactionUndo<S::Conn>>),
     External(Box<ExternalUndo>),
     Remote,
+    /// What its saga did is undone.
+    Child,
 }
 
 /// How a step's input is made, where it is not the saga's.
@@ -91,7 +95,7 @@ impl<S: Store> StepRun<S> {
             Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
-            Self::Choice(_) => Effect::Own,
+            Self::Choice(_) | Self::Child(..) => Effect::Own,
         }
     }
 }

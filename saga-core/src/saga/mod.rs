@@ -12,6 +12,7 @@ mod group;
 mod instrument;
 mod parts;
 mod predicate;
+mod sub_saga;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
 pub use self::chain::Chain;
@@ -21,6 +22,7 @@ pub use self::earlier::Earlier;
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
+pub use self::sub_saga::SubSaga;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::predicate::{Arm, Predicate};
