@@ -220,7 +220,7 @@ async fn a_stuck_saga_is_seen_where_it_is_a_step() {
         }
     };
     assert!(said.starts_with("waits for the saga o-1>weighing, which is stuck at `weigh`"), "{said}");
-    let child = runtime.saga("o-1").await.unwrap().unwrap().steps[0].child.clone().unwrap();
+    let child = runtime.saga("o-1").await.unwrap().unwrap().steps[0].child.clone().unwrap().to_string();
     let revision = runtime.saga(&child).await.unwrap().unwrap().revision;
     runtime.operator(&child, revision).unwrap().skip_with(&7_u32, "weighed by hand").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
