@@ -254,7 +254,9 @@ fn failure_of(step: usize, child: &SagaState) -> Failure {
 
 fn waits_for<S: Store>(key: &Key, child: &SagaState, definition: &Definition<S>) -> String {
     match outcome_of(&definition.shape, child) {
-        Some(Outcome::Stuck { step, reason }) => format!("waits for the saga {key}, which is stuck at `{step}`: {reason}"),
+        Some(Outcome::Stuck { step, reason }) => {
+            format!("waits for the saga {key}, which is stuck at `{step}`: {reason}")
+        }
         _ => format!("waits for the saga {key}, which is {}", child.status()),
     }
 }

@@ -92,7 +92,11 @@ impl<S: Store> StepDefinition<S> {
     }
 
     /// A saga as a step.
-    pub(super) fn child<T: SubSaga>(input: Option<Mapping>, mapped: Vec<&'static str>, child: &Arc<Definition<S>>) -> Self {
+    pub(super) fn child<T: SubSaga>(
+        input: Option<Mapping>,
+        mapped: Vec<&'static str>,
+        child: &Arc<Definition<S>>,
+    ) -> Self {
         let options = StepOptions::DEFAULT;
         Self {
             name: <T as SubSaga>::NAME,

@@ -49,7 +49,9 @@ pub(crate) enum StepRun<S: Store> {
     Transaction(Box<TransactionRun<S::Conn>>),
     Batch(Box<BatchRun<S::Conn>>),
     External(Box<ExternalRun>),
-    Remote { service: &'static str },
+    Remote {
+        service: &'static str,
+    },
     Choice(Arc<[Arm]>),
     /// A saga of its own, and the step of it whose output is its result.
     Child(Arc<Definition<S>>, &'static str),

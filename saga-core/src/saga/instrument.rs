@@ -36,7 +36,8 @@ impl<S: Store, I> Saga<S, I> {
     /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
-        let steps = self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..)));
+        let steps =
+            self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..)));
         steps.map(|step| step.name).collect()
     }
 

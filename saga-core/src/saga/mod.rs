@@ -22,7 +22,7 @@ pub use self::earlier::Earlier;
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
-pub use self::sub_saga::SubSaga;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::predicate::{Arm, Predicate};
+pub use self::sub_saga::SubSaga;

@@ -71,7 +71,8 @@ impl<S: Store> Parts<S> {
         earlier: &[NeededOutput],
     ) {
         let name = <T as SubSaga>::NAME;
-        self.problems.extend(problem_with_child::<S, T>(child).map(|problem| SagaProblem::SubSaga { step: name, problem }));
+        self.problems
+            .extend(problem_with_child::<S, T>(child).map(|problem| SagaProblem::SubSaga { step: name, problem }));
         let step = StepDefinition::child::<T>(input, earlier.iter().map(|needed| needed.step).collect(), child);
         let undo = if step.undo.is_some() { UndoShape::TakesUnknown } else { UndoShape::Missing };
         let shape = StepShape { child: Some(child.id.name.to_string()), ..StepShape::new(name, Effect::Own, undo) };
@@ -220,10 +221,16 @@ fn problem_with_child<S: Store, T: SubSaga>(child: &Definition<S>) -> Option<Str
     }
     let shape = &child.shape;
     if let Some(step) = shape.steps.iter().find(|step| step.child.is_some()) {
-        return Some(format!("`{}` is a saga of its own; a saga that is a step has none, so make it a step here", step.name));
+        return Some(format!(
+            "`{}` is a saga of its own; a saga that is a step has none, so make it a step here",
+            step.name
+        ));
     }
     if let Some(step) = shape.steps.iter().find(|step| matches!(step.effect, Effect::Remote { .. })) {
-        return Some(format!("`{}` is done by another service; make it a step of this saga, beside that one", step.name));
+        return Some(format!(
+            "`{}` is done by another service; make it a step of this saga, beside that one",
+            step.name
+        ));
     }
     let result = <T::Result as Step>::NAME;
     match shape.steps.iter().find(|step| step.name == result) {
