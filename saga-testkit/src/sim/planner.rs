@@ -1,4 +1,4 @@
-//! Definitions and what the checker knows of them, built side by side.
+//! Definitions and what the checker knows of them, made side by side.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -125,9 +125,9 @@ fn with_branch(
     place: &mut Option<Plan>,
 ) -> impl FnOnce(Branch<MemoryStore, SimInput>) -> Branch<MemoryStore, SimInput> {
     move |chain| {
-        let built = build(Planner { chain, definition: String::new(), plan });
-        *place = Some(built.plan);
-        built.chain
+        let made = build(Planner { chain, definition: String::new(), plan });
+        *place = Some(made.plan);
+        made.chain
     }
 }
 
@@ -135,9 +135,9 @@ impl PlannedGroup {
     pub(super) fn branch(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
         let Self { group, mut plan, from, mut ends } = self;
         plan.tips.clone_from(&from);
-        let mut built = None;
-        let group = group.branch(with_branch(plan, build, &mut built));
-        let mut plan = built.unwrap_or_default();
+        let mut made = None;
+        let group = group.branch(with_branch(plan, build, &mut made));
+        let mut plan = made.unwrap_or_default();
         ends.append(&mut plan.tips);
         Self { group, plan, from, ends }
     }
@@ -172,9 +172,9 @@ impl PlannedChoice {
         let Self { choice, mut plan, number, arms, from, mut ends, is_total } = self;
         plan.tips.clone_from(&from);
         plan.arms.push(ArmPlan { choice: CHOICES[usize::from(number)].to_owned(), arm: arm.to_owned() });
-        let mut built = None;
-        let choice = add(choice, Box::new(|chain| with_branch(plan, build, &mut built)(chain)));
-        let mut plan = built.unwrap_or_default();
+        let mut made = None;
+        let choice = add(choice, Box::new(|chain| with_branch(plan, build, &mut made)(chain)));
+        let mut plan = made.unwrap_or_default();
         ends.append(&mut plan.tips);
         plan.arms.pop();
         Self { choice, plan, number, arms: arms + 1, from, ends, is_total }
@@ -225,20 +225,20 @@ impl<P> Planner<P> {
 
     pub(super) fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
         let Self { chain, definition, plan } = self;
-        let mut built = Plan::default();
+        let mut made = Plan::default();
         let chain = chain.parallel(|group| {
             let from = plan.tips.clone();
             let planned = build(PlannedGroup { group, plan, from, ends: Vec::new() });
-            built = Plan { tips: planned.ends, ..planned.plan };
+            made = Plan { tips: planned.ends, ..planned.plan };
             planned.group
         });
-        Self { chain, definition, plan: built }
+        Self { chain, definition, plan: made }
     }
 
     /// A choice, which is the so manyth of its definition.
     pub(super) fn choose(self, number: u8, build: impl FnOnce(PlannedChoice) -> PlannedChoice) -> Self {
         let Self { chain, definition, plan } = self;
-        let mut built = Plan::default();
+        let mut made = Plan::default();
         let chain = chain.choose(CHOICES[usize::from(number)], |choice| {
             let from = plan.tips.clone();
             let planned =
@@ -247,10 +247,10 @@ impl<P> Planner<P> {
             if !planned.is_total {
                 tips.extend(planned.from);
             }
-            built = Plan { tips, ..planned.plan };
+            made = Plan { tips, ..planned.plan };
             planned.choice
         });
-        Self { chain, definition, plan: built }
+        Self { chain, definition, plan: made }
     }
 
     pub(super) fn pivot(mut self) -> Self {
@@ -266,10 +266,10 @@ impl Planner<Whole> {
     pub(super) fn sub_saga<R: Planned>(self, build: impl FnOnce(Self) -> Self) -> Result<Self, SagaError> {
         let Self { chain, definition, plan } = self;
         let child = format!("{definition}-sub");
-        let built =
+        let made =
             build(Self { chain: Saga::named(&child).input(), definition: child, plan: Plan { is_sub: true, ..plan } });
-        let saga = built.chain.build()?;
-        Ok(Self { chain: chain.sub_saga::<Sub<R>>(&saga), definition, plan: Plan { is_sub: false, ..built.plan } })
+        let saga = made.chain.build()?;
+        Ok(Self { chain: chain.sub_saga::<Sub<R>>(&saga), definition, plan: Plan { is_sub: false, ..made.plan } })
     }
 
     /// A step whose input is made with the result of the saga that is a step, which the step at that place gave.
