@@ -190,7 +190,7 @@ fn choice_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .build()?,
         named("choose-last")
             .step::<Reserve<0>>()
-            .choose(0, |choice| choice.when(Planner::step::<Charge<1>>).when(|arm| arm.step::<Reserve<2>>()))
+            .choose(0, |choice| choice.when(Planner::step::<Charge<1>>).when(Planner::step::<Reserve<2>>))
             .build()?,
         named("choose-in-fork")
             .parallel(|group| {
