@@ -24,16 +24,21 @@ use crate::store::{Changes, NewSaga, Postponed, SagaId, SagaRow, Status, Store};
 /// After how long a saga is looked at again that another process may work on, at first and at most.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const DOUBLINGS_MAX: u32 = 4;
+/// Beyond so many that wait, the others fall due by themselves.
+const WAITING_MAX: usize = 100_000;
 /// What a saga is told that was taken back.
 const TAKEN_BACK: &str = "the saga that it is a step of compensates";
 
-/// The commands of this process that wait, by the saga that they wait for. Nothing rests on it.
+/// Those of this process that wait, by the saga that they wait for. Nothing rests on it.
 #[derive(Debug, Default)]
 pub(super) struct Children(Mutex<HashMap<SagaId, Postponed>>);
 
 impl Children {
     fn put(&self, child: SagaId, waiting: Postponed) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(child, waiting);
+        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waits.len() < WAITING_MAX {
+            waits.insert(child, waiting);
+        }
     }
 
     fn take(&self, child: SagaId) -> Option<Postponed> {
@@ -104,20 +109,14 @@ impl<S: Store> Shared<S> {
             Err(_) => return self.give_back(&[command.work]).await,
         }
         let Some(child) = child else { return };
-        let seen = self.waits_still(&command).await;
         self.children.put(child, waiting);
         // It may have ended before anybody knew that it is waited for.
-        if self.waits_still(&command).await != seen || seen != Some(true) {
-            self.wake_parent(child);
-        }
-    }
-
-    /// Whether the saga is under way; nothing when the store does not say.
-    async fn waits_still(&self, command: &Command<S>) -> Option<bool> {
         let saga = &command.saga;
         let key = saga.key.hosted(command.step().name);
-        let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await??;
-        Some(!row.status.is_ended())
+        let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await;
+        if row.flatten().is_some_and(|row| row.status.is_ended()) {
+            self.wake_parent(child);
+        }
     }
 
     async fn look_at_child(self: &Arc<Self>, command: &Command<S>) -> Option<Result<Look, String>> {
@@ -127,8 +126,8 @@ impl<S: Store> Shared<S> {
         let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await?;
         let phase = saga.state.phase;
         Some(match row {
-            _ if !command.is_undo() && matches!(phase, Phase::Completed | Phase::Compensated) => {
-                // A person ended this saga as it was.
+            // A person ended this saga as it was.
+            Some(_) if !command.is_undo() && matches!(phase, Phase::Completed | Phase::Compensated) => {
                 Ok(Look::Settled(Event::Cancelled { step }, None))
             }
             None if command.is_undo() => Err(format!("there is no saga with the key `{key}`")),
