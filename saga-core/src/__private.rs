@@ -6,9 +6,10 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 pub use crate::{
     step::{
         Codec, Compensate, Compensated, Compensation, CompensationHandler, Contract, Given, Handler, Hosted, Ignored,
-        Run, Step, StepError, StepOptions, StepReturn, Uncompensated, Undo, UndoOf, codec, compensated, finish,
-        finish_alias, implemented_input, implemented_name, implemented_output, no_codec, read_compensation, read_step,
-        uncompensated, undo, undone_by,
+        Resolution, ResolveFn, ResolveOf, ResolvedValue, Run, Step, StepError, StepOptions, StepReturn, Uncompensated,
+        Undo, UndoOf, codec, compensated, finish, finish_alias, implemented_input, implemented_name,
+        implemented_output, no_codec, read_compensation, read_resolution, read_step, resolved_by, uncompensated, undo,
+        undone_by,
     },
     store::Store,
 };

@@ -21,9 +21,9 @@ pub use key::{Key, Tenant};
 pub use saga::{Saga, SubSaga};
 pub use service::Service;
 pub use step::{
-    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Rejection, RetryPolicy, State,
-    StepContext, StepError, StepErrorKind, StepOptions,
+    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Rejection, Resolved, RetryPolicy,
+    State, StepContext, StepError, StepErrorKind, StepOptions,
 };
 
 #[cfg(feature = "macros")]
-pub use saga_macros::{saga_compensation, saga_step};
+pub use saga_macros::{saga_compensation, saga_resolution, saga_step};

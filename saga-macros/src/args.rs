@@ -21,11 +21,13 @@ pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) compensate: Option<Path>,
     pub(crate) no_compensation: Option<Ident>,
+    pub(crate) resolve: Option<Path>,
     pub(crate) attempts: Option<u32>,
     pub(crate) base: Option<(Duration, Span)>,
     pub(crate) cap: Option<(Duration, Span)>,
     pub(crate) timeout: Option<(Duration, Span)>,
     pub(crate) group: Option<LitBool>,
+    pub(crate) exclusive: Option<Ident>,
     pub(crate) service: Option<LitStr>,
     pub(crate) compensated: Option<Ident>,
     pub(crate) implements: Option<Path>,
@@ -36,16 +38,19 @@ pub(crate) struct Options {
 const OF_STEP: &[&str] = &[
     "compensate",
     "no_compensation",
+    "resolve",
     "retry",
     "timeout",
     "group",
+    "exclusive",
     "name",
     "service",
     "compensated",
     "implements",
     "crate",
 ];
-const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "crate"];
+const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "exclusive", "crate"];
+const OF_RESOLUTION: &[&str] = &["retry", "timeout", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
 impl Options {
@@ -55,6 +60,7 @@ impl Options {
         let (known, owner) = match kind {
             Kind::Step => (OF_STEP, "a step"),
             Kind::Compensation => (OF_COMPENSATION, "a compensation"),
+            Kind::Resolution => (OF_RESOLUTION, "a resolution"),
         };
         let list = List { known, owner };
         read(tokens, |input| {
@@ -69,7 +75,9 @@ impl Options {
             "compensate" => {
                 self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
             }
+            "exclusive" => self.exclusive = Some(option.clone()),
             "no_compensation" => self.no_compensation = Some(option.clone()),
+            "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),

@@ -133,6 +133,7 @@ fn of_attribute(attribute: &syn::Attribute, item: &proc_macro2::TokenStream) -> 
     let kind = match attribute.path().segments.last().unwrap().ident.to_string().as_str() {
         "saga_step" => Kind::Step,
         "saga_compensation" => Kind::Compensation,
+        "saga_resolution" => Kind::Resolution,
         _ => return Vec::new(),
     };
     let options = match &attribute.meta {

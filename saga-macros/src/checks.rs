@@ -30,7 +30,11 @@ pub(crate) const IDS: &[&str] = &[
     "not-a-compensation",
     "not-a-contract",
     "output-step",
+    "not-a-resolution",
     "payload",
+    "resolve-input",
+    "resolve-output",
+    "resolved",
     "send",
     "state-clone",
     "step",
@@ -39,6 +43,7 @@ pub(crate) const IDS: &[&str] = &[
     "step-mapping",
     "type-parameter-bounds",
     "unannotated-compensation",
+    "unannotated-resolution",
     "unannotated-step",
     "uncompensated",
     "undo-input",
@@ -76,6 +81,21 @@ pub(crate) fn undo(krate: &Krate, compensation: &Path, alias: &TokenStream) -> T
     let undone_by = krate.private("undone_by", place);
     let alias = at(alias, place);
     quote_spanned!(place=> #some::Some(#undone_by::<Self, #alias>()))
+}
+
+/// What is known of the resolution, which demands that it is one and that the types fit.
+pub(crate) fn resolve(krate: &Krate, resolution: &Path, alias: &TokenStream) -> TokenStream {
+    let place = resolution.span();
+    let some = krate.private("Option", place);
+    let resolved_by = krate.private("resolved_by", place);
+    let alias = at(alias, place);
+    quote_spanned!(place=> #some::Some(#resolved_by::<Self, #alias>()))
+}
+
+/// What a resolution finds, which demands that it returns a `Resolved`.
+pub(crate) fn found(krate: &Krate, returned: &Type, place: Span) -> TokenStream {
+    let value = krate.private("ResolvedValue", place);
+    quote_spanned!(place=> <#returned as #value>::Value)
 }
 
 /// The end of a call, which demands that the error says what it means.

@@ -21,11 +21,17 @@ pub(crate) fn expand(model: &Model, options: &Options) -> TokenStream {
     let parts = match model.kind {
         Kind::Step => {
             let hosted = hosted(options, &generics);
-            vec![alias(options, &generics), step(model, options, &generics), handler(model, options, &generics), hosted]
+            vec![
+                aliases(options, &generics),
+                step(model, options, &generics),
+                handler(model, options, &generics),
+                hosted,
+            ]
         }
         Kind::Compensation => {
             vec![compensation(model, options, &generics), compensation_handler(model, options, &generics)]
         }
+        Kind::Resolution => vec![resolution(model, options, &generics)],
     };
     item(model, &generics, &parts)
 }
@@ -92,6 +98,10 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
         let undo = checks::undo(krate, path, &generics.compensation(path));
         quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;)
     });
+    let resolve = options.resolve.as_ref().map(|path| {
+        let resolve = checks::resolve(krate, path, &generics.resolution(path));
+        quote!(const RESOLVE: #krate::__private::Option<#krate::__private::ResolveOf<Self>> = #resolve;)
+    });
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::Step for #this #bounds {
@@ -103,6 +113,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
             const OUTPUT: #krate::__private::Codec<Self::Output> = #output_codec;
             #undo
+            #resolve
         }
     }
 }
@@ -167,11 +178,12 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     }
 }
 
-/// The compensation under a name of its own, because it is named once.
-fn alias(options: &Options, generics: &Generics<'_>) -> TokenStream {
-    let Some(path) = &options.compensate else { return TokenStream::new() };
-    let alias = generics.compensation(path);
-    quote!(type #alias = #path;)
+/// The compensation and the resolution under names of their own, because each is named once.
+fn aliases(options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let compensation = options.compensate.as_ref().map(|path| (generics.compensation(path), path));
+    let resolution = options.resolve.as_ref().map(|path| (generics.resolution(path), path));
+    let aliases = compensation.into_iter().chain(resolution).map(|(alias, path)| quote!(type #alias = #path;));
+    quote!(#(#aliases)*)
 }
 
 fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
@@ -216,6 +228,40 @@ fn compensation_handler(model: &Model, options: &Options, generics: &Generics<'_
     }
 }
 
+/// What a resolution finds: the `T` of the `Resolved<T>` that it returns.
+pub(crate) fn found_type(krate: &Krate, model: &Model) -> TokenStream {
+    match (model.found(), &model.returned) {
+        (Some(found), _) => quote!(#found),
+        (None, Returned::Alias(_)) => checks::found(krate, &value_type(krate, model), judged_output(model)),
+        // That it is no `Resolved` was reported; most likely only that word is missing.
+        (None, Returned::Result { value, .. }) => quote!(#value),
+        (None, Returned::Other(_)) => quote!(()),
+    }
+}
+
+fn resolution(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
+    let krate = &options.krate;
+    let (parameters, bounds) = generics.without_store();
+    let this = generics.this();
+    let input = model.input();
+    let found = found_type(krate, model);
+    let reads = reads(model);
+    let settings = settings(krate, options);
+    let body = body(model, krate, generics);
+    quote! {
+        #[automatically_derived]
+        impl #parameters #krate::__private::Resolution for #this #bounds {
+            type Input = #input;
+            type Output = #found;
+            type Params = #reads;
+            const OPTIONS: #krate::__private::StepOptions = #settings;
+            fn resolver() -> #krate::__private::ResolveFn<Self> {
+                |__args, __input| #body
+            }
+        }
+    }
+}
+
 /// Reads the parameters and calls the function. A future that is not `Send` is reported at its name.
 fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let place = model.ident().span();
@@ -224,6 +270,7 @@ fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let read = match model.kind {
         Kind::Step => krate.private("read_step", place),
         Kind::Compensation => krate.private("read_compensation", place),
+        Kind::Resolution => krate.private("read_resolution", place),
     };
     let reads = model.in_role(Role::Read).next().is_some();
     let reading = reads.then(|| quote_spanned!(place=> let __params = #read::<Self>(__args)?;));
@@ -258,8 +305,9 @@ pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
     let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
     let timeout = options.timeout.map(|(timeout, _)| setting("timeout", timeout, krate));
     let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
+    let exclusive = options.exclusive.as_ref().map(|_| quote!(.exclusive()));
     let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
-    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #none)
+    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #exclusive #none)
 }
 
 fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {

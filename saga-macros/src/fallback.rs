@@ -28,6 +28,7 @@ pub(crate) fn fallback(model: &Model, options: &Options) -> TokenStream {
             quote!(#step #hosted)
         }
         Kind::Compensation => compensation(model, options),
+        Kind::Resolution => resolution(model, options),
     };
     expand::item(model, &generics, &[parts])
 }
@@ -75,6 +76,23 @@ fn compensation(model: &Model, options: &Options) -> TokenStream {
         }
         impl<__S: #krate::__private::Store> #krate::__private::CompensationHandler<__S> for #this {
             fn handler() -> #krate::__private::Compensate<__S, Self> {
+                ::core::unimplemented!()
+            }
+        }
+    }
+}
+
+fn resolution(model: &Model, options: &Options) -> TokenStream {
+    let krate = &options.krate;
+    let this = model.ident();
+    let input = model.input();
+    let found = expand::found_type(krate, model);
+    quote! {
+        impl #krate::__private::Resolution for #this {
+            type Input = #input;
+            type Output = #found;
+            type Params = ();
+            fn resolver() -> #krate::__private::ResolveFn<Self> {
                 ::core::unimplemented!()
             }
         }

@@ -115,9 +115,19 @@ impl<'m> Generics<'m> {
         if arguments.is_empty() { quote!(#ident) } else { quote!(#ident::<#(#arguments),*>) }
     }
 
-    /// The alias of the compensation: it has those parameters of the type that the path names.
+    /// The alias of the compensation.
     pub(crate) fn compensation(&self, path: &Path) -> TokenStream {
-        let alias = format_ident!("__Compensation", span = Span::mixed_site());
+        self.alias("__Compensation", path)
+    }
+
+    /// The alias of the resolution.
+    pub(crate) fn resolution(&self, path: &Path) -> TokenStream {
+        self.alias("__Resolution", path)
+    }
+
+    /// An alias of the path: it has those parameters of the type that the path names.
+    fn alias(&self, name: &str, path: &Path) -> TokenStream {
+        let alias = format_ident!("{name}", span = Span::mixed_site());
         let path = path.to_token_stream();
         let arguments = self.of_type.iter().map(|parameter| &parameter.ident).filter(|ident| mentions(&path, ident));
         let arguments: Vec<&Ident> = arguments.collect();
@@ -191,6 +201,7 @@ fn visible_tokens(model: &Model, options: &Options) -> TokenStream {
         Returned::Other(_) => {}
     }
     options.compensate.to_tokens(&mut tokens);
+    options.resolve.to_tokens(&mut tokens);
     tokens
 }
 

@@ -1,4 +1,4 @@
-//! The attributes `#[saga_step]` and `#[saga_compensation]` of `saga-core`, which re-exports them.
+//! The attributes `#[saga_step]`, `#[saga_compensation]` and `#[saga_resolution]` of `saga-core`, which re-exports them.
 //!
 //! An attribute goes through four stages: read the options and the function (`args`, `function`), reduce them to a
 //! `model`, `validate` it, and `expand` it, or emit a `fallback` that keeps its uses from complaining as well. The function
@@ -40,6 +40,12 @@ pub fn saga_step(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn saga_compensation(options: TokenStream, item: TokenStream) -> TokenStream {
     attribute(Kind::Compensation, options.into(), item.into()).into()
+}
+
+#[doc = include_str!("../docs/saga_resolution.md")]
+#[proc_macro_attribute]
+pub fn saga_resolution(options: TokenStream, item: TokenStream) -> TokenStream {
+    attribute(Kind::Resolution, options.into(), item.into()).into()
 }
 
 /// What an attribute gives for the item under it.

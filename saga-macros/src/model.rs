@@ -16,6 +16,7 @@ use crate::function::Function;
 pub(crate) enum Kind {
     Step,
     Compensation,
+    Resolution,
 }
 
 impl Kind {
@@ -23,6 +24,7 @@ impl Kind {
         match self {
             Self::Step => "saga_step",
             Self::Compensation => "saga_compensation",
+            Self::Resolution => "saga_resolution",
         }
     }
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Step => "step",
             Self::Compensation => "compensation",
+            Self::Resolution => "resolution",
         })
     }
 }
@@ -135,14 +138,23 @@ impl Model {
 
     /// The `R` of `Result<Answers<R>, E>`, or of an alias that takes `Answers<R>`.
     pub(crate) fn answer(&self) -> Option<&Type> {
+        self.inside_of_returned("Answers")
+    }
+
+    fn inside_of_returned(&self, name: &str) -> Option<&Type> {
         match &self.returned {
-            Returned::Result { value, .. } => only_argument(value, "Answers"),
+            Returned::Result { value, .. } => only_argument(value, name),
             Returned::Alias(ty) => {
                 let arguments = last_segment(ty).map(|last| types_of(&last.arguments)).unwrap_or_default();
-                arguments.into_iter().find_map(|argument| only_argument(argument, "Answers"))
+                arguments.into_iter().find_map(|argument| only_argument(argument, name))
             }
             Returned::Other(_) => None,
         }
+    }
+
+    /// The `T` of `Result<Resolved<T>, E>`, or of an alias that takes `Resolved<T>`.
+    pub(crate) fn found(&self) -> Option<&Type> {
+        self.inside_of_returned("Resolved")
     }
 
     /// The type of a compensation's second value.

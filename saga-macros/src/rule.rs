@@ -113,6 +113,14 @@ rules! {
     BatchUngrouped = "batch-ungrouped",
     /// `compensate` together with `no_compensation`.
     CompensateAndNone = "compensate-and-none",
+    /// `resolve` on a step that runs in a transaction.
+    ResolveOfTransaction = "resolve-of-transaction",
+    /// A resolution returns something else than a `Resolved`.
+    ResolutionReturn = "resolution-return",
+    /// A resolution takes a connection.
+    ResolutionInTransaction = "resolution-in-transaction",
+    /// `exclusive` on a function that runs in a transaction.
+    ExclusiveInTransaction = "exclusive-in-transaction",
     /// `group` on a function without a transaction.
     GroupWithoutTransaction = "group-without-transaction",
 }

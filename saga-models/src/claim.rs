@@ -34,6 +34,7 @@ impl Protocol {
             maybe: work.maybe && !self.has(Plant::ForgetsMaybe),
             suspect: is_suspect,
             is_late: work.is_late,
+            can_be_asked: false,
         };
         row.maybe = row.may_have_happened(&saga.state.0);
         if let Some(event) = row.unwanted(&saga.state.0) {

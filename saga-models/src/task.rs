@@ -133,6 +133,7 @@ impl Protocol {
             attempts: task.attempt,
             maybe: task.maybe,
             informed: task.informed,
+            resolving: None,
             retrying_for: std::time::Duration::ZERO,
             random: 0,
         };

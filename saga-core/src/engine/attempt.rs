@@ -16,7 +16,7 @@ use crate::env::timeout;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
 use crate::step::{
-    Args, ContextParts, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind, TimeLeft,
+    Args, CancelSignal, ContextParts, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind, TimeLeft,
 };
 use crate::store::{Store, Verdict};
 
@@ -32,7 +32,8 @@ pub(super) struct Attempted {
 impl<S: Store> Shared<S> {
     /// Runs a handler on the connection of a transaction.
     pub(super) async fn attempt_in(&self, command: &Command<S>, conn: &mut S::Conn) -> (Attempted, Verdict) {
-        let ctx = self.context(command);
+        let limit = command.options().timeout;
+        let ctx = self.context(command, limit, &self.stopping);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let index = command.step_index();
         let step = command.step();
@@ -47,12 +48,14 @@ impl<S: Store> Shared<S> {
                 _ => Err(no_handler()),
             }
         };
-        self.finish_attempt(command, &ctx, inside_step(handler)).await
+        self.finish_attempt(command, &ctx, limit, inside_step(handler)).await
     }
 
     /// Runs a handler that calls the outside world.
     pub(super) async fn attempt_outside(&self, command: &Command<S>) -> Attempted {
-        let ctx = self.context(command);
+        let limit = command.options().timeout;
+        let cancel = self.stopping.child();
+        let ctx = self.context(command, limit, &cancel);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let step = command.step();
         let input = command.saga.input_of(command.step_index());
@@ -66,34 +69,39 @@ impl<S: Store> Shared<S> {
                 _ => Err(no_handler()),
             }
         };
-        self.finish_attempt(command, &ctx, handler).await.0
+        self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler)).await.0
     }
 
     /// What comes after an attempt of this command.
     pub(super) fn after(&self, command: &Command<S>, attempted: &Attempted) -> Next {
+        after_attempt(&self.attempt_of(command, &attempted.findings), attempted.ending.clone())
+    }
+
+    /// An attempt of this command as the machine sees it.
+    pub(super) fn attempt_of<'a>(&self, command: &'a Command<S>, findings: &Findings) -> Attempt<'a> {
         let step = command.step_index();
-        let attempt = Attempt {
+        Attempt {
             step,
             undo: command.is_undo(),
             effect: command.effect(),
             side: command.saga.definition.shape.side(command.saga.state.base(step)),
             policy: &command.options().retry,
-            attempts: attempted.findings.attempts,
+            attempts: findings.attempts,
             maybe: command.maybe,
             informed: command.saga.own_output_of(step).is_some(),
+            resolving: command.resolving(findings),
             retrying_for: command.retrying_for,
             random: self.env.random(),
-        };
-        after_attempt(&attempt, attempted.ending.clone())
+        }
     }
 
-    async fn finish_attempt(
+    pub(super) async fn finish_attempt(
         &self,
         command: &Command<S>,
         ctx: &StepContext,
+        limit: Duration,
         handler: impl Future<Output = Output>,
     ) -> (Attempted, Verdict) {
-        let limit = command.options().timeout;
         let began = self.env.now();
         let ended = timeout(&*self.env, limit, caught(handler)).await;
         let mut findings = Findings {
@@ -157,12 +165,12 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    fn context(&self, command: &Command<S>) -> StepContext {
+    pub(super) fn context(&self, command: &Command<S>, limit: Duration, cancel: &CancelSignal) -> StepContext {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
         let key = saga.outside_key();
         let outside = |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, step);
-        let until = self.env.now() + command.options().timeout;
+        let until = self.env.now() + limit;
         StepContext::new(ContextParts {
             key: outside(command.step_id()),
             do_key: command.is_undo().then(|| outside(saga.doing(command.step_index()))),
@@ -170,7 +178,7 @@ impl<S: Store> Shared<S> {
             attempt: command.attempt_number(),
             fence: command.fence(),
             time_left: Some(TimeLeft::Until(until, Arc::clone(&self.env))),
-            cancel: self.stopping.clone(),
+            cancel: cancel.clone(),
             failure: failure_of(command),
         })
     }
@@ -196,6 +204,7 @@ pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
 pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
     let error = match unfinished {
         Unfinished::Unstorable(message) => return Ending::Unstorable { message },
+        Unfinished::NotDone => return Ending::NotDone,
         Unfinished::Failed(error) => error,
     };
     match error.kind() {
@@ -226,7 +235,10 @@ pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u3
     };
     match ending {
         Ending::Done => tracing::debug!(tenant = member, %key, %step, attempt, "done"),
-        Ending::Rejected(reason) => tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected"),
+        Ending::NotDone => tracing::info!(tenant = member, %key, %step, attempt, "asked for, and not done so far"),
+        Ending::Rejected(reason) | Ending::Refused(reason) => {
+            tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected")
+        }
         Ending::Erred { message, .. } => {
             tracing::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
         }
@@ -241,9 +253,5 @@ impl<S: Store> Command<S> {
     /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
     pub(super) fn attempt_number(&self) -> u32 {
         if self.suspect { self.attempts.max(1) } else { self.attempts + 1 }
-    }
-
-    pub(super) fn time_limit(&self) -> Duration {
-        self.options().timeout
     }
 }

@@ -154,12 +154,12 @@ impl<S: Store> Shared<S> {
 
 fn in_words(ending: &Ending) -> &str {
     match ending {
-        Ending::Rejected(reason) => reason.message(),
+        Ending::Rejected(reason) | Ending::Refused(reason) => reason.message(),
         Ending::Erred { message, .. }
         | Ending::Unstorable { message }
         | Ending::Undecodable { message }
         | Ending::Broke { message } => message,
-        Ending::Done | Ending::Vanished => "",
+        Ending::Done | Ending::Vanished | Ending::NotDone => "",
     }
 }
 

@@ -133,6 +133,7 @@ impl<S: Store> RuntimeBuilder<S> {
             Some(env) => env,
             None => Arc::new(TokioEnvironment::current()?),
         };
+        let began = env.now();
         let incarnation = self.store.join(self.settings.member_ttl).await?;
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
         let mut services = self.services;
@@ -148,6 +149,7 @@ impl<S: Store> RuntimeBuilder<S> {
             states: self.states,
             member: incarnation.member,
         }));
+        shared.set_alive_until(began + shared.settings.member_ttl);
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
         for service in &shared.services {

@@ -39,7 +39,10 @@ impl<S: Store> Shared<S> {
 
     /// Makes one call and records what came of it.
     pub(super) async fn run_call(self: &Arc<Self>, command: Command<S>) {
-        let Some(command) = self.hold(vec![command]).await.pop() else { return };
+        let Some(mut command) = self.hold(vec![command]).await.pop() else { return };
+        if command.options().exclusive && !self.begin_to_keep(&mut command).await {
+            return self.give_back(&[command.work]).await;
+        }
         let Some(next_ids) = self.take_ids(command.saga.definition.width).await else { return };
         let attempted = match &command.late {
             // An older owner has the answer already.
@@ -51,7 +54,7 @@ impl<S: Store> Shared<S> {
                 let Some((attempted, next)) = done else { return };
                 return self.settle(command, attempted, next, next_ids.start).await;
             }
-            None => self.attempt_outside(&command).await,
+            None => self.ask_or_call(&command).await,
         };
         let next = self.after(&command, &attempted);
         self.statistics.count(&command, &attempted.ending);

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::keep::Kept;
 use super::starting::Starting;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
@@ -45,6 +46,8 @@ pub(super) struct Command<S: Store> {
     pub(super) place: Option<OwnedSemaphorePermit>,
     /// Set where the transaction that runs it starts its saga as well.
     pub(super) starting: Option<Box<Starting>>,
+    /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
+    pub(super) kept: Option<Kept>,
 }
 
 impl<S: Store> InFlight<S> {
@@ -277,6 +280,7 @@ impl<S: Store> Command<S> {
             maybe: claimed.maybe,
             suspect: claimed.suspect,
             is_late: claimed.late.is_some(),
+            can_be_asked: saga.step(step).resolve.is_some(),
         };
         Ok(Self {
             work: claimed.work,
@@ -290,6 +294,7 @@ impl<S: Store> Command<S> {
             lease_until,
             place,
             starting: None,
+            kept: None,
             saga,
         })
     }
@@ -302,6 +307,7 @@ impl<S: Store> Command<S> {
             maybe: self.maybe,
             suspect: self.suspect,
             is_late: self.late.is_some(),
+            can_be_asked: self.resolve().is_some(),
         }
     }
 

@@ -43,7 +43,7 @@ impl<S: Store> Shared<S> {
         hand_on: HandOn,
     ) -> Prepared<S> {
         match next {
-            Next::Again { delay, maybe, message } => postpone(command, *delay, *maybe, message, findings.attempts),
+            Next::Again { delay, maybe, attempts, message } => postpone(command, *delay, *maybe, message, *attempts),
             Next::Settled(event) => {
                 if !matches!(event, Event::Done { .. } | Event::Chosen { .. } | Event::Undone { .. }) {
                     // The step may be given out again, on another row.
@@ -212,6 +212,7 @@ impl<S: Store> Shared<S> {
             lease_until: self.env.now() + self.settings.lease_ttl,
             place: None,
             starting: None,
+            kept: None,
         }
     }
 

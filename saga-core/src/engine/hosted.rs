@@ -115,6 +115,7 @@ impl<S: Store> Shared<S> {
             suspect: false,
             runs_on: true,
             starting: None,
+            kept: None,
             retrying_for: Duration::ZERO,
             late: None,
             lease_until,

@@ -16,6 +16,8 @@ pub(super) struct Findings {
     pub(super) emitted: Vec<Emitted>,
     /// How many attempts were made, with this one.
     pub(super) attempts: u32,
+    /// Whether the other side was asked when no call could be on its way any more.
+    pub(super) is_settled: bool,
     /// How long ago the last attempt began.
     pub(super) took: Duration,
     /// How much of that falls to this command: of a batch step's call a part.

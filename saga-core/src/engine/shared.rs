@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
@@ -80,6 +81,8 @@ pub(super) struct Shared<S: Store> {
     /// How many messages are handled at a time.
     pub(super) inbox_lines: Arc<Semaphore>,
     member: AtomicI64,
+    /// Until when that member is certainly alive, in nanoseconds of this process' clock.
+    alive_until: AtomicU64,
     /// Nothing new is taken.
     pub(super) stopping: CancelSignal,
     /// Nothing runs on.
@@ -132,6 +135,7 @@ impl<S: Store> Shared<S> {
             inbox_filled: Notify::new(),
             inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),
             member: AtomicI64::new(parts.member.0),
+            alive_until: AtomicU64::new(0),
             stopping: CancelSignal::new(),
             stopped: CancelSignal::new(),
             store: parts.store,
@@ -158,6 +162,15 @@ impl<S: Store> Shared<S> {
 
     pub(super) fn set_member(&self, member: MemberId) {
         self.member.store(member.0, Ordering::Release);
+    }
+
+    /// Until when nobody takes this process for dead.
+    pub(super) fn alive_until(&self) -> Duration {
+        Duration::from_nanos(self.alive_until.load(Ordering::Acquire))
+    }
+
+    pub(super) fn set_alive_until(&self, moment: Duration) {
+        self.alive_until.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// Whether it takes no new work.

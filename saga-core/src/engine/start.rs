@@ -338,6 +338,7 @@ impl<S: Store> Shared<S> {
             lease_until,
             place,
             starting: None,
+            kept: None,
         })
     }
 }

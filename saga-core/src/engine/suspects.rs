@@ -27,7 +27,7 @@ impl<S: Store> Shared<S> {
     }
 
     async fn run_suspect(self: &Arc<Self>, mut command: Command<S>) {
-        if command.attempts >= command.options().retry.attempts && command.late.is_none() {
+        if command.attempts >= command.attempts_max() && command.late.is_none() {
             let attempted = vanished(&command);
             let next = self.after(&command, &attempted);
             // What can only go forward is tried on; everything else is out of attempts.

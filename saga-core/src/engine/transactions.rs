@@ -259,11 +259,11 @@ impl<S: Store> Shared<S> {
         let now = self.env.now();
         let (mut held, short): (Vec<_>, Vec<_>) = commands
             .into_iter()
-            .partition(|command| command.starting.is_some() || now + command.time_limit() <= command.lease_until);
+            .partition(|command| command.starting.is_some() || now + self.lease_needed(command) <= command.lease_until);
         if short.is_empty() {
             return held;
         }
-        let longest = short.iter().map(Command::time_limit).max().unwrap_or_default();
+        let longest = short.iter().map(|command| self.lease_needed(command)).max().unwrap_or_default();
         let ttl = self.settings.lease_ttl.max(longest + self.settings.poll_interval);
         let lease = Lease { owner: self.member_id(), ttl };
         match self.store.renew(&refs(&short), lease).await {

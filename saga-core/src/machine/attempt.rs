@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::event::Event;
+use super::resolve::{Resolving, after_late_rejection, after_not_done, after_refusal, ask_again};
 use super::shape::{Effect, Side};
 use super::state::{Failure, FailureKind};
 use crate::step::{Rejection, RetryPolicy};
@@ -39,6 +40,10 @@ pub enum Ending {
     },
     /// It is not made: as many were as the policy allows, and their processes ended with them.
     Vanished,
+    /// The other side was asked, and says that the step did not happen so far.
+    NotDone,
+    /// The other side was asked, and says that it refused the call for good.
+    Refused(Rejection),
 }
 
 /// An attempt that ended, and all that matters for what comes next.
@@ -61,6 +66,8 @@ pub struct Attempt<'a> {
     pub maybe: bool,
     /// Of an undo: whether it is given what the step returned.
     pub informed: bool,
+    /// How the other side is asked what became of the step, where it can be.
+    pub resolving: Option<Resolving<'a>>,
     /// For how long attempts have failed.
     pub retrying_for: Duration,
     /// Sixty-four random bits.
@@ -78,6 +85,8 @@ pub enum Next {
         delay: Duration,
         /// Whether it may have taken effect by now.
         maybe: bool,
+        /// How many attempts count as made.
+        attempts: u32,
         /// What the attempt said.
         message: String,
     },
@@ -96,6 +105,9 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
         Ending::Done => Event::Done { step },
         // An earlier attempt may have taken effect, so this answer does not say that the step did not.
         Ending::Rejected(reason) if is_maybe => {
+            if let Some(resolving) = attempt.resolving {
+                return after_late_rejection(attempt, resolving, reason);
+            }
             unknown(format!("{reason} (but an earlier attempt ended without an answer)"))
         }
         Ending::Rejected(reason) => {
@@ -103,6 +115,9 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
         }
         Ending::Erred { message, not_sent } => {
             let maybe = is_maybe || (attempt.effect.is_outside() && !not_sent);
+            if let (true, Some(resolving)) = (maybe, attempt.resolving) {
+                return ask_again(attempt, resolving, message);
+            }
             match try_again(attempt, maybe, &message) {
                 Some(again) => return again,
                 None if only_forward(attempt, maybe) => {
@@ -114,6 +129,11 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             }
         }
         Ending::Vanished => return after_vanished(attempt, is_maybe || attempt.effect.is_outside()),
+        Ending::NotDone => match attempt.resolving {
+            Some(resolving) => return after_not_done(attempt, resolving),
+            None => unknown("the other side says that it did not happen".to_owned()),
+        },
+        Ending::Refused(reason) => return after_refusal(attempt, reason),
         // The effect is there, and calling again would bring the same output.
         Ending::Unstorable { message } if attempt.effect.is_outside() => unknown(message),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
@@ -152,7 +172,8 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
         Ending::Erred { message, .. } => {
             Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
         }
-        Ending::Rejected(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
+        Ending::Rejected(reason) | Ending::Refused(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
+        Ending::NotDone => Event::UndoBlocked { step, reason: "nobody asks what became of a compensation".to_owned() },
         Ending::Vanished => Event::UndoBlocked { step, reason: vanished(attempt) },
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
             Event::UndoBlocked { step, reason: message }
@@ -171,16 +192,16 @@ fn try_again(attempt: &Attempt<'_>, maybe: bool, message: &str) -> Option<Next> 
     may.then(|| again(attempt, maybe, message.to_owned()))
 }
 
-fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {
+pub(super) fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {
     attempt.side == Side::After || (attempt.side == Side::Pivot && maybe)
 }
 
 fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
     let delay = attempt.policy.delay(attempt.attempts, attempt.random);
-    Next::Again { delay, maybe, message }
+    Next::Again { delay, maybe, attempts: attempt.attempts, message }
 }
 
-fn failure(step: usize, kind: FailureKind, message: String) -> Failure {
+pub(super) fn failure(step: usize, kind: FailureKind, message: String) -> Failure {
     Failure { step, kind, reason: Rejection::new(message) }
 }
 

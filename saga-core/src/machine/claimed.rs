@@ -19,6 +19,8 @@ pub struct ClaimedRow {
     pub suspect: bool,
     /// Whether an older owner noted its success.
     pub is_late: bool,
+    /// Whether the other side can be asked what became of it.
+    pub can_be_asked: bool,
 }
 
 impl ClaimedRow {
@@ -32,7 +34,7 @@ impl ClaimedRow {
     /// What follows where the saga turned round, or was ended by an operator, before the command began; nothing where the
     /// saga still wants what the command says.
     pub fn unwanted(&self, state: &SagaState) -> Option<Event> {
-        if is_wanted(state, self.command) {
+        if is_wanted(state, self.command) || self.is_asked_for(state) {
             return None;
         }
         Some(match self.command {
@@ -46,6 +48,15 @@ impl ClaimedRow {
             }
             Command::Do { step } => Event::Cancelled { step },
         })
+    }
+}
+
+impl ClaimedRow {
+    /// What may have happened is asked for also while the saga compensates, so that only what did is undone.
+    fn is_asked_for(&self, state: &SagaState) -> bool {
+        let Command::Do { step } = self.command else { return false };
+        let is_open = state.phase == Phase::Compensating && state.steps[step].phase == StepPhase::Started;
+        is_open && self.can_be_asked && self.maybe && !self.is_late
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Arm, Mapping, StepRun, StepUndo, SubSaga};
+use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Each, Handler, Needs, Outputs, Step, StepOptions};
@@ -33,6 +33,8 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) options: StepOptions,
     pub(crate) run: StepRun<S>,
     pub(crate) undo: Option<(StepUndo<S>, StepOptions)>,
+    /// How the other side is asked what became of it.
+    pub(crate) resolve: Option<StepResolve>,
     pub(crate) input: Option<Mapping>,
     /// The steps whose outputs the mapping reads.
     pub(crate) mapped: Vec<&'static str>,
@@ -52,6 +54,9 @@ impl<S: Store> StepDefinition<S> {
         if let Some(undo) = T::UNDO {
             undo.needs(&mut needs);
         }
+        if let Some(resolve) = T::RESOLVE {
+            resolve.needs(&mut needs);
+        }
         let undo = StepUndo::of::<T>();
         let undo_options = match undo {
             Some(StepUndo::Remote) => Some(T::OPTIONS),
@@ -63,6 +68,7 @@ impl<S: Store> StepDefinition<S> {
             options: T::OPTIONS,
             run: StepRun::of::<T>(),
             undo: undo.zip(undo_options),
+            resolve: StepResolve::of::<T>(),
             input,
             mapped,
             needs,
@@ -80,6 +86,7 @@ impl<S: Store> StepDefinition<S> {
             options: StepOptions::DEFAULT,
             run: StepRun::Choice(Arc::new([])),
             undo: None,
+            resolve: None,
             input: None,
             mapped: Vec::new(),
             needs: Needs::default(),
@@ -105,6 +112,7 @@ impl<S: Store> StepDefinition<S> {
             run: StepRun::Child(Arc::clone(child), <T::Result as Step>::NAME),
             // What only goes forward from somewhere on cannot be taken back whole.
             undo: child.shape.pivot.is_none().then_some((StepUndo::Child, options)),
+            resolve: None,
             input,
             mapped,
             needs: Needs::default(),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::{Arm, Definition, Earlier};
 use crate::env::BoxFuture;
 use crate::machine::Effect;
-use crate::step::{Args, Batch, Contexts, Handler, Outputs, Payload, Run, Step, StepError, Undo, codec};
+use crate::step::{
+    Args, Batch, Contexts, Handler, Outputs, Payload, Resolved, Run, Step, StepError, StepOptions, Undo, codec,
+};
 use crate::store::Store;
 
 /// Why a step gave no bytes.
@@ -15,6 +17,8 @@ pub(crate) enum Unfinished {
     Failed(StepError),
     /// The function returned an output that cannot be encoded.
     Unstorable(String),
+    /// The other side, which was asked, says that it did not happen so far.
+    NotDone,
 }
 
 /// The inputs of one call of a batch step.
@@ -64,6 +68,13 @@ pub(crate) enum StepUndo<S: Store> {
     Remote,
     /// What its saga did is undone.
     Child,
+}
+
+/// How the other side is asked what became of a step.
+#[derive(Clone)]
+pub(crate) struct StepResolve {
+    pub(crate) ask: Arc<ExternalRun>,
+    pub(crate) options: StepOptions,
 }
 
 /// How a step's input is made, where it is not the saga's.
@@ -120,6 +131,22 @@ impl<S: Store> StepUndo<S> {
                 })
             }))),
         }
+    }
+}
+
+impl StepResolve {
+    pub(crate) fn of<T: Step>() -> Option<Self> {
+        let resolve = T::RESOLVE?;
+        let ask: Arc<ExternalRun> = Arc::new(move |args, input| {
+            Box::pin(async move {
+                match resolve.function()(args, input_of::<T>(input)?).await? {
+                    Resolved::Done(output) => encode::<T>(&output),
+                    Resolved::NotDone => Err(Unfinished::NotDone),
+                    Resolved::Pending => Err(StepError::retry("the other side does not know yet").into()),
+                }
+            })
+        });
+        Some(Self { ask, options: resolve.options() })
     }
 }
 

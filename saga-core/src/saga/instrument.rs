@@ -108,6 +108,8 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
         options: step.options,
         run: wrapped_run(original, index, hook),
         undo: step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options))),
+        // Asking has no effect that could be made to fail.
+        resolve: step.resolve.clone(),
         input: step.input.clone(),
         mapped: step.mapped.clone(),
         needs: step.needs.clone(),

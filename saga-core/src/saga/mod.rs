@@ -19,7 +19,9 @@ pub use self::chain::Chain;
 pub use self::choice::Choice;
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
-pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepRun, StepUndo, Unfinished, panic_message};
+pub(crate) use self::erase::{
+    BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished, panic_message,
+};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
 #[doc(hidden)]

@@ -28,6 +28,7 @@ mod options;
 mod output;
 mod params;
 mod rejection;
+mod resolution;
 mod retry;
 mod signal;
 mod state;
@@ -56,8 +57,9 @@ pub use self::{
     if_taken::IfTaken,
     options::StepOptions,
     output::Output,
-    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_step},
+    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
     rejection::Rejection,
+    resolution::{Resolution, ResolveFn, ResolveInput, ResolveOf, ResolveOutput, Resolved, ResolvedValue, resolved_by},
     retry::RetryPolicy,
     signal::CancelSignal,
     state::State,

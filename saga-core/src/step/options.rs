@@ -12,6 +12,8 @@ pub struct StepOptions {
     pub timeout: Duration,
     /// Whether the step may share a transaction with others.
     pub grouped: bool,
+    /// Whether its claim is kept by a heartbeat while it runs, so that nobody else begins it meanwhile.
+    pub exclusive: bool,
     /// Whether the step says that nothing has to be undone for it.
     pub needs_no_compensation: bool,
 }
@@ -24,6 +26,7 @@ impl StepOptions {
         retry: RetryPolicy::DEFAULT,
         timeout: Self::DEFAULT_TIMEOUT,
         grouped: true,
+        exclusive: false,
         needs_no_compensation: false,
     };
 
@@ -59,6 +62,13 @@ impl StepOptions {
     #[must_use]
     pub const fn ungrouped(mut self) -> Self {
         self.grouped = false;
+        self
+    }
+
+    /// Keeps the claim by a heartbeat while a call lasts, and gives the call up when that fails.
+    #[must_use]
+    pub const fn exclusive(mut self) -> Self {
+        self.exclusive = true;
         self
     }
 

@@ -1,6 +1,6 @@
 use std::any::TypeId;
 
-use super::{Args, Compensation, Step, StepError};
+use super::{Args, Compensation, Resolution, Step, StepError};
 
 mod sealed {
     pub trait Sealed {}
@@ -102,6 +102,12 @@ pub fn read_step<T: Step>(args: Args<'_>) -> Result<T::Params, StepError> {
 #[doc(hidden)]
 pub fn read_compensation<C: Compensation>(args: Args<'_>) -> Result<C::Params, StepError> {
     C::Params::read(args)
+}
+
+/// Reads the parameters of a resolution.
+#[doc(hidden)]
+pub fn read_resolution<R: Resolution>(args: Args<'_>) -> Result<R::Params, StepError> {
+    R::Params::read(args)
 }
 
 macro_rules! params_of_tuples {

@@ -1,7 +1,10 @@
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
+use std::task::Poll;
 
 use tokio::sync::Notify;
 
@@ -11,6 +14,8 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone, Default)]
 pub struct CancelSignal {
     shared: Arc<Shared>,
+    /// A signal that counts as this one, too.
+    above: Option<Arc<Shared>>,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +30,11 @@ impl CancelSignal {
         Self::default()
     }
 
+    /// A signal that is given with this one, or alone.
+    pub(crate) fn child(&self) -> Self {
+        Self { shared: Arc::default(), above: Some(Arc::clone(&self.shared)) }
+    }
+
     /// Gives the signal, for good.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
@@ -33,7 +43,8 @@ impl CancelSignal {
 
     /// Whether the signal was given.
     pub fn is_cancelled(&self) -> bool {
-        self.shared.cancelled.load(Ordering::Acquire)
+        let is_given = |shared: &Arc<Shared>| shared.cancelled.load(Ordering::Acquire);
+        is_given(&self.shared) || self.above.as_ref().is_some_and(is_given)
     }
 
     /// Waits until the signal is given.
@@ -43,12 +54,17 @@ impl CancelSignal {
     /// It may be dropped and called again at any time.
     pub async fn cancelled(&self) {
         loop {
-            // The waiter is registered before the flag is read, so a signal between the two is not missed.
-            let changed = self.shared.changed.notified();
+            // The waiters are registered before the flags are read, so a signal between the two is not missed.
+            let mut changed = pin!(self.shared.changed.notified());
+            let mut changed_above = pin!(self.above.as_ref().map(|above| above.changed.notified()));
             if self.is_cancelled() {
                 return;
             }
-            changed.await;
+            poll_fn(|cx| {
+                let above = changed_above.as_mut().as_pin_mut().map(|changed| changed.poll(cx));
+                if above.is_some_and(|polled| polled.is_ready()) { Poll::Ready(()) } else { changed.as_mut().poll(cx) }
+            })
+            .await;
         }
     }
 }
@@ -73,5 +89,18 @@ mod tests {
         assert!(first.poll(&mut context).is_ready());
         assert!(second.poll(&mut context).is_ready());
         assert!(pin!(other.cancelled()).poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn a_child_is_given_with_its_parent_or_alone() {
+        let parent = CancelSignal::new();
+        let (one, other) = (parent.child(), parent.child());
+        let mut context = Context::from_waker(Waker::noop());
+        let mut waits = pin!(other.cancelled());
+        one.cancel();
+        assert!(one.is_cancelled() && !other.is_cancelled() && !parent.is_cancelled());
+        assert!(waits.as_mut().poll(&mut context).is_pending());
+        parent.cancel();
+        assert!(waits.poll(&mut context).is_ready() && other.is_cancelled());
     }
 }

@@ -1,4 +1,4 @@
-use super::{Codec, Params, StepOptions, UndoOf};
+use super::{Codec, Params, ResolveOf, StepOptions, UndoOf};
 
 /// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
 ///
@@ -26,6 +26,8 @@ pub trait Step: Sized + Send + Sync + 'static {
     const OUTPUT: Codec<Self::Output>;
     /// What is known of the compensation; `None` for a step without one.
     const UNDO: Option<UndoOf<Self>> = None;
+    /// What is known of the resolution, which asks the other side what became of the step; `None` for a step without one.
+    const RESOLVE: Option<ResolveOf<Self>> = None;
     /// Whether it stands for what the items of a list gave.
     #[doc(hidden)]
     const IS_EACH: bool = false;

@@ -33,6 +33,7 @@ impl Case {
             attempts: self.attempts,
             maybe: self.maybe,
             informed: self.informed,
+            resolving: None,
             retrying_for: self.retrying_for,
             random: self.random,
         };

@@ -9,4 +9,5 @@ mod hostile;
 mod lawful;
 mod ledger;
 mod model;
+mod resolving;
 mod shapes;

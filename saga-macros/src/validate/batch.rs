@@ -11,8 +11,8 @@ use crate::{
 
 /// Checks the signature of a step that takes a `Batch`, and that no other function takes one or returns `Answers`.
 pub(super) fn check(model: &Model, errors: &mut Errors) {
-    if model.kind == Kind::Compensation {
-        undoes_one(model, errors);
+    if model.kind != Kind::Step {
+        is_of_one(model, errors);
     } else if model.batch().is_none() {
         gives_no_answers(model, errors);
     } else {
@@ -44,12 +44,16 @@ pub(super) fn check_options(model: &Model, given: &Options, errors: &mut Errors)
     }
 }
 
-fn undoes_one(model: &Model, errors: &mut Errors) {
+fn is_of_one(model: &Model, errors: &mut Errors) {
     for batch in model.values().filter(|value| value.is_batch) {
-        let message = format!(
-            "a compensation undoes the step of one saga\nhelp: write `{}`; its calls still share transactions",
-            text_of(&batch.ty)
-        );
+        let ty = text_of(&batch.ty);
+        let message = if model.kind == Kind::Compensation {
+            format!(
+                "a compensation undoes the step of one saga\nhelp: write `{ty}`; its calls still share transactions"
+            )
+        } else {
+            format!("a resolution asks for the step of one saga\nhelp: write `{ty}`")
+        };
         errors.at(Rule::BatchInCompensation, &batch.written, message);
     }
 }

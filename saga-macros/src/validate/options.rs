@@ -23,6 +23,8 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     has_time(given, errors);
     cap_covers_base(given, errors);
     groups_transactions(model, given, errors);
+    resolves_calls(model, given, errors);
+    excludes_calls(model, given, errors);
     batch::check_options(model, given, errors);
     contract::implementation(model, given, errors);
 }
@@ -48,7 +50,7 @@ pub(crate) fn name_of_step(model: &Model, given: &Options) -> String {
 }
 
 fn names_the_step(model: &Model, given: &Options, errors: &mut Errors) {
-    if model.kind == Kind::Compensation || given.implements.is_some() {
+    if model.kind != Kind::Step || given.implements.is_some() {
         return;
     }
     let name = name_of_step(model, given);
@@ -102,5 +104,24 @@ fn groups_transactions(model: &Model, given: &Options, errors: &mut Errors) {
             model.kind
         );
         errors.at(Rule::GroupWithoutTransaction, group, message);
+    }
+}
+
+fn resolves_calls(model: &Model, given: &Options, errors: &mut Errors) {
+    if let (Some(path), Some(_)) = (&given.resolve, model.connection()) {
+        let message = "`resolve` asks another side what became of a call, and this step makes none: \
+             it runs in a transaction, and its record says whether that was committed\nhelp: leave it out";
+        errors.at(Rule::ResolveOfTransaction, path, message);
+    }
+}
+
+fn excludes_calls(model: &Model, given: &Options, errors: &mut Errors) {
+    if let (Some(flag), Some(_)) = (&given.exclusive, model.connection()) {
+        let message = format!(
+            "`exclusive` keeps others from making the same call meanwhile, and this {} makes none: \
+             while its transaction lasts, nobody else has its command\nhelp: leave it out",
+            model.kind
+        );
+        errors.at(Rule::ExclusiveInTransaction, flag, message);
     }
 }

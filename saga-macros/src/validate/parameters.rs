@@ -19,6 +19,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
         names_no_lifetime(model, parameter, errors);
     }
     has_one_connection(model, errors);
+    resolution_has_no_connection(model, errors);
     has_one_context(model, errors);
     has_its_values(model, errors);
     reads_not_too_much(model, errors);
@@ -128,6 +129,14 @@ fn has_one_connection(model: &Model, errors: &mut Errors) {
     }
 }
 
+fn resolution_has_no_connection(model: &Model, errors: &mut Errors) {
+    if let (Kind::Resolution, Some(connection)) = (model.kind, model.in_role(Role::Connection).next()) {
+        let message = "a resolution asks the other side, outside any transaction\n\
+                       help: leave this out; what it needs of the application it takes as `State<T>`";
+        errors.at(Rule::ResolutionInTransaction, &connection.written, message);
+    }
+}
+
 fn has_one_context(model: &Model, errors: &mut Errors) {
     for second in model.in_role(Role::Context).skip(1) {
         let message = format!("a {} has one context\nhelp: leave one of the two out", model.kind);
@@ -147,6 +156,18 @@ fn has_its_values(model: &Model, errors: &mut Errors) {
             let message = "a compensation takes the input of the step that it undoes, by value\n\
                            help: add a parameter such as `_order: Order`";
             errors.at(Rule::NoInput, model.ident(), message);
+        }
+        (Kind::Resolution, []) => {
+            let message = "a resolution takes the input of the step that it asks about, by value\n\
+                           help: add a parameter such as `_order: Order`";
+            errors.at(Rule::NoInput, model.ident(), message);
+        }
+        (Kind::Resolution, [_, more @ ..]) => {
+            for second in more {
+                let message = "a resolution takes the step's input, and nothing more by value\n\
+                               help: take anything else as `State<T>` or as `Output<step>`";
+                errors.at(Rule::TwoInputs, &second.written, message);
+            }
         }
         (Kind::Step, [_, more @ ..]) => {
             for second in more {

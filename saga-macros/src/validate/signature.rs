@@ -20,6 +20,7 @@ pub(crate) fn check(model: &Model, errors: &mut Errors) -> bool {
     batch::check(model, errors);
     returns_a_result(model, errors);
     compensation_returns_nothing(model, errors);
+    resolution_says_what_became_of_it(model, errors);
     errors.count() == before
 }
 
@@ -43,6 +44,7 @@ pub(crate) fn has_a_body(model: &Model, errors: &mut Errors) {
              help: write the code that the step runs, in braces, or who hosts it: `#[saga_step(service = \"payments\")]`"
         }
         Kind::Compensation => "a compensation needs a body\nhelp: write the code that the compensation runs, in braces",
+        Kind::Resolution => "a resolution needs a body\nhelp: write the code that asks the other side, in braces",
     };
     errors.at(Rule::NoBody, &model.signature, message);
 }
@@ -116,11 +118,14 @@ fn returns_a_result(model: &Model, errors: &mut Errors) {
     let form = match model.kind {
         Kind::Step => "Result<T, StepError>",
         Kind::Compensation => "Result<(), StepError>",
+        Kind::Resolution => "Result<Resolved<T>, StepError>",
     };
     let rule = format!("a {} returns `{form}`, or an alias of it whose name ends in `Result`", model.kind);
     match written {
         ReturnType::Default => {
-            errors.at(Rule::NotAResult, model.ident(), format!("{rule}\nhelp: write `-> Result<(), StepError>`"));
+            let value = if model.kind == Kind::Resolution { "Resolved<T>" } else { "()" };
+            let message = format!("{rule}\nhelp: write `-> Result<{value}, StepError>`");
+            errors.at(Rule::NotAResult, model.ident(), message);
         }
         ReturnType::Type(_, ty) => {
             let value = if model.kind == Kind::Compensation { "()".to_owned() } else { text_of(ty) };
@@ -135,6 +140,15 @@ fn compensation_returns_nothing(model: &Model, errors: &mut Errors) {
     {
         let message = "a compensation returns `Result<(), StepError>`: nobody reads what it gives\nhelp: write `()`";
         errors.at(Rule::CompensationReturnsValue, value, message);
+    }
+}
+
+fn resolution_says_what_became_of_it(model: &Model, errors: &mut Errors) {
+    if let (Kind::Resolution, None, Returned::Result { value, .. }) = (model.kind, model.found(), &model.returned) {
+        let message = "a resolution says what became of a step\n\
+                       help: return `Result<Resolved<T>, StepError>`, where the step returns `T`: `Resolved::Done(output)`, \
+                       `Resolved::NotDone` or `Resolved::Pending`";
+        errors.at(Rule::ResolutionReturn, value, message);
     }
 }
 

@@ -62,7 +62,11 @@ pub(super) struct Call<'a> {
     pub(super) key: Option<&'a str>,
     pub(super) took: Vec<usize>,
     pub(super) barred: Option<usize>,
+    /// Where the service outside said, for which saga, that it took effect.
+    pub(super) found: Option<(usize, usize)>,
     pub(super) wrote: Vec<usize>,
+    /// Where it went on, in an exclusive step.
+    pub(super) hauled: Vec<usize>,
 }
 
 impl Call<'_> {
@@ -160,6 +164,8 @@ impl<'a> Book<'a> {
                         key: None,
                         took: Vec::new(),
                         barred: None,
+                        found: None,
+                        hauled: Vec::new(),
                         wrote: Vec::new(),
                     },
                 );
@@ -173,6 +179,8 @@ impl<'a> Book<'a> {
         | What::Called { call, .. }
         | What::Took { call }
         | What::Barred { call }
+        | What::Found { call, .. }
+        | What::Hauled { call }
         | What::Wrote { call }) = what
         else {
             return;
@@ -185,7 +193,9 @@ impl<'a> Book<'a> {
             What::Left { how, .. } => call.left = Some((at, *how)),
             What::Called { key, .. } => call.key = Some(key),
             What::Took { .. } => call.took.push(at),
+            What::Hauled { .. } => call.hauled.push(at),
             What::Barred { .. } => call.barred = Some(at),
+            What::Found { saga, .. } => call.found = call.found.or(Some((at, *saga as usize))),
             _ => call.wrote.push(at),
         }
     }

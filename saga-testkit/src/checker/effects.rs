@@ -8,6 +8,7 @@ use super::violation::{Guarantee, Violation};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     strangers(book, found);
+    answers(book, found);
     for saga in 0..book.sagas.len() {
         for (step, plan) in book.sagas[saga].steps() {
             for op in [Op::Do, Op::Undo] {
@@ -28,6 +29,17 @@ fn strangers(book: &Book<'_>, found: &mut Vec<Violation>) {
         let (What::Took { call } | What::Wrote { call } | What::Barred { call }) = &entry.what else { continue };
         if !book.calls.contains_key(call) {
             broken(found, Guarantee::G2, None, format!("call {call} took effect, and no step function made it"));
+        }
+    }
+}
+
+/// What was found when a step's outcome was asked for is an effect of that step of that saga.
+fn answers(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for call in book.calls.values() {
+        let Some((_, asked)) = call.found else { continue };
+        if asked != call.saga || call.op != Op::Do || call.took.is_empty() {
+            let about = format!("its step was found to be done by call {}, which was none of its", call.number);
+            broken(found, Guarantee::G12, Some(asked), about);
         }
     }
 }
@@ -59,6 +71,10 @@ fn transactional(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec
 fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
     let name = of.name(step, op);
+    let is_exclusive = of.steps().any(|(at, plan)| at == step && plan.is_exclusive);
+    if is_exclusive && op == Op::Do {
+        exclusive(book, saga, step, &name, found);
+    }
     let keys: BTreeSet<&str> = book.calls_of(saga, step, op).filter_map(|call| call.key).collect();
     // A second undo, after a success that came late, has a key of its own, however it ended.
     let keys_max = if op == Op::Undo { of.undos_ended(step).max(1) } else { 1 };
@@ -80,7 +96,7 @@ fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Viol
     for call in done.iter().filter_map(|record| record.call) {
         let is_answer = book.calls.get(&call).is_some_and(|seen| {
             (seen.saga, seen.step, seen.op) == (saga, step, op)
-                && seen.left.is_some_and(|(_, how)| how == super::Left::Done)
+                && (seen.left.is_some_and(|(_, how)| how == super::Left::Done) || seen.found.is_some())
         });
         if !is_answer {
             broken(
@@ -89,6 +105,18 @@ fn external(book: &Book<'_>, saga: usize, step: u8, op: Op, found: &mut Vec<Viol
                 Some(saga),
                 format!("{name} is recorded with an output that it never returned"),
             );
+        }
+    }
+}
+
+/// Once another call of an exclusive step has begun, the one before does nothing any more.
+fn exclusive(book: &Book<'_>, saga: usize, step: u8, name: &str, found: &mut Vec<Violation>) {
+    let calls: Vec<_> = book.calls_of(saga, step, Op::Do).collect();
+    for (before, after) in calls.iter().zip(calls.iter().skip(1)) {
+        let goes_on = before.hauled.iter().copied().chain(before.left.map(|(at, _)| at)).any(|at| at > after.entered);
+        if goes_on {
+            let about = format!("{name}: call {} went on when call {} had begun", before.number, after.number);
+            broken(found, Guarantee::G7, Some(saga), about);
         }
     }
 }

@@ -61,6 +61,9 @@ pub struct StepPlan {
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
     pub is_pivot: bool,
+    /// Whether no two calls of it ever run at once.
+    #[serde(default)]
+    pub is_exclusive: bool,
     /// How many events it emits each time it runs.
     pub emits: u8,
     /// How often it may be called in all, for one turn of its policy.
@@ -186,6 +189,18 @@ pub enum What {
     Barred {
         /// The number of that call.
         call: u64,
+    },
+    /// A call of an exclusive step goes on.
+    Hauled {
+        /// The number of that call.
+        call: u64,
+    },
+    /// The service outside was asked by a step's key, and said that this call took effect.
+    Found {
+        /// The number of the call that took effect.
+        call: u64,
+        /// For which saga it was asked, by the payload that was given.
+        saga: u32,
     },
     /// What a transactional step function wrote was committed.
     Wrote {

@@ -17,9 +17,12 @@ use super::world::{Seat, World};
 use crate::checker::{Left, Op, What};
 
 /// How long a slow step takes at most: less than its time limit.
-const SLOW_MAX: Duration = Duration::from_millis(1500);
+pub(super) const SLOW_MAX: Duration = Duration::from_millis(1500);
 /// How late a call may arrive outside.
 const LATE_MAX: Duration = Duration::from_secs(9);
+/// How often a haul looks whether it is wanted, and how long it works at most in between.
+const HAUL_ROUNDS: u32 = 4;
+const HAUL_MAX: Duration = Duration::from_secs(4);
 /// How many rows the transactions quarrel about.
 const HOT_ROWS: u64 = 2;
 
@@ -76,8 +79,27 @@ pub(super) fn hot_row(world: &World, conn: &mut MemoryConn) -> Result<(), StepEr
 /// Calls the service outside.
 pub(crate) async fn external(call: Call<'_>) -> Result<SimOutput, StepError> {
     let running = call.begin(None)?;
-    let result = running.call_outside().await;
+    let result = running.call_outside(LATE_MAX).await;
     running.end(result)
+}
+
+/// Calls the service outside, so that the call lands within the settle time or never.
+pub(crate) async fn external_in_time(call: Call<'_>) -> Result<SimOutput, StepError> {
+    let running = call.begin(None)?;
+    let result = running.call_outside(TIME_LIMIT).await;
+    running.end(result)
+}
+
+/// Works for longer than a lease, then calls the service outside. It ends at once when it is no longer wanted.
+pub(crate) async fn haul(call: Call<'_>) -> Result<SimOutput, StepError> {
+    let running = call.begin(None)?;
+    let result = running.haul().await;
+    running.end(result)
+}
+
+/// Emits what a call of that number emits.
+pub(super) fn emit(ctx: &StepContext, call: u64, emits: u8) -> Result<(), StepError> {
+    (0..emits).try_for_each(|nth| ctx.emit(&SimEvent { call, nth }))
 }
 
 impl<'a> Call<'a> {
@@ -127,8 +149,23 @@ impl Running<'_> {
         Ok(SimOutput { effect: self.number, call: self.number })
     }
 
-    async fn call_outside(&self) -> Result<SimOutput, StepError> {
+    async fn haul(&self) -> Result<SimOutput, StepError> {
+        for _ in 0..HAUL_ROUNDS {
+            self.world().wait_up_to(HAUL_MAX).await;
+            if self.ctx.is_cancelled() {
+                self.world().hit(Fault::HaulGivenUp);
+                return Err(StepError::not_sent("no longer wanted"));
+            }
+            self.seat.enter(What::Hauled { call: self.number });
+        }
+        self.call_outside(LATE_MAX).await
+    }
+
+    async fn call_outside(&self, late_max: Duration) -> Result<SimOutput, StepError> {
         self.stumble().await?;
+        if self.ctx.time_left().is_some_and(|left| left.is_zero()) {
+            return Err(StepError::not_sent("its time is over"));
+        }
         if self.world().happens(|rates| rates.not_sent) {
             self.world().hit(Fault::NotSent);
             return Err(StepError::not_sent("connection refused"));
@@ -142,7 +179,7 @@ impl Running<'_> {
             is_refused: self.op == Op::Do && self.is_refused(),
         };
         self.seat.enter(What::Called { call: self.number, key: request.key.clone() });
-        let reply = self.send(request).await?;
+        let reply = self.send(request, late_max).await?;
         match reply {
             Reply::Done { effect } => Ok(SimOutput { effect, call: self.number }),
             Reply::Undone { .. } | Reply::Barred => {
@@ -157,7 +194,7 @@ impl Running<'_> {
     }
 
     /// Sends the request, and waits for the reply. What is on its way arrives even when the caller is gone.
-    async fn send(&self, request: Request) -> Result<Reply, StepError> {
+    async fn send(&self, request: Request, late_max: Duration) -> Result<Reply, StepError> {
         let lost = || StepError::retry("the connection broke");
         let is_late = self.world().happens(|rates| rates.arrives_late);
         let is_lost = self.world().happens(|rates| rates.answer_lost);
@@ -173,7 +210,7 @@ impl Running<'_> {
         let world = std::sync::Arc::clone(&self.seat.world);
         let env = world.env.clone();
         env.spawn(Box::pin(async move {
-            world.wait_up_to(if is_late { LATE_MAX } else { SLOW_MAX }).await;
+            world.wait_up_to(if is_late { late_max } else { SLOW_MAX }).await;
             if is_late && answer.is_closed() {
                 world.hit(Fault::ArrivedLate);
             }
@@ -249,7 +286,7 @@ impl Running<'_> {
     }
 
     pub(super) fn emit(&self) -> Result<(), StepError> {
-        (0..self.emits).try_for_each(|nth| self.ctx.emit(&SimEvent { call: self.number, nth }))
+        emit(self.ctx, self.number, self.emits)
     }
 
     pub(super) fn end(self, result: Result<SimOutput, StepError>) -> Result<SimOutput, StepError> {

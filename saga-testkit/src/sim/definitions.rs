@@ -5,7 +5,7 @@ use saga_core::{Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
 use super::planner::{Planner, named};
-use super::steps::{Announce, Charge, Collect, Confirm, Note, Reserve, Ship, SimInput};
+use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship, SimInput};
 use crate::checker::Variant;
 
 /// A saga definition, and what the checker knows of it.
@@ -54,6 +54,27 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .build()?,
         named("single").step::<Confirm<0>>().build()?,
         named("one-call").step::<Charge<0>>().build()?,
+        named("asked")
+            .step::<Reserve<0>>()
+            .step::<Pay<1>>()
+            .after::<Charge<2>, Pay<1>>(1)
+            .step::<Confirm<3>>()
+            .build()?,
+        named("hauls")
+            .step::<Reserve<0>>()
+            .step::<Haul<1>>()
+            .after::<Charge<2>, Haul<1>>(1)
+            .step::<Confirm<3>>()
+            .build()?,
+        named("haul-fork")
+            .parallel(|group| group.branch(Planner::step::<Haul<0>>).branch(Planner::step::<Charge<1>>))
+            .step::<Reserve<2>>()
+            .build()?,
+        named("asked-pivot").step::<Pay<0>>().step::<Pay<1>>().pivot().step::<Announce<2>>().build()?,
+        named("asked-fork")
+            .parallel(|group| group.branch(Planner::step::<Pay<0>>).branch(Planner::step::<Reserve<1>>))
+            .step::<Charge<2>>()
+            .build()?,
         named("late-pivot")
             .step::<Reserve<0>>()
             .step::<Confirm<1>>()

@@ -73,6 +73,14 @@ faults! {
     RowConflict = "row conflict",
     /// A call took effect outside, and its answer was lost.
     AnswerLost = "answer lost",
+    /// The service outside is asked what became of a call.
+    AskedFor = "asked for",
+    /// It says that the call took effect.
+    FoundDone = "found done",
+    /// It says that no call took effect so far.
+    FoundNothing = "found nothing",
+    /// A long call sees that it is no longer wanted.
+    HaulGivenUp = "haul given up",
     /// A call was never sent, and the step function says so.
     NotSent = "not sent",
     /// A call arrives outside after its caller has gone.

@@ -13,6 +13,7 @@ mod finals;
 mod foreign;
 mod hook;
 mod log;
+mod look;
 mod misjudge;
 mod operate;
 mod outside;

@@ -54,6 +54,11 @@ pub(crate) enum Reply {
 }
 
 impl Outside {
+    /// The call that took effect with that key, if one did.
+    pub(crate) fn find(&self, key: &str) -> Option<u64> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner).taken.get(key).copied()
+    }
+
     /// Handles a call.
     pub(crate) fn arrive(&self, request: &Request, hits: &Hits) -> Reply {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,19 +5,22 @@ use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::step::{
-    Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Run, Step, StepOptions, Undo, UndoOf,
-    codec, undo, undone_by,
+    Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Resolution, ResolveFn, ResolveOf, Run,
+    Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
 };
 use saga_core::{Event, State};
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, external, transactional};
+use super::calls::{Call, external, external_in_time, haul, transactional};
+use super::look::look;
 use super::together::together;
 use super::world::Seat;
 use crate::checker::{Kind, Op, StepPlan, UndoPlan};
 
 /// How long a step may take. It is short, so that a schedule lives through many leases.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// How long a haul may take.
+const HAUL_LIMIT: Duration = Duration::from_secs(60);
 /// How often a step is tried.
 const ATTEMPTS: u32 = 3;
 /// How often a compensation is tried.
@@ -28,6 +31,9 @@ const OPTIONS: StepOptions = StepOptions::DEFAULT
     .base(Duration::from_millis(50))
     .cap(Duration::from_millis(800))
     .timeout(TIME_LIMIT);
+/// How often the other side is asked, beyond the attempts of the step.
+const LOOK_ATTEMPTS: u32 = 3;
+const LOOK_OPTIONS: StepOptions = OPTIONS.attempts(LOOK_ATTEMPTS).timeout(Duration::from_millis(900));
 const UNDO_OPTIONS: StepOptions = OPTIONS.attempts(UNDO_ATTEMPTS);
 
 /// The input of every saga and every step: who I am, as the user's own data knows it.
@@ -69,6 +75,8 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
     const KIND: Kind;
     const UNDO_PLAN: Option<UndoPlan>;
     const EMITS: u8;
+    /// Whether no two calls of it ever run at once.
+    const IS_EXCLUSIVE: bool = false;
     /// The number of the service that does it, where that is not the saga's own.
     const HOST: Option<u8> = None;
 
@@ -83,6 +91,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             is_sub: false,
             reads,
             is_pivot: false,
+            is_exclusive: Self::IS_EXCLUSIVE,
             emits: Self::EMITS,
             attempts: ATTEMPTS,
         }
@@ -97,7 +106,9 @@ fn call(args: Args<'_>, step: u8, op: Op, input: SimInput, reads: Option<u64>, e
 }
 
 macro_rules! steps {
-    ($($(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt;)*) => {$(
+    ($(
+        $(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt $(, resolved by $look:ident)? $(, kept $exclusive:ident)?;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $step<const N: usize>;
@@ -107,15 +118,16 @@ macro_rules! steps {
             type Output = SimOutput;
             type Params = (State<Seat>,);
             const NAME: &'static str = $names[N];
-            const OPTIONS: StepOptions = steps!(@options $undo);
+            const OPTIONS: StepOptions = steps!(@options $($exclusive)? $undo);
             const INPUT: Codec<SimInput> = codec::<SimInput>();
             const OUTPUT: Codec<SimOutput> = codec::<SimOutput>();
             const UNDO: Option<UndoOf<Self>> = steps!(@undo $undo);
+            $(const RESOLVE: Option<ResolveOf<Self>> = Some(resolved_by::<Self, $look<N>>());)?
         }
 
         impl<const N: usize> Handler<MemoryStore> for $step<N> {
             fn handler() -> Run<MemoryStore, Self> {
-                steps!(@run $run N $emits)
+                steps!(@run $run N $emits $($look)? $($exclusive)?)
             }
 
             fn undo() -> Undo<MemoryStore, Self> {
@@ -127,8 +139,11 @@ macro_rules! steps {
             const KIND: Kind = steps!(@kind $run);
             const UNDO_PLAN: Option<UndoPlan> = steps!(@plan $run $undo);
             const EMITS: u8 = $emits;
+            $(const IS_EXCLUSIVE: bool = steps!(@is $exclusive);)?
         }
     )*};
+    (@is exclusive) => { true };
+    (@options exclusive $undo:tt) => { OPTIONS.timeout(HAUL_LIMIT).exclusive() };
     (@options (not_needed)) => { OPTIONS.no_compensation() };
     (@options $other:tt) => { OPTIONS };
     (@undo (none)) => { None };
@@ -147,6 +162,14 @@ macro_rules! steps {
     };
     (@kind External) => { Kind::External };
     (@kind $transactional:ident) => { Kind::Transactional };
+    (@run External $n:ident $emits:literal exclusive) => {
+        Run::External(|args, input| Box::pin(haul(call(args, $n as u8, Op::Do, input, input.reads, $emits))))
+    };
+    (@run External $n:ident $emits:literal $look:ident) => {
+        Run::External(|args, input| {
+            Box::pin(external_in_time(call(args, $n as u8, Op::Do, input, input.reads, $emits)))
+        })
+    };
     (@run External $n:ident $emits:literal) => {
         Run::External(|args, input| Box::pin(external(call(args, $n as u8, Op::Do, input, input.reads, $emits))))
     };
@@ -182,6 +205,10 @@ steps! {
     Charge names!("charge"), External, emits 2, (Refund Option<SimOutput>, emits 1);
     /// External, undone only with its output.
     Ship names!("ship"), External, emits 0, (CallBack SimOutput, emits 0);
+    /// External, undone only with its output, and asked for.
+    Pay names!("pay"), External, emits 1, (PayBack SimOutput, emits 0), resolved by Look;
+    /// External, longer than a lease, never begun twice at once.
+    Haul names!("haul"), External, emits 1, (HaulBack Option<SimOutput>, emits 0), kept exclusive;
     /// Transactional, and nothing has to be undone.
     Note names!("note"), Transactional, emits 0, (not_needed);
     /// Transactional, not to be undone: a pivot, or behind it.
@@ -227,4 +254,21 @@ compensations! {
     BringBack SimOutput, Transactional, emits 1, |given: Given<SimOutput>| Some(given.0.effect);
     Refund Option<SimOutput>, External, emits 1, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
     CallBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
+    HaulBack Option<SimOutput>, External, emits 0, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
+    PayBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
+}
+
+/// Asks the service outside what became of a payment.
+#[derive(Debug)]
+pub(crate) struct Look<const N: usize>;
+
+impl<const N: usize> Resolution for Look<N> {
+    type Input = SimInput;
+    type Output = SimOutput;
+    type Params = (State<Seat>,);
+    const OPTIONS: StepOptions = LOOK_OPTIONS;
+
+    fn resolver() -> ResolveFn<Self> {
+        |args, input| Box::pin(look(args.states.get::<Seat>(), args.ctx, input, Pay::<N>::EMITS))
+    }
 }

@@ -57,6 +57,7 @@ fn variant(random: &mut Random) -> Variant {
         StepPlan {
             name: format!("s{step}"),
             kind,
+            is_exclusive: false,
             host: random.per_mille(300).then(|| random.between(1, 2) as u8),
             undo: has_undo.then(|| UndoPlan {
                 kind,

@@ -1,0 +1,140 @@
+//! Keeping the claim of a call that takes long, and telling the call that it is no longer wanted.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::command::Command;
+use super::shared::Shared;
+use crate::saga::Unfinished;
+use crate::step::{CancelSignal, StepError};
+use crate::store::{Lease, Status, Store};
+
+/// What an exclusive call ends with whose claim is somebody else's, or may be.
+const LOST: &str = "its claim could not be kept, so it was given up before another begins it";
+
+/// The claim of an exclusive step, as it was renewed last.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// The end of the lease by this process' clock, in nanoseconds.
+    until: AtomicU64,
+    /// As which member of its store this process has it: once it was taken for dead, it goes on as another one.
+    member: AtomicI64,
+}
+
+impl<S: Store> Shared<S> {
+    /// Makes a call. Each third of a lease it is asked whether the saga still goes that way; if not, the signal is given.
+    ///
+    /// The claim of an exclusive step is renewed with it. When that fails, the call is dropped before anybody else can have
+    /// the claim: also where this process stood still, the claim is looked at before the call goes on.
+    pub(super) async fn keep<T>(
+        &self,
+        command: &Command<S>,
+        cancel: &CancelSignal,
+        call: impl Future<Output = Result<T, Unfinished>>,
+    ) -> Result<T, Unfinished> {
+        let kept = command.kept.as_ref();
+        let mut alarm = pin!(self.wake_at_the_end_of(kept));
+        let mut look = pin!(self.look_after(command, cancel, kept));
+        let mut call = pin!(call);
+        let mut has_begun = false;
+        poll_fn(|cx| {
+            // A call that never waits needs no timers.
+            if kept.is_none() && !std::mem::replace(&mut has_begun, true) {
+                let ended = call.as_mut().poll(cx);
+                if ended.is_ready() {
+                    return ended;
+                }
+            }
+            // Neither ends by itself.
+            _ = alarm.as_mut().poll(cx);
+            _ = look.as_mut().poll(cx);
+            if kept.is_some_and(|kept| self.time_left(kept).is_zero()) {
+                let lost = if has_begun { StepError::retry(LOST) } else { StepError::not_sent(LOST) };
+                return Poll::Ready(Err(lost.into()));
+            }
+            has_begun = true;
+            call.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// Makes the claim of an exclusive step last for a whole lease, and this process be known to live; false where that
+    /// cannot be had now, so that the step is better begun by somebody else, or later.
+    pub(super) async fn begin_to_keep(&self, command: &mut Command<S>) -> bool {
+        let kept = Kept::default();
+        if self.alive_until() < self.env.now() + self.settings.member_ttl / 2 {
+            self.beat_now().await;
+        }
+        self.renew_one(command, &CancelSignal::new(), &kept).await;
+        let can_begin = !self.time_left(&kept).is_zero();
+        command.kept = Some(kept);
+        can_begin
+    }
+
+    /// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
+    pub(super) fn lease_needed(&self, command: &Command<S>) -> Duration {
+        if command.options().exclusive { Duration::ZERO } else { command.time_limit() }
+    }
+
+    /// For how long the claim is certainly this process' own.
+    fn time_left(&self, kept: &Kept) -> Duration {
+        if kept.member.load(Ordering::Acquire) != self.member_id().0 {
+            return Duration::ZERO;
+        }
+        let until = Duration::from_nanos(kept.until.load(Ordering::Acquire)).min(self.alive_until());
+        until.saturating_sub(self.env.now())
+    }
+
+    /// Wakes whoever polls it when the claim may be somebody else's.
+    async fn wake_at_the_end_of(&self, kept: Option<&Kept>) {
+        while let Some(left) = kept.map(|kept| self.time_left(kept)).filter(|left| !left.is_zero()) {
+            self.env.sleep(left).await;
+        }
+        std::future::pending().await
+    }
+
+    async fn look_after(&self, command: &Command<S>, cancel: &CancelSignal, kept: Option<&Kept>) {
+        loop {
+            self.env.sleep(self.settings.lease_ttl / 3).await;
+            if let Some(kept) = kept {
+                self.renew_one(command, cancel, kept).await;
+            }
+            if !command.is_undo() && !cancel.is_cancelled() && self.has_turned_round(command).await {
+                cancel.cancel();
+            }
+        }
+    }
+
+    async fn renew_one(&self, command: &Command<S>, cancel: &CancelSignal, kept: &Kept) {
+        let ttl = self.settings.lease_ttl;
+        let (began, owner) = (self.env.now(), self.member_id());
+        match self.store.renew(&[command.work], Lease { owner, ttl }).await {
+            Ok(held) if held == [true] => {
+                self.store_works("renew");
+                let until = u64::try_from((began + ttl).as_nanos()).unwrap_or(u64::MAX);
+                kept.until.store(until, Ordering::Release);
+                kept.member.store(owner.0, Ordering::Release);
+            }
+            Ok(_) => kept.until.store(0, Ordering::Release),
+            Err(error) => {
+                self.store_failed("renew", &error);
+                if self.time_left(kept) < ttl / 3 {
+                    cancel.cancel();
+                }
+            }
+        }
+    }
+
+    async fn has_turned_round(&self, command: &Command<S>) -> bool {
+        match self.store.sagas_by_id(&[command.saga.id]).await {
+            Ok(sagas) => sagas.iter().any(|saga| saga.status == Status::Compensating || saga.status.is_ended()),
+            Err(error) => {
+                self.store_failed("sagas_by_id", &error);
+                false
+            }
+        }
+    }
+}

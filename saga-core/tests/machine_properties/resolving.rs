@@ -1,0 +1,147 @@
+//! What comes after an attempt of a step whose other side can be asked.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use saga_core::RetryPolicy;
+use saga_core::machine::{
+    Attempt, Effect, Ending, Event, Next, RETRY_AGE_MAX, Resolving, Side, after_attempt, attempts_max,
+};
+
+use crate::shapes::rejection;
+
+const SETTLE_TIME: Duration = Duration::from_secs(77);
+
+#[derive(Debug, Clone)]
+struct Asked {
+    side: Side,
+    attempts: u32,
+    calls: u32,
+    asks: u32,
+    maybe: bool,
+    turned_round: bool,
+    is_fresh: bool,
+    retrying_for: Duration,
+    ending: Ending,
+}
+
+impl Asked {
+    fn policy(attempts: u32) -> RetryPolicy {
+        RetryPolicy { attempts, base: Duration::from_millis(10), cap: Duration::from_secs(1) }
+    }
+
+    fn max(&self) -> u32 {
+        attempts_max(&Self::policy(self.calls), Some(&Self::policy(self.asks)))
+    }
+
+    /// Whether the step is called in this attempt, and what comes after it.
+    fn next(&self) -> (bool, Next) {
+        let (policy, asking) = (Self::policy(self.calls), Self::policy(self.asks));
+        let resolving = Resolving {
+            policy: &asking,
+            settle_time: SETTLE_TIME,
+            turned_round: self.turned_round,
+            is_fresh: self.is_fresh,
+        };
+        let attempt = Attempt {
+            step: 3,
+            undo: false,
+            effect: Effect::External,
+            side: self.side,
+            policy: &policy,
+            attempts: self.attempts,
+            maybe: self.maybe,
+            informed: false,
+            resolving: Some(resolving),
+            retrying_for: self.retrying_for,
+            random: 0,
+        };
+        (attempt.may_call(), after_attempt(&attempt, self.ending.clone()))
+    }
+
+    fn is_young(&self) -> bool {
+        self.retrying_for < RETRY_AGE_MAX
+    }
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        Just(Ending::Done),
+        Just(Ending::NotDone),
+        Just(Ending::Refused(rejection("declined"))),
+        Just(Ending::Rejected(rejection("declined"))),
+        any::<bool>().prop_map(|not_sent| Ending::Erred { message: "m".to_owned(), not_sent }),
+    ]
+}
+
+prop_compose! {
+    fn asked()(
+        side in prop_oneof![Just(Side::Before), Just(Side::Pivot), Just(Side::After)],
+        attempts in 1..9_u32,
+        calls in 1..5_u32,
+        asks in 1..5_u32,
+        maybe in any::<bool>(),
+        turned_round in any::<bool>(),
+        is_fresh in any::<bool>(),
+        hours in 0..48_u64,
+        ending in ending(),
+    ) -> Asked {
+        let retrying_for = Duration::from_hours(hours);
+        Asked { side, attempts, calls, asks, maybe, turned_round, is_fresh, retrying_for, ending }
+    }
+}
+
+proptest! {
+    /// What may have happened counts as not done only when the other side says so in the last attempt, which its owner
+    /// did not inherit, or when it has refused the call for good.
+    #[test]
+    fn g5_only_the_last_answer_says_that_it_never_happened(mut asked in asked()) {
+        asked.maybe = true;
+        let (_, next) = asked.next();
+        let is_without_effect = matches!(next, Next::Settled(Event::Rejected { .. } | Event::Failed { .. }));
+        let is_last = asked.attempts >= asked.max() && !asked.is_fresh;
+        let is_no = matches!(asked.ending, Ending::NotDone | Ending::Rejected(_));
+        let may = matches!(asked.ending, Ending::Refused(_)) || (is_no && is_last);
+        prop_assert!(!is_without_effect || may, "{:?}", next);
+    }
+
+    /// Before the last attempt lies the settle time, and none is made beyond it but of what can only go forward.
+    #[test]
+    fn g5_before_the_last_question_lies_the_settle_time(mut asked in asked()) {
+        asked.maybe = true;
+        if let (_, Next::Again { delay, maybe, attempts, .. }) = asked.next() {
+            prop_assert!(maybe, "only an answer that settles it says otherwise");
+            let only_forward = asked.side != Side::Before && asked.is_young();
+            prop_assert!(attempts < asked.max() || only_forward);
+            prop_assert!(attempts + 1 < asked.max() || delay >= SETTLE_TIME);
+        }
+    }
+
+    /// A saga that goes back calls nothing; one that goes forward calls as often as the policy of the step says, and
+    /// what can only go forward until a set age.
+    #[test]
+    fn it_is_called_within_its_own_policy(asked in asked()) {
+        let (may_call, _) = asked.next();
+        let only_forward = asked.side != Side::Before && asked.is_young();
+        prop_assert_eq!(may_call, !asked.turned_round && (asked.attempts <= asked.calls || only_forward));
+    }
+
+    /// Whatever the answers, a step before the pivot is settled within the attempts of both policies and one more.
+    #[test]
+    fn asking_comes_to_an_end(mut asked in asked(), endings in prop::collection::vec(ending(), 32)) {
+        (asked.side, asked.attempts, asked.is_fresh) = (Side::Before, 1, false);
+        for made in 0..32_u32 {
+            asked.ending = endings[made as usize].clone();
+            match asked.next().1 {
+                Next::Settled(_) => {
+                    prop_assert!(made <= asked.max());
+                    return Ok(());
+                }
+                Next::Again { maybe, attempts, .. } => {
+                    (asked.maybe, asked.attempts) = (maybe, attempts + 1);
+                }
+            }
+        }
+        prop_assert!(false, "it was never settled");
+    }
+}
