@@ -8,7 +8,6 @@ use saga_core::{
     Key, Outcome, Output, Runtime, Saga, State, StepContext, StepError, SubSaga, Tenant, saga_compensation, saga_step,
 };
 use saga_postgres::PostgresStore;
-use saga_sqlite::SqliteStore;
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
