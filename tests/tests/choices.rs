@@ -9,7 +9,6 @@ use saga_core::machine::StepPhase;
 use saga_core::saga::Branch;
 use saga_core::{IfTaken, Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_postgres::PostgresStore;
-use saga_sqlite::SqliteStore;
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
