@@ -189,6 +189,27 @@ async fn g5_a_saga_that_runs_is_turned_round_with_the_one_that_it_is_a_step_of()
     runtime.shutdown().await;
 }
 
+/// The command of a sub-saga that waits has begun, though nothing is recorded of the outer saga yet.
+#[tokio::test]
+async fn g5_a_sub_saga_that_comes_first_is_turned_round() {
+    let (store, trucks) = (MemoryStore::new(), Trucks { is_held_up: true, ..Trucks::default() });
+    let first = new().sub_saga::<Shipping>(&ship()).step::<tell>().build().unwrap();
+    let runtime = Runtime::builder(store.clone()).saga(&first).state(trucks.clone()).start().await.unwrap();
+    let running = runtime.start(&first, "o-1", Order { pieces: 2, refused: None }).await.unwrap();
+    trucks.arrived.notified().await;
+    while runtime.saga("o-1").await.unwrap().unwrap().steps[0].error.is_none() {
+        tokio::task::yield_now().await;
+    }
+    runtime.cancel("o-1", "no longer wanted").await.unwrap();
+    while status_of(&store, "o-1>shipping").await != Some(Status::Compensating) {
+        tokio::task::yield_now().await;
+    }
+    trucks.go_on.notify_one();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert_eq!(log(&store), ["pack 2", "give back truck 7", "unpack 2"]);
+    runtime.shutdown().await;
+}
+
 /// A saga that needs a person makes the other one wait, which says so; a person acts on it by its own key.
 #[tokio::test]
 async fn a_stuck_saga_is_seen_where_it_is_a_step() {

@@ -97,7 +97,8 @@ impl<S: Store> Shared<S> {
         let waiting = Postponed {
             work: command.work,
             due_in,
-            attempts: command.attempts,
+            // Its saga was started: whoever cancels the outer one must not take the command for one that nobody has had.
+            attempts: command.attempts.max(1),
             maybe: command.maybe,
             error: Some(why),
         };
