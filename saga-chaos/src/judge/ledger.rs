@@ -262,6 +262,7 @@ fn variant() -> Variant {
             reads: None,
             after: None,
             arms: Vec::new(),
+            is_sub: false,
             is_pivot,
             emits: 0,
             attempts: 8,

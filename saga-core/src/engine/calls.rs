@@ -52,6 +52,7 @@ impl<S: Store> Shared<S> {
         let attempted = match &command.late {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
+            None if command.is_child() => return self.look_after_child(command, next_ids.start).await,
             None if command.is_own() => {
                 let is_choice = command.saga.definition.shape.is_choice(command.step_index());
                 let done = if is_choice { Some(make_choice(&command)) } else { self.unfold_or_join(&command).await };

@@ -15,6 +15,7 @@ mod callers;
 mod calls;
 mod cancel;
 mod canonical;
+mod children;
 mod choose;
 mod choreography;
 mod command;

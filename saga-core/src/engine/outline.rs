@@ -20,6 +20,8 @@ pub(super) struct OutlinedStep {
     pub(super) after: Vec<usize>,
     /// The arms of a choice, by name.
     pub(super) arms: Vec<String>,
+    /// Whether it is a saga of its own.
+    pub(super) is_child: bool,
 }
 
 /// What is read of a kept shape.
@@ -35,6 +37,8 @@ struct KeptStep {
     after: Option<Vec<usize>>,
     #[serde(default)]
     arms: Vec<String>,
+    #[serde(default)]
+    child: Option<String>,
 }
 
 impl Outline {
@@ -43,6 +47,7 @@ impl Outline {
             name: step.name.to_owned(),
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
+            is_child: definition.shape.is_child(index),
         });
         Self { steps: steps.collect(), is_registered: true }
     }
@@ -54,6 +59,7 @@ impl Outline {
             name: step.name,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
             arms: step.arms,
+            is_child: step.child.is_some(),
         });
         Some(Self { steps: steps.collect(), is_registered: false })
     }

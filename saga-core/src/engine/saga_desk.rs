@@ -50,7 +50,9 @@ impl<S: Store> SagaDesk<S> {
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         let definition = saga.definition();
-        self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        for definition in definition.children().chain([definition]) {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
         self
     }
 

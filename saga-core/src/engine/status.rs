@@ -78,6 +78,8 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// The key of the saga that it is, where it is one that was begun.
+    pub child: Option<Key>,
     /// The names of its arms, where it is a choice.
     pub arms: Vec<String>,
     /// The arm of it that runs, where it is a choice that was made.
@@ -173,6 +175,7 @@ impl SagaStatus {
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
+                child: child_of(step, state.steps[index].phase, &stored.saga.key),
                 arms: step.arms.clone(),
                 taken: taken(step, &stored),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
@@ -255,6 +258,7 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        child: None,
         arms: Vec::new(),
         taken: None,
         items: None,
@@ -268,6 +272,11 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
     }
+}
+
+fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<Key> {
+    let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::PassedBy);
+    (step.is_child && is_begun).then(|| key.hosted(&step.name))
 }
 
 /// The arm that was recorded of a choice.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{Arm, Earlier};
+use super::{Arm, Definition, Earlier};
 use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
@@ -54,8 +54,12 @@ pub(crate) enum StepRun<S: Store> {
     Transaction(Box<TransactionRun<S::Conn>>),
     Batch(Box<BatchRun<S::Conn>>),
     External(Box<ExternalRun>),
-    Remote { service: &'static str },
+    Remote {
+        service: &'static str,
+    },
     Choice(Arc<[Arm]>),
+    /// A saga of its own, and the step of it whose output is its result.
+    Child(Arc<Definition<S>>, &'static str),
 }
 
 /// How a step is undone.
@@ -63,6 +67,8 @@ pub(crate) enum StepUndo<S: Store> {
     Transaction(Box<TransactionUndo<S::Conn>>),
     External(Box<ExternalUndo>),
     Remote,
+    /// What its saga did is undone.
+    Child,
 }
 
 /// How the other side is asked what became of a step.
@@ -103,7 +109,7 @@ impl<S: Store> StepRun<S> {
             Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
-            Self::Choice(_) => Effect::Own,
+            Self::Choice(_) | Self::Child(..) => Effect::Own,
         }
     }
 }

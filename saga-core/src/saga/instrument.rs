@@ -36,7 +36,8 @@ impl<S: Store, I> Saga<S, I> {
     /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
-        let steps = self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_)));
+        let steps =
+            self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..)));
         steps.map(|step| step.name).collect()
     }
 
@@ -169,6 +170,7 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
         StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
+        StepRun::Child(child, result) => StepRun::Child(Arc::new(looked_at(child, &hook)), result),
     }
 }
 
@@ -202,6 +204,7 @@ fn wrapped_undo<S: Store, T: Store<Conn = S::Conn>>(
             })
         })),
         StepUndo::Remote => StepUndo::Remote,
+        StepUndo::Child => StepUndo::Child,
     })
 }
 

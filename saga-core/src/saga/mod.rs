@@ -14,6 +14,7 @@ mod migration;
 mod parts;
 mod played;
 mod predicate;
+mod sub_saga;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
 pub use self::chain::Chain;
@@ -32,3 +33,4 @@ pub use self::migration::{Migration, MigrationBuilder, MigrationError, Migration
 #[doc(hidden)]
 pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};
+pub use self::sub_saga::SubSaga;

@@ -54,6 +54,9 @@ pub struct StepPlan {
     /// The arms of choices that it stands in, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmPlan>,
+    /// Whether it is a step of the saga that is a step of this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sub: bool,
     /// The earlier step whose output it takes.
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.

@@ -93,7 +93,11 @@ fn cancelled(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     }
     let effects = || of.steps().filter_map(|(step, _)| Some((step, book.effect_of(saga, step, Op::Do)?.0)));
     for (later, at) in effects() {
-        let is_new = |(before, ended): &(u8, usize)| *ended > turned && at > *ended && of.is_behind(later, *before);
+        // A saga that is a step hears of it a little later than the one that it is a step of.
+        let is_sub = |before: u8| of.is_sub(before) && of.is_sub(later);
+        let is_new = |(before, ended): &(u8, usize)| {
+            *ended > turned && at > *ended && of.is_behind(later, *before) && !is_sub(*before)
+        };
         if let Some((before, _)) = effects().find(is_new) {
             let (later, before) = (of.name(later, Op::Do), of.name(before, Op::Do));
             note(format!("{later} took effect behind {before}, which ended when the saga was cancelled already"));

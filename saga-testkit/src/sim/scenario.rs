@@ -49,6 +49,8 @@ pub enum Plant {
     RunsEveryArm,
     /// What an arm of a choice did is never undone.
     ForgetsArms,
+    /// What a saga did that is a step of another one is never undone.
+    ForgetsSubSagas,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that

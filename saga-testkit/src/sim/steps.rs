@@ -88,6 +88,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             undo: Self::UNDO_PLAN,
             after: None,
             arms: Vec::new(),
+            is_sub: false,
             reads,
             is_pivot: false,
             is_exclusive: Self::IS_EXCLUSIVE,

@@ -89,6 +89,9 @@ fn said(step: &StepStatus) -> String {
     if !step.arms.is_empty() && step.phase == StepPhase::Done {
         return step.taken.as_deref().map_or("no arm was taken".to_owned(), |arm| format!("{arm} was taken"));
     }
+    if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none() && step.error.is_none()) {
+        return format!("the saga {child}");
+    }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
