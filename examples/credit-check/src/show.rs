@@ -36,7 +36,7 @@ impl fmt::Display for Shown<'_> {
                 continue;
             }
             if let Some(child) = &step.child {
-                writeln!(f, "  {:<14} {:<10} the saga {child}", step.step, step.phase.as_str())?;
+                writeln!(f, "  {:<14} {:<10} the saga {}", step.step, step.phase.as_str(), child.key)?;
                 continue;
             }
             let after = if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") };

@@ -78,6 +78,7 @@ impl<S: Store> SagaDesk<S> {
         let stored = self.stored(key, seen).await?;
         let (changes, outcome) = self.called_off(&stored, &act)?;
         let is_hurried = !changes.postponed.is_empty();
+        let status = changes.saga.as_ref().map_or(stored.saga.status, |advance| advance.status);
         let applied = self.desk.store.record(vec![changes]).await.map_err(RuntimeError::from)?;
         match applied.into_iter().next() {
             Some(Ok(())) => {
@@ -85,6 +86,9 @@ impl<S: Store> SagaDesk<S> {
                     self.desk.wake_workers();
                 }
                 self.desk.tell(stored.saga.id, outcome);
+                if let Ok(definition) = self.definition_of(&stored.saga) {
+                    self.tell_parent(key, definition, status).await;
+                }
                 Ok(())
             }
             Some(Err(Miss::Saga(_) | Miss::Work(_))) => Err(Missed::Moved),

@@ -21,10 +21,10 @@ impl<S: Store> Shared<S> {
             self.send_directly(message);
         }
         if let Some((saga, outcome)) = prepared.outcome {
-            if outcome.is_some() {
-                self.wake_parent(saga);
-            }
             self.waiters.tell(saga, outcome);
+        }
+        if let Some(saga) = &prepared.saga {
+            self.tell_family(saga);
         }
         if let Some(saga) = prepared.saga.filter(|_| prepared.awaits_reply) {
             self.awaiting.put(saga);

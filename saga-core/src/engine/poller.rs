@@ -116,8 +116,14 @@ impl<S: Store> Shared<S> {
                     self.put_off(&command).await;
                 }
                 None => self.queue_up_claimed(command),
-                // Its saga is to be turned round.
-                Some(_) if command.is_child() && !command.is_undo() => self.queue_up_claimed(command),
+                // Its saga is to be turned round, which is something new.
+                Some(_) if command.is_child() && !command.is_undo() => {
+                    if command.saga.state.is_paused() {
+                        self.park(command).await
+                    } else {
+                        self.queue_up_claimed(command)
+                    }
+                }
                 Some(event) => self.cancel(command, event).await,
             },
             Err(problem) => self.block_unreadable(row, &problem, Some(work)).await,

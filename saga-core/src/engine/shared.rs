@@ -7,7 +7,6 @@ use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 use super::awaiting::Awaiting;
-use super::children::Children;
 use super::command::Command;
 use super::direct::Direct;
 use super::due::Due;
@@ -65,8 +64,6 @@ pub(super) struct Shared<S: Store> {
     pub(super) waiters: Waiters,
     pub(super) store_clock: StoreClock,
     /// Sagas that wait for another service.
-    /// The commands that wait for sagas which are steps of others.
-    pub(super) children: Children,
     pub(super) awaiting: Awaiting<S>,
     pub(super) tasks: Tasks,
     /// When there is work in the store that nobody has.
@@ -127,7 +124,6 @@ impl<S: Store> Shared<S> {
             waiters: Waiters::new(),
             store_clock: StoreClock::default(),
             awaiting: Awaiting::new(),
-            children: Children::default(),
             tasks: Tasks::new(),
             work_due: Due::new(),
             starts: Starts::new(),

@@ -39,6 +39,8 @@ pub struct SagaSummary {
     pub ended_at: Option<Timestamp>,
     /// Why it waits although nothing of it is under way: here, nobody knows its definition.
     pub waits_for: Option<String>,
+    /// The saga in the same store that it is a step of, if it is one.
+    pub step_of: Option<Key>,
 }
 
 /// Who has paused a saga, and why.
@@ -78,8 +80,8 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
-    /// The key of the saga that it is, where it is one that was begun.
-    pub child: Option<Key>,
+    /// The saga that it is, where it is one that was begun.
+    pub child: Option<ChildStatus>,
     /// The names of its arms, where it is a choice.
     pub arms: Vec<String>,
     /// The arm of it that runs, where it is a choice that was made.
@@ -103,6 +105,18 @@ pub struct StepStatus {
     pub due_at: Option<Timestamp>,
     /// Why it was not done, or what its last attempt said.
     pub error: Option<String>,
+}
+
+/// The saga that a step of another one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChildStatus {
+    /// Its key, by which one asks for its steps and acts on it.
+    pub key: Key,
+    /// Where it stands; nothing while it was not started.
+    pub status: Option<Status>,
+    /// How it ended, or why it is stuck.
+    pub outcome: Option<Outcome>,
 }
 
 /// How far a step is that is done for each item of a list.
@@ -148,8 +162,10 @@ impl SagaSummary {
         let is_known = outline.is_some_and(|outline| outline.is_registered);
         let waits_for = (!is_known && !row.status.is_ended())
             .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
+        let is_saga = !row.definition.name.contains(['/', '#']);
         Self {
             waits_for,
+            step_of: row.key.of_step().filter(|_| is_saga).map(|(key, _)| key),
             id: row.id,
             tenant: row.tenant,
             key: row.key,
@@ -274,9 +290,9 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
     }
 }
 
-fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<Key> {
+fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildStatus> {
     let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::PassedBy);
-    (step.is_child && is_begun).then(|| key.hosted(&step.name))
+    (step.is_child && is_begun).then(|| ChildStatus { key: key.hosted(&step.name), status: None, outcome: None })
 }
 
 /// The arm that was recorded of a choice.

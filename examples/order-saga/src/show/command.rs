@@ -37,7 +37,7 @@ pub async fn show(place: &impl Place, args: &ShowArgs) -> anyhow::Result<ExitCod
     };
     print(Shown(&saga))?;
     for child in saga.steps.iter().filter_map(|step| step.child.as_ref()) {
-        if let Some(child) = inspector.status(child.as_str()).await? {
+        if let Some(child) = inspector.status(child.key.as_str()).await? {
             print(format_args!("\n{}", Shown(&child)))?;
         }
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use saga_core::engine::{Happening, ItemCounts, SagaStatus, SagaSummary, StepStatus};
+use saga_core::engine::{ChildStatus, Happening, ItemCounts, SagaStatus, SagaSummary, StepStatus};
 use saga_core::machine::StepPhase;
 
 use super::time::{after, moment};
@@ -18,6 +18,9 @@ impl fmt::Display for Shown<'_> {
             None => write!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
         }
         writeln!(f, ", revision {revision}")?;
+        if let Some(outer) = &summary.step_of {
+            writeln!(f, "it is a step of {outer}")?;
+        }
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
             let StepStatus { step: name, phase, attempts, took, recorded_at, undone_at, .. } = step;
@@ -89,8 +92,8 @@ fn said(step: &StepStatus) -> String {
     if !step.arms.is_empty() && step.phase == StepPhase::Done {
         return step.taken.as_deref().map_or("no arm was taken".to_owned(), |arm| format!("{arm} was taken"));
     }
-    if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none() && step.error.is_none()) {
-        return format!("the saga {child}");
+    if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none()) {
+        return of_child(child, step.error.as_deref());
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
@@ -98,6 +101,16 @@ fn said(step: &StepStatus) -> String {
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
     }
+}
+
+/// The saga that the step is, and where it stands.
+fn of_child(child: &ChildStatus, hindered: Option<&str>) -> String {
+    let stands = match (&child.outcome, child.status) {
+        (Some(outcome), _) => outcome.to_string(),
+        (None, Some(status)) => status.to_string(),
+        (None, None) => hindered.unwrap_or("not started").to_owned(),
+    };
+    format!("the saga {}: {stands}", child.key)
 }
 
 #[cfg(test)]
