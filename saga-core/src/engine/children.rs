@@ -65,8 +65,9 @@ impl<S: Store> Shared<S> {
         let waiting = Postponed {
             work: command.work,
             due_in,
-            // Its saga was started: whoever cancels the outer one must not take the command for one that nobody has had.
-            attempts: command.attempts.max(1),
+            // Whoever cancels the outer saga must not take it for a command that nobody has had. How often those vanished who
+            // looked before counts no more: this look was survived.
+            attempts: 1,
             maybe: command.maybe,
             error: problem,
         };
@@ -209,6 +210,17 @@ impl<S: Store> Shared<S> {
         }
         Some(())
     }
+}
+
+/// Those who look at a saga vanish again and again. Whether it was started is not known without a look.
+pub(super) fn given_up<S: Store>(command: &Command<S>) -> Next {
+    let (step, times) = (command.step_index(), command.attempts);
+    let reason = format!("{times} processes vanished while they looked at its saga");
+    Next::Settled(if command.is_undo() {
+        Event::UndoBlocked { step, reason }
+    } else {
+        Event::Blocked { step, reason, maybe: false }
+    })
 }
 
 /// Why a saga that compensated did so.
