@@ -222,6 +222,11 @@ impl StepId {
         Self::undoing(self.as_str(), round)
     }
 
+    /// What stands in the place of a step's id where a row is about the saga's deadline: no step has it.
+    pub fn of_deadline() -> Self {
+        Self(":deadline".into())
+    }
+
     /// The id that a store wrote down.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())

@@ -22,8 +22,8 @@ pub use key::{Key, Tenant};
 pub use saga::{Migration, Saga, SubSaga};
 pub use service::Service;
 pub use step::{
-    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Rejection, Resolved, RetryPolicy,
-    State, StepContext, StepError, StepErrorKind, StepOptions,
+    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Received, Rejection, Resolved,
+    RetryPolicy, Signal, State, StepContext, StepError, StepErrorKind, StepOptions,
 };
 
 #[cfg(feature = "macros")]

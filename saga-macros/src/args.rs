@@ -26,6 +26,7 @@ pub(crate) struct Options {
     pub(crate) base: Option<(Duration, Span)>,
     pub(crate) cap: Option<(Duration, Span)>,
     pub(crate) timeout: Option<(Duration, Span)>,
+    pub(crate) give_up_after: Option<(Duration, Span)>,
     pub(crate) group: Option<LitBool>,
     pub(crate) exclusive: Option<Ident>,
     pub(crate) service: Option<LitStr>,
@@ -41,6 +42,7 @@ const OF_STEP: &[&str] = &[
     "resolve",
     "retry",
     "timeout",
+    "give_up_after",
     "group",
     "exclusive",
     "name",
@@ -49,7 +51,7 @@ const OF_STEP: &[&str] = &[
     "implements",
     "crate",
 ];
-const OF_COMPENSATION: &[&str] = &["retry", "timeout", "group", "exclusive", "crate"];
+const OF_COMPENSATION: &[&str] = &["retry", "timeout", "give_up_after", "group", "exclusive", "crate"];
 const OF_RESOLUTION: &[&str] = &["retry", "timeout", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
@@ -79,6 +81,7 @@ impl Options {
             "no_compensation" => self.no_compensation = Some(option.clone()),
             "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
+            "give_up_after" => self.give_up_after = duration_value(option, "\"10m\"", input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),
             "service" => self.service = Some(value(option, "text: `service = \"payments\"`", input)?),

@@ -304,10 +304,11 @@ pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
     let base = options.base.map(|(base, _)| setting("base", base, krate));
     let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
     let timeout = options.timeout.map(|(timeout, _)| setting("timeout", timeout, krate));
+    let give_up_after = options.give_up_after.map(|(limit, _)| setting("give_up_after", limit, krate));
     let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
     let exclusive = options.exclusive.as_ref().map(|_| quote!(.exclusive()));
     let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
-    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #ungrouped #exclusive #none)
+    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #give_up_after #ungrouped #exclusive #none)
 }
 
 fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {

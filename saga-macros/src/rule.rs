@@ -71,6 +71,8 @@ rules! {
     Duration = "duration",
     /// A timeout of zero.
     ZeroTimeout = "zero-timeout",
+    /// No time for all attempts together.
+    ZeroGiveUp = "zero-give-up",
     /// `cap` is shorter than `base`.
     CapBelowBase = "cap-below-base",
     /// The name of the step has a form that step keys do not allow.

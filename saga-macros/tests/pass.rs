@@ -25,6 +25,7 @@ cases! {
     #[path = "ui/builder/pass/lists.rs"] mod builder_lists;
     #[path = "ui/builder/pass/mappings.rs"] mod builder_mappings;
     #[path = "ui/builder/pass/migrations.rs"] mod builder_migrations;
+    #[path = "ui/builder/pass/waits.rs"] mod builder_waits;
     #[path = "ui/compensation/pass/leaves_output_out.rs"] mod compensation_leaves_output_out;
     #[path = "ui/compensation/pass/visibility.rs"] mod compensation_visibility;
     #[path = "ui/contract/pass/both_sides.rs"] mod contract_both_sides;

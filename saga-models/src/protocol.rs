@@ -40,7 +40,8 @@ impl Protocol {
         };
         let saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
         let hosted = Shape { steps: vec![step((0, &Place::Here))], pivot: None };
-        let policy = RetryPolicy { attempts: bounds.attempts, base: Duration::ZERO, cap: Duration::ZERO };
+        let (base, cap) = (Duration::ZERO, Duration::ZERO);
+        let policy = RetryPolicy { attempts: bounds.attempts, base, cap, give_up_after: None };
         #[expect(clippy::expect_used, reason = "what was made as a rejection is one")]
         let reason = StepError::reject("declined").into_rejection().expect("a rejection");
         Self { bounds, plant: None, saga, hosted, policy, reason }

@@ -93,7 +93,7 @@ pub(crate) fn let_stand(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Ch
 
 fn status_for(kind: WorkKind) -> Status {
     match kind {
-        WorkKind::Do => Status::Running,
+        WorkKind::Do | WorkKind::Deadline => Status::Running,
         WorkKind::Undo => Status::Compensating,
     }
 }

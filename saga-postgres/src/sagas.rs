@@ -108,7 +108,7 @@ impl Sagas for PostgresStore {
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         let sql = "SELECT p.id FROM {schema}.progress p WHERE p.ended_at IS NULL AND p.status IN ('running', 'compensating') \
-             AND NOT EXISTS (SELECT 1 FROM {schema}.work w WHERE w.saga = p.id) ORDER BY p.id LIMIT $1";
+             AND NOT EXISTS (SELECT 1 FROM {schema}.work w WHERE w.saga = p.id AND w.kind <> 'deadline') ORDER BY p.id LIMIT $1";
         let rows = self.read_rows("forgotten", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
         let read = |row: &PgRow| row.try_get(0).map(SagaId);
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("forgotten", error))

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, StepRecord, StoreError, Work, WorkId,
-    WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, StepRecord, StoreError, Timestamp, Work,
+    WorkId, WorkKind, WorkRef,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::clock::{duration, micros};
-use crate::error::{commit_error, store_error};
+use crate::clock::{Moment, duration, micros};
+use crate::error::{commit_error, misuse, store_error};
 use crate::records::OF_STEPS;
 use crate::rows::{self, SELECT_RECORDS, signed};
 use crate::store::PostgresStore;
@@ -71,6 +71,13 @@ impl Work for PostgresStore {
         let (waiting, overdue) =
             rows.first().map(read).transpose().map_err(|e| store_error("backlog", e))?.unwrap_or_default();
         Ok((waiting, overdue.filter(|micros| *micros >= 0).map(duration)))
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        let sql = "SELECT clock_timestamp()";
+        let rows = self.read_rows("now", sqlx::query(sql)).await?;
+        let row = rows.first().ok_or_else(|| misuse("now", "the server told no time"))?;
+        row.try_get(0).map(|Moment(now)| now).map_err(|error| store_error("now", error))
     }
 
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {

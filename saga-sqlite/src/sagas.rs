@@ -67,7 +67,7 @@ impl Sagas for SqliteStore {
         self.look("forgotten", move |conn| {
             conn.prepare_cached(
                 "SELECT id FROM saga_progress WHERE ended_at IS NULL AND status IN ('running', 'compensating') \
-                 AND id NOT IN (SELECT saga FROM saga_work) ORDER BY id LIMIT ?1",
+                 AND id NOT IN (SELECT saga FROM saga_work WHERE kind <> 'deadline') ORDER BY id LIMIT ?1",
             )?
             .query_map([rows::limit(limit)], |row| row.get(0).map(SagaId))?
             .collect()

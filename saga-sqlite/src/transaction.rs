@@ -276,7 +276,7 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
         )
         .optional()?;
     let wanted = match claim.kind {
-        WorkKind::Do => Status::Running,
+        WorkKind::Do | WorkKind::Deadline => Status::Running,
         WorkKind::Undo => Status::Compensating,
     };
     Ok(row.filter(|standing| standing.status == wanted))

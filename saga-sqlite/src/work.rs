@@ -98,6 +98,10 @@ impl Work for SqliteStore {
         .await
     }
 
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(SqliteStore::now(self))
+    }
+
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         let known = known.to_vec();
         self.look("unknown_work", move |conn| {

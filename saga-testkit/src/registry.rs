@@ -38,6 +38,7 @@ pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
     checks![
         ["S-IN-1"] => start_in::a_committed_start_is_there::<H>,
         ["S-IN-1"] => start_in::a_start_that_was_rolled_back_is_not_there::<H>,
+        ["S-IN-6"] => start_in::the_ids_of_a_start_follow_each_other::<H>,
         ["S-IN-2"] => start_in::a_taken_key_does_not_end_the_transaction::<H>,
         ["S-IN-2", "S-SAGA-2"] => start_in::one_key_twice_in_one_transaction::<H>,
         ["S-IN-3"] => start_in::a_bare_connection_is_refused::<H>,
@@ -85,6 +86,8 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-1"] => claims::a_claim_brings_all_that_is_needed::<H>,
         ["S-WORK-1", "S-WORK-9"] => claims::work_that_is_not_due_is_left::<H>,
         ["S-WORK-1", "S-WORK-9"] => claims::work_falls_due::<H>,
+        ["S-WORK-1", "S-WORK-4"] => claims::a_deadline_is_claimed_like_work::<H>,
+        ["S-WORK-9"] => claims::the_clock_is_the_one_that_decides::<H>,
         ["S-WORK-1"] => claims::nothing_waits_in_an_empty_store::<H>,
         ["S-WORK-1"] => claims::work_of_unknown_definitions_is_left::<H>,
         ["S-WORK-1"] => claims::a_claim_obeys_its_limit::<H>,

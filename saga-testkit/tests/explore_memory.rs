@@ -4,13 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::engine::RuntimeBuilder;
+use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Received, Saga, Signal, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
+use serde::{Deserialize, Serialize};
 
 /// A gateway that honours keys, and bars those that were refunded.
 #[derive(Clone, Default)]
@@ -96,6 +98,13 @@ async fn confirm(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
     Ok(())
 }
 
+#[derive(Serialize, Deserialize)]
+struct Word(i64);
+
+impl Signal for Word {
+    const NAME: &'static str = "word";
+}
+
 struct World {
     store: Arc<MemoryStore>,
     gateway: Gateway,
@@ -113,6 +122,8 @@ enum Shop {
     AtOnce,
     /// The card is charged where it is told to, else nothing is.
     Choosing,
+    /// It sleeps, waits for a word, and has a deadline.
+    Waiting,
     /// Piece by piece: each is taken out, and each is charged, two at once.
     Each,
 }
@@ -135,6 +146,11 @@ impl Explore for Shop {
                 let pieces = |amount: &i64| vec![1; usize::try_from(*amount).unwrap()];
                 let saga = saga.for_each_with::<take_out>(2, pieces).for_each_with::<charge>(2, pieces);
                 return saga.step::<confirm>().build().unwrap();
+            }
+            Self::Waiting => {
+                let saga = saga.deadline(Duration::from_hours(1)).step::<take_out>();
+                let saga = saga.sleep("rest", Duration::from_millis(20)).wait_without_limit::<Word>();
+                return saga.step_after::<charge, Received<Word>>(|_, word| word.0).step::<confirm>().build().unwrap();
             }
             Self::Choosing => {
                 let saga = saga.step::<take_out>().choose("payment", |choice| {
@@ -170,6 +186,14 @@ impl Explore for Shop {
         runtime.state(world.gateway.clone()).state(world.shelf.clone())
     }
 
+    async fn signal(&self, desk: &SagaDesk<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
+        if *self != Self::Waiting {
+            return Ok(());
+        }
+        // The saga has the word of an earlier life, or has turned round.
+        desk.signal(key, "letter-1", &Word(3)).await.map(drop).map_err(|error| error.to_string())
+    }
+
     async fn audit(&self, world: &World, ended: &Ended) -> Result<(), String> {
         let (stock, sold) = world.store.read(|table| (table.counter("stock"), table.counter("sold")));
         let stock = stock + *world.shelf.0.lock().unwrap();
@@ -200,6 +224,22 @@ async fn a_saga_with_a_group_survives_everything() {
     }
     assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
     assert!(report.unreached() < report.runs() / 4, "of {} runs {} came to nothing", report.runs(), report.unreached());
+}
+
+/// It wakes, and goes on with its word, in whatever life of the process that comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_saga_that_waits_survives_everything() {
+    let report = explore(Shop::Waiting).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report} {:#?}", report.boundaries());
+    for boundary in [
+        "behind the record of rest as done",
+        "behind the record of word as done",
+        "before charge",
+        "behind charge:undo",
+    ] {
+        assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
+    }
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
 }
 
 /// What stands in the arm that this input does not take is named, not disturbed.

@@ -4,11 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Each, Output, Saga, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Each, Output, Received, Saga, Signal, StepContext, StepError, saga_compensation, saga_step};
 use saga_testkit::golden::{Golden, GoldenError};
+use serde::{Deserialize, Serialize};
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -80,8 +82,37 @@ fn list() -> Buy {
         .unwrap()
 }
 
+#[derive(Serialize, Deserialize)]
+struct Word(String);
+
+impl Signal for Word {
+    const NAME: &'static str = "word";
+}
+
+#[saga_step(no_compensation)]
+async fn pass_on(_amount: i64, Output(_word): Output<Received<Word>>) -> Result<(), StepError> {
+    Ok(())
+}
+
+fn waits() -> Buy {
+    Saga::named("waits")
+        .input()
+        .deadline(Duration::from_hours(1))
+        .step::<take>()
+        .parallel(|group| {
+            group
+                .branch(|branch| branch.sleep("rest", Duration::from_hours(24)).step::<charge>())
+                .branch(|branch| branch.wait_or_reject::<Word>(Duration::from_hours(48)).step::<pass_on>())
+        })
+        .sleep_until("the-end", |_| SystemTime::UNIX_EPOCH + Duration::from_hours(1))
+        .step::<confirm>()
+        .build()
+        .unwrap()
+}
+
 fn golden(saga: &Buy) -> Golden<MemoryStore, i64> {
     let golden = Golden::of(saga, &3).returns::<take>(&3).returns::<charge>(&"receipt 3".to_owned());
+    let golden = golden.returns::<Received<Word>>(&Word("go".to_owned()));
     golden.returns::<pack>(&4).returns::<label>(&"receipt 3".to_owned())
 }
 
@@ -98,6 +129,12 @@ async fn stored_sagas_with_branches_can_be_finished() {
 #[tokio::test]
 async fn stored_sagas_over_a_list_can_be_finished() {
     golden(&list()).check(file("list-v1.json")).await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// No time passes, and the signal is there.
+#[tokio::test]
+async fn stored_sagas_that_wait_can_be_finished() {
+    golden(&waits()).check(file("waits-v1.json")).await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[saga_step(name = "charge", compensate = refund_number)]

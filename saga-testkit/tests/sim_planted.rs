@@ -91,3 +91,9 @@ fn a_sub_saga_that_is_not_undone_is_found() {
 fn an_undo_without_a_tombstone_is_found() {
     is_found(Plant::NoTombstone, Guarantee::G5);
 }
+
+/// Found in the step that is done once more, and in the output that those behind it are given.
+#[test]
+fn a_saga_that_takes_nothing_over_is_found() {
+    is_found_in(Plant::TakesNothingOver, Guarantee::G2, "was taken over, and done again", |seed| !has_services(seed));
+}

@@ -13,6 +13,8 @@ use tokio::time::Instant;
 
 const RUNS: u64 = 50;
 const SIDE_BY_SIDE: u64 = 3;
+/// What the program holds as long as nothing else is said. Most of a lease is far more than a slow machine needs to begin.
+const LEASE: Duration = Duration::from_mins(1);
 
 /// How one run went.
 struct Killed {
@@ -50,7 +52,7 @@ fn killed_at_any_moment_and_run_again_every_order_ends() {
     waits.sort();
     let (median, longest) = (waits[waits.len() / 2], waits[waits.len() - 1]);
     println!("at work again after {median:?} (median), {longest:?} (longest)");
-    assert!(median < Duration::from_secs(1), "at work again only after {median:?}");
+    assert!(median < LEASE / 2, "at work again only after {median:?}, as if it had waited for the leases of the dead");
 }
 
 fn kill_once(run: u64, seed: u64) -> Killed {

@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saga_core::store::RecordedOutcome;
 use saga_testkit::checker::{
-    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan, UndoPlan,
-    Variant, What,
+    Answer, Entry, Final, Kind, Ledger, Left, Nap, Op, RecordSeen, Recorded, Rest, SagaPlan, SagaTime, Standing,
+    StepPlan, UndoPlan, Variant, What,
 };
 
 use super::books::{Books, Line, Written};
@@ -116,6 +116,7 @@ impl Facts<'_> {
             tenant: String::new(),
             key: key.clone(),
             is_taken_back: false,
+            time: SagaTime::default(),
             variants: vec![variant()],
         };
         let sagas = keys.iter().map(|(_, key)| plan(key)).collect();
@@ -263,6 +264,7 @@ fn variant() -> Variant {
             after: None,
             arms: Vec::new(),
             is_sub: false,
+            nap: Nap::default(),
             is_pivot,
             emits: 0,
             attempts: 8,
@@ -271,8 +273,15 @@ fn variant() -> Variant {
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
 }
 
-const ABSENT: Final =
-    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), chosen: Vec::new() };
+const ABSENT: Final = Final {
+    standing: Standing::Absent,
+    variant: None,
+    records: Vec::new(),
+    told: Vec::new(),
+    chosen: Vec::new(),
+    signal: None,
+    overdue_at: None,
+};
 
 fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
     let records = stored.records.iter().filter_map(|record| {
@@ -296,6 +305,8 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
         records: records.collect(),
         told: Vec::new(),
         chosen: Vec::new(),
+        signal: None,
+        overdue_at: None,
     }
 }
 

@@ -92,7 +92,11 @@ impl<S: Store> Shared<S> {
             maybe: command.maybe,
             informed: command.saga.own_output_of(step).is_some(),
             resolving: command.resolving(findings),
-            retrying_for: command.retrying_for,
+            // While nothing has failed before, the limit for all attempts begins now.
+            retrying_for: match command.retrying_for {
+                Duration::ZERO => Duration::ZERO,
+                retrying_for => retrying_for + findings.took,
+            },
             random: self.env.random(),
         }
     }

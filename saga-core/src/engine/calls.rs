@@ -13,6 +13,7 @@ use super::prepared::{Findings, HandOn};
 use super::shared::Shared;
 use super::transactions::refs;
 use crate::machine::{Ending, Event, Next};
+use crate::saga::StepRun;
 use crate::store::{Applied, Miss, RetryClass, StepRecord, Store, WorkRef};
 
 impl<S: Store> Shared<S> {
@@ -53,6 +54,10 @@ impl<S: Store> Shared<S> {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
             None if command.is_child() => return self.look_after_child(command, next_ids.start).await,
+            None if let StepRun::Idle(idle) = &command.step().run => {
+                let idle = idle.clone();
+                return self.end_idle(command, &idle, next_ids.start).await;
+            }
             None if command.is_own() => {
                 let is_choice = command.saga.definition.shape.is_choice(command.step_index());
                 let done = if is_choice { Some(make_choice(&command)) } else { self.unfold_or_join(&command).await };
@@ -87,6 +92,10 @@ impl<S: Store> Shared<S> {
                     let Some(records) = self.records_of_others(&command.saga).await else { return };
                     if let Err(problem) = command.saga.refresh(&row, records) {
                         return self.block_unreadable(&row, &problem, Some(command.work)).await;
+                    }
+                    // What it waits for may have arrived.
+                    if let Some(ended) = self.end_of_idle(&command) {
+                        (attempted, next) = ended;
                     }
                 }
                 Ok(Err(Miss::Late { output, .. })) => {

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use super::act::Act;
+use super::deadline::overdue;
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::missed::Missed;
 use super::outcome::{Outcome, outcome_of};
 use super::saga_desk::{SagaDesk, refused, unreadable};
 use crate::key::Key;
-use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
+use crate::machine::{self, Decision, Effect, Event, Refused};
 use crate::saga::Definition;
 use crate::step::Rejection;
-use crate::store::{Advance, Changes, Condition, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkStatus};
+use crate::store::{
+    Advance, Changes, Condition, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
+};
 
 /// What became of the wish to cancel a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +28,13 @@ pub enum Cancellation {
     Ended(Status),
 }
 
-/// Why a saga was not cancelled.
-enum Missed {
-    /// It moved, or a command of it did: it is to be looked at again.
-    Moved,
-    /// The machine refuses.
-    Refused(Refused, Status),
-    /// It cannot be.
-    Error(RuntimeError),
+/// Why a saga is to turn round.
+#[derive(Clone, Copy)]
+pub(super) enum Cause<'a> {
+    /// Somebody wants it.
+    Act(&'a Act),
+    /// Its deadline passed, which this row says.
+    Overdue(WorkRef),
 }
 
 impl<S: Store> SagaDesk<S> {
@@ -75,13 +78,17 @@ impl<S: Store> SagaDesk<S> {
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem).into());
         }
+        self.try_to_turn(key, seen, Cause::Act(&act)).await
+    }
+
+    /// The saga turns round, if that is still to be.
+    pub(super) async fn try_to_turn(&self, key: &Key, seen: Option<u64>, cause: Cause<'_>) -> Result<(), Missed> {
         let stored = self.stored(key, seen).await?;
-        let (changes, outcome) = self.called_off(&stored, &act)?;
+        let (changes, outcome) = self.called_off(&stored, cause)?;
         let is_hurried = !changes.postponed.is_empty();
         let status = changes.saga.as_ref().map_or(stored.saga.status, |advance| advance.status);
-        let applied = self.desk.store.record(vec![changes]).await.map_err(RuntimeError::from)?;
-        match applied.into_iter().next() {
-            Some(Ok(())) => {
+        match self.record(changes).await? {
+            Ok(()) => {
                 if is_hurried {
                     self.desk.wake_workers();
                 }
@@ -91,39 +98,46 @@ impl<S: Store> SagaDesk<S> {
                 }
                 Ok(())
             }
-            Some(Err(Miss::Saga(_) | Miss::Work(_))) => Err(Missed::Moved),
-            miss => Err(refused(key, format!("it was not cancelled: {miss:?}")).into()),
+            Err(Miss::Saga(_) | Miss::Work(_)) => Err(Missed::Moved),
+            Err(miss) => Err(refused(key, format!("it was not called off: {miss:?}")).into()),
         }
     }
 
     /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
-    fn called_off(&self, stored: &SagaWithSteps, act: &Act) -> Result<(Changes, Option<Outcome>), Missed> {
+    fn called_off(&self, stored: &SagaWithSteps, cause: Cause<'_>) -> Result<(Changes, Option<Outcome>), Missed> {
         let saga = &stored.saga;
-        let definition = self.definition_of(saga)?;
+        let (definition, mut state) = self.read(saga)?;
         let unreadable = |problem: &str| unreadable(saga, problem);
-        if saga.digest != definition.digest {
-            return Err(unreadable("its steps are others than when it was started").into());
-        }
-        let mut state =
-            SagaState::decode(&saga.state, definition.steps.len()).map_err(|problem| unreadable(&problem))?;
         if saga.status == Status::Stuck && state.stuck.is_none() {
             return Err(unreadable("it got stuck because it could not be read; have it tried again first").into());
         }
-        let called_off = Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun: has_begun(stored) };
+        let within = state.deadline.map(|deadline| deadline.within).unwrap_or_default();
+        let called_off = match cause {
+            Cause::Act(act) => Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun: has_begun(stored) },
+            Cause::Overdue(_) => Event::DeadlinePassed,
+        };
         let decision = machine::apply(&definition.shape, &mut state, called_off);
-        let decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
+        let mut decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
+        let withdrawn = std::mem::take(&mut decision.withdrawn);
         if decision != Decision::default() {
             // Something of a saga that goes forward is always under way, or needs a person.
             return Err(unreadable("nothing of it is under way").into());
         }
         let (expected, status) = (saga.version, state.status());
         let is_over = status.is_ended();
+        let of_step = |work: &&WorkStatus| work.kind != WorkKind::Deadline;
         let whole = |work: &WorkStatus| (work.work, Condition::NotLate);
+        let steps = stored.work.iter().filter(of_step).map(whole);
+        let (row, line) = match cause {
+            Cause::Act(act) => (None, act.entry(saga.id)),
+            Cause::Overdue(row) => (Some((row, Condition::Held)), overdue(saga.id, within)),
+        };
         let changes = Changes {
             saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
-            finished: if is_over { stored.work.iter().map(whole).collect() } else { Vec::new() },
+            finished: steps.filter(|_| is_over).chain(row).collect(),
+            withdrawn: withdrawn.iter().map(|timer| timer.row(saga.id)).collect(),
             postponed: if is_over { Vec::new() } else { hurried(stored, definition) },
-            history: vec![act.entry(saga.id)],
+            history: vec![line],
             ..Changes::default()
         };
         Ok((changes, outcome_of(&definition.shape, &state)))
@@ -132,8 +146,10 @@ impl<S: Store> SagaDesk<S> {
 
 /// Whether somebody may have had a command of the saga since it was started.
 fn has_begun(stored: &SagaWithSteps) -> bool {
-    let is_untouched =
-        |work: &WorkStatus| work.work.epoch == 1 && work.owner.is_none() && work.attempts == 0 && !work.maybe;
+    let is_untouched = |work: &WorkStatus| {
+        work.kind == WorkKind::Deadline
+            || (work.work.epoch == 1 && work.owner.is_none() && work.attempts == 0 && !work.maybe)
+    };
     stored.saga.version > 1 || stored.work.is_empty() || !stored.work.iter().all(is_untouched)
 }
 
@@ -154,10 +170,4 @@ fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>) -> Vec<
             error: None,
         })
         .collect()
-}
-
-impl From<RuntimeError> for Missed {
-    fn from(error: RuntimeError) -> Self {
-        Self::Error(error)
-    }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::attempt::Attempted;
 use super::command::{Command, InFlight};
+use super::deadline::When;
 use super::error::StartError;
 use super::prepared::{Findings, HandOn};
 use super::saga_desk::SagaDesk;
@@ -115,7 +116,7 @@ impl<S: Store> Shared<S> {
     ) -> Option<Result<Look, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
-        Some(match self.start_saga(child, &saga.tenant, key, input, Duration::ZERO).await {
+        Some(match self.start_saga(child, &saga.tenant, key, input, When::default()).await {
             Ok(_) => Ok(Look::Waits),
             Err(StartError::Store(error)) => Ok(Look::Hindered(format!("its saga cannot be started: {error}"))),
             Err(StartError::ShuttingDown) => return None,
@@ -132,7 +133,7 @@ impl<S: Store> Shared<S> {
     ) -> Option<Result<Look, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
-        let new = match self.new_saga(child, &saga.tenant, key, input) {
+        let new = match self.new_saga(child, &saga.tenant, key, input, When::default()) {
             Ok(new) => new,
             Err(error) => return Some(Err(error.to_string())),
         };

@@ -284,8 +284,10 @@ impl<S: Store> Command<S> {
                 round: claimed.step.undo_round().unwrap_or(1),
                 known: !saga.state.steps[step].maybe,
             },
+            WorkKind::Deadline => return Err("its row is of no step".to_owned()),
         };
-        if let Some(payload) = claimed.payload {
+        // A signal that arrived stands in the place of the time that it had.
+        if let Some(payload) = claimed.payload.filter(|_| saga.state.steps[step].signal.is_none()) {
             saga.set_input(step, payload.into());
         }
         saga.pick_item(step)?;
@@ -353,7 +355,7 @@ impl<S: Store> Command<S> {
 
     /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
     pub(super) fn is_own(&self) -> bool {
-        self.effect() == Effect::Own
+        matches!(self.effect(), Effect::Own | Effect::Signal)
     }
 
     /// Whether it is about a step that is a saga of its own.

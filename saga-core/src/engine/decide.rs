@@ -9,7 +9,7 @@ use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_ent
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::shared::Shared;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused, answer_of, is_to_be_taken_back};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
@@ -95,8 +95,10 @@ impl<S: Store> Shared<S> {
             let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
             decision.commands.extend(back.commands);
             decision.blocked.extend(back.blocked);
+            decision.withdrawn.extend(back.withdrawn);
         }
         let mut changes = Changes::default();
+        changes.withdrawn.extend(decision.withdrawn.iter().map(|timer| timer.row(saga.id)));
         note_record(saga, &decision, findings, error, &mut changes);
         note_revision(saga, &decision, findings, &mut changes);
         self.emit(saga, &decision, &findings.emitted, &mut changes);
@@ -187,6 +189,11 @@ impl<S: Store> Shared<S> {
         if matches!(saga.effect_of(order), Effect::Remote { .. }) {
             return self.send_out(saga, order, due_in, hand_on, prepared);
         }
+        if let (machine::Command::Do { step }, Some(idle)) = (order, saga.idle_for(order)) {
+            saga.state.steps[step].timer = Some(Timer::of(WorkId(hand_on.ids)));
+            prepared.leave_free(idle);
+            return prepared.changes.commands.push(work_row(saga, order, hand_on.ids, idle, None));
+        }
         let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order))
             .then(|| self.member())
             .flatten()
@@ -264,8 +271,8 @@ pub(super) fn work_row<S: Store>(
     lease: Option<Lease>,
 ) -> NewWork {
     let payload = match order {
-        // Items have theirs from their list, and a list that is recorded is there.
-        machine::Command::Do { step } if is_of_list(saga, step) => None,
+        // Items have theirs from their list, and a list or a signal that is recorded is there.
+        machine::Command::Do { step } if is_of_list(saga, step) || saga.state.steps[step].signal.is_some() => None,
         machine::Command::Do { step } => saga.mapped_input_of(step).map(|input| input.to_vec()),
         machine::Command::Undo { .. } => None,
     };

@@ -39,6 +39,11 @@ impl<S: Store> Desk<S> {
         }
     }
 
+    /// The longest payload, where a runtime says so.
+    pub(super) fn payload_bytes_max(&self) -> Option<usize> {
+        self.runtime.as_ref().map(|runtime| runtime.settings.payload_bytes_max)
+    }
+
     /// Tells whoever does work that there is some which nobody has: here, and in other processes.
     pub(super) fn wake_workers(&self) {
         match &self.runtime {

@@ -42,7 +42,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn queue_up(self: &Arc<Self>, command: Command<S>) {
         let refused = match command.effect() {
             Effect::Transactional => self.transactions.hand_on(command),
-            Effect::External | Effect::Own => self.calls.hand_on(command),
+            Effect::External | Effect::Own | Effect::Signal => self.calls.hand_on(command),
             Effect::Remote { .. } => return self.send_again(command),
         };
         self.return_refused(refused);
@@ -54,7 +54,7 @@ impl<S: Store> Shared<S> {
             Effect::Remote { .. } => return self.send_again(command),
             _ if command.suspect => self.suspects.push_claimed(command),
             Effect::Transactional => self.transactions.push_claimed(command),
-            Effect::External | Effect::Own => self.calls.push_claimed(command),
+            Effect::External | Effect::Own | Effect::Signal => self.calls.push_claimed(command),
         };
         self.return_refused(refused);
     }

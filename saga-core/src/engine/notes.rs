@@ -54,6 +54,7 @@ fn insert<S: Store>(
         input: match record.undo_round {
             // A list has a record of its own.
             None if saga.state.items_of(record.step).is_some() => None,
+            None if saga.state.steps[record.step].signal.is_some() => None,
             None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
             Some(_) => None,
         },

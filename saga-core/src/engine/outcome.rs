@@ -16,12 +16,14 @@ pub enum Outcome {
     /// Every step that took effect is undone.
     #[non_exhaustive]
     Compensated {
-        /// The step that failed; where the saga was cancelled, the one that it had come to.
+        /// The step that failed; where none did, the one that the saga had come to.
         failed_step: String,
-        /// Why it failed, or why the saga was cancelled.
+        /// Why it failed, or why the saga turned round without that.
         reason: Rejection,
         /// Whether no step failed: it was cancelled.
         cancelled: bool,
+        /// Whether no step failed: its deadline passed.
+        overdue: bool,
         /// The reason that an operator gave for ending it so.
         forced: Option<String>,
     },
@@ -41,6 +43,9 @@ impl fmt::Display for Outcome {
             Self::Completed { .. } => f.write_str("completed"),
             Self::Compensated { reason, cancelled: true, .. } => {
                 write!(f, "compensated, because it was cancelled: {reason}")
+            }
+            Self::Compensated { reason, overdue: true, .. } => {
+                write!(f, "compensated, because its deadline passed: {reason}")
             }
             Self::Compensated { failed_step, reason, .. } => {
                 write!(f, "compensated, because `{failed_step}` failed: {reason}")
@@ -72,8 +77,9 @@ pub(super) fn outcome_by<'a>(name_of: impl Fn(usize) -> &'a str, state: &SagaSta
                 Some(failure) => (name(failure.step), failure.reason.clone()),
                 None => (String::new(), Rejection::new(state.forced.as_deref().unwrap_or("ended by an operator"))),
             };
-            let cancelled = state.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Cancelled);
-            Some(Outcome::Compensated { failed_step, reason, cancelled, forced: state.forced.clone() })
+            let is = |kind| state.failure.as_ref().is_some_and(|failure| failure.kind == kind);
+            let (cancelled, overdue) = (is(FailureKind::Cancelled), is(FailureKind::Deadline));
+            Some(Outcome::Compensated { failed_step, reason, cancelled, overdue, forced: state.forced.clone() })
         }
     }
 }

@@ -22,6 +22,10 @@ pub(super) struct OutlinedStep {
     pub(super) arms: Vec<String>,
     /// Whether it is a saga of its own.
     pub(super) is_child: bool,
+    /// Whether it only waits: for a time or a signal.
+    pub(super) waits: bool,
+    /// Whether that is for a signal.
+    pub(super) awaits_signal: bool,
 }
 
 /// What is read of a kept shape.
@@ -39,6 +43,10 @@ struct KeptStep {
     arms: Vec<String>,
     #[serde(default)]
     child: Option<String>,
+    #[serde(default)]
+    effect: serde_json::Value,
+    #[serde(default)]
+    each: Option<usize>,
 }
 
 impl Outline {
@@ -48,6 +56,8 @@ impl Outline {
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
             is_child: definition.shape.is_child(index),
+            waits: definition.shape.is_idle(index),
+            awaits_signal: definition.shape.awaits_signal(index),
         });
         Self { steps: steps.collect(), is_registered: true }
     }
@@ -58,6 +68,9 @@ impl Outline {
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
+            waits: step.effect == "signal"
+                || (step.effect == "own" && step.each.is_none() && step.arms.is_empty() && step.child.is_none()),
+            awaits_signal: step.effect == "signal",
             arms: step.arms,
             is_child: step.child.is_some(),
         });

@@ -7,6 +7,7 @@ use super::act::Act;
 use super::command::Command;
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::missed::Missed;
 use super::prepared::{Findings, HandOn};
 use super::runtime::Runtime;
 use super::saga_desk::{SagaDesk, refused, unreadable};
@@ -43,16 +44,6 @@ pub enum Resumption {
 enum Wish {
     Pause,
     Resume,
-}
-
-/// Why it was not done.
-enum Missed {
-    /// It moved, or a command of it did: it is to be looked at again.
-    Moved,
-    /// The machine refuses.
-    Refused(Refused, Status),
-    /// It cannot be.
-    Error(RuntimeError),
 }
 
 impl<S: Store> Runtime<S> {
@@ -266,11 +257,5 @@ impl<S: Store> Shared<S> {
             // The saga was resumed, or moved otherwise: whoever claims it next sees it as it is.
             Ok(Err(_)) | Err(_) => self.give_back(&[command.work]).await,
         }
-    }
-}
-
-impl From<RuntimeError> for Missed {
-    fn from(error: RuntimeError) -> Self {
-        Self::Error(error)
     }
 }

@@ -14,7 +14,7 @@ use super::shared::Shared;
 use crate::machine::{self, Effect, Event};
 use crate::store::{
     Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, Postponed,
-    SagaRow, Status, StepRecord, Store, StoreError, WorkRef,
+    SagaRow, Status, StepRecord, Store, StoreError, WorkKind, WorkRef,
 };
 
 /// How long a step waits where another branch of its saga waits for a person, before it is looked at again.
@@ -96,6 +96,9 @@ impl<S: Store> Shared<S> {
         let Some(definition) = self.definitions.get(&row.definition) else {
             return self.give_back(&[work]).await;
         };
+        if claimed.kind == WorkKind::Deadline {
+            return self.deadline_passed(work, row).await;
+        }
         let command = InFlight::of_row(row, records, definition)
             .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
         let command = match command {

@@ -3,16 +3,22 @@
 use std::time::Duration;
 
 use super::act::Act;
+use super::deadline::{When, deadline_row};
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::in_flight;
 use super::prepared::{Findings, HandOn};
 use super::saga_desk::{SagaDesk, refused};
 use crate::key::Key;
-use crate::machine::{Event, SagaState, StepPhase};
-use crate::saga::Definition;
+use crate::machine::{Event, Items, SagaState, StepPhase, Timer};
+use crate::saga::{Definition, StepUndo};
 use crate::step::Rejection;
-use crate::store::{Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store};
+use crate::store::{
+    HistoryKind, Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, WorkId,
+};
+
+/// What the history of the new saga calls it.
+const TAKEN_OVER: &str = "taken over";
 
 /// What became of the wish to start a saga instead of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +33,12 @@ impl<S: Store> SagaDesk<S> {
     /// Starts a saga instead of one that has ended, under a key of its own and with the same input. It begins with the step
     /// `from`; what the old saga did before that step is taken over with its outputs.
     ///
-    /// What is taken over belongs to the old saga. When the new one turns round it undoes what it did itself, and leaves
-    /// that as it is. The history of each names the other.
+    /// What is taken over belongs to the saga that did it. When the new one turns round it undoes what it did itself, and
+    /// leaves that as it is; so it can be restarted at the same step in its turn. The history of each names the other.
     ///
     /// # Errors
     /// When the old saga has not ended; when a step before `from` was undone, has no effect that stands, or may have happened
-    /// or not; when the new key belongs to another saga, or the definition is not known here; or when the store fails.
+    /// or been undone, or not; when the new key belongs to another saga, or the definition is not known here; or when the store fails.
     ///
     /// # Cancel safety
     /// When dropped, the saga was started or not; the same call again says which.
@@ -108,13 +114,18 @@ impl<S: Store> SagaDesk<S> {
         }
         let (passed_by, taken): (Vec<usize>, Vec<usize>) =
             definition.shape.before(step).into_iter().partition(is_passed_by);
+        let before = taken_over_before(&old, &definition);
         let records = taken
             .iter()
-            .map(|&index| standing(&old, &state, &definition, index, step).map_err(|problem| refused(key, problem)))
+            .map(|&index| {
+                let is_anothers = before.contains(&index);
+                let record = standing(&old, &state, &definition, (index, step), is_anothers);
+                record.map_err(|problem| refused(key, problem))
+            })
             .collect::<Result<Vec<_>, _>>()?;
 
         let engine = self.engine()?;
-        let count = u32::try_from(definition.width + 1).unwrap_or(u32::MAX);
+        let count = u32::try_from(definition.width + 2).unwrap_or(u32::MAX);
         let ids = engine.ids.take(&*self.desk.store, count).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
         let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?;
@@ -125,18 +136,26 @@ impl<S: Store> SagaDesk<S> {
         let advanced =
             engine.advance(&mut saga, Event::TakenOver { steps: taken, passed_by }, &Findings::default(), hand_on);
         let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;
+        let whose = Rejection::new(format!("taken over from the saga `{key}`"));
+        // Beside them stands what the new saga itself has decided already: a choice, or an empty list.
         for written in &mut prepared.changes.records {
-            let whose = Rejection::new(format!("taken over from the saga `{key}`"));
+            let Some(record) = records.iter().find(|record| record.step == written.step) else { continue };
             written.error = serde_json::to_vec(&whose).ok();
-            let record = records.iter().find(|record| record.step == written.step);
-            written.output = record.and_then(|record| record.output.clone());
+            written.output.clone_from(&record.output);
             written.took = Duration::ZERO;
         }
+        let timer = Timer::of(WorkId(ids.end - 1));
+        let deadline = prepared
+            .changes
+            .commands
+            .first()
+            .and_then(|first| deadline_row(&definition, &mut saga.state, When::default(), first, timer));
+        prepared.changes.commands.extend(deadline);
         // It is one start.
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
-        let taken_over = Act { what: "taken over".to_owned(), saga: Some(key.to_string()), ..act.clone() };
+        let taken_over = Act { what: TAKEN_OVER.to_owned(), saga: Some(key.to_string()), ..act.clone() };
         prepared.changes.history.extend([act.entry(old.saga.id), taken_over.entry(new.id)]);
         prepared.changes.start = Some(Box::new(new));
         match self.apply(&engine, key, prepared).await? {
@@ -152,7 +171,7 @@ impl<S: Store> SagaDesk<S> {
         let new = self.stored(new_key, None).await?;
         let is_from = |act: &Act| act.saga.as_deref() == Some(old.key.as_str()) && act.step.as_deref() == Some(from);
         let mut acts = new.history.iter().map(|(_, entry)| Act::read(&entry.detail));
-        if acts.any(|act| act.what == "taken over" && is_from(&act)) {
+        if acts.any(|act| act.what == TAKEN_OVER && is_from(&act)) {
             return Ok(Restart::Already);
         }
         Err(refused(
@@ -188,20 +207,42 @@ fn check<S: Store>(
     })
 }
 
-/// The record of a step whose effect stands.
+/// The steps that this saga itself took over, where it was started instead of another one: what that one did stands,
+/// however this one ended.
+fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) -> Vec<usize> {
+    let acts = old.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
+    let taken_over = acts.map(|(_, entry)| Act::read(&entry.detail)).find(|act| act.what == TAKEN_OVER);
+    let from = taken_over.and_then(|act| definition.shape.position(act.step.as_deref()?));
+    from.map(|from| definition.shape.before(from)).unwrap_or_default()
+}
+
+/// The record of a step whose effect stands, for a saga that begins at `from`.
 fn standing<'a, S: Store>(
     old: &'a SagaWithSteps,
     state: &SagaState,
     definition: &Definition<S>,
-    index: usize,
-    from: usize,
+    (index, from): (usize, usize),
+    is_anothers: bool,
 ) -> Result<&'a StepRecord, String> {
     let (step, name) = (&definition.steps[index], definition.steps[index].name);
     let record = old.records.iter().find(|record| record.step == step.doing);
     let outcome = record.map(|record| record.outcome);
     let again = "start it anew under another key";
     let earlier = "restart it from there, or from an earlier step";
-    let record = match (state.steps[index].phase, outcome) {
+    // Of what was done for each item of a list, the items say what became of it.
+    let items = state.items.iter().filter(|items| items.step == index).flat_map(Items::range);
+    let phases: Vec<StepPhase> = items.map(|item| state.steps[item].phase).collect();
+    let undone = [StepPhase::Undone, StepPhase::Undoing, StepPhase::UndoSkipped];
+    let phase = undone.into_iter().find(|undone| phases.contains(undone)).unwrap_or(state.steps[index].phase);
+    // Of an undo outside nobody knows what became of it when a person went past it. One in a transaction left nothing.
+    let is_undo_definite = matches!(step.undo, Some((StepUndo::Transaction(_), _)));
+    let record = match (phase, outcome) {
+        (StepPhase::Skipped, Some(RecordedOutcome::Skipped)) if is_anothers => record,
+        (StepPhase::UndoSkipped, _) if !is_undo_definite => {
+            return Err(format!(
+                "nobody knows whether the undo of its step `{name}` happened, so that it cannot be taken over; {again}"
+            ));
+        }
         (StepPhase::Done | StepPhase::UndoSkipped, Some(RecordedOutcome::Done)) => record,
         // Who ended it as compensated did not say that what was stuck counts as done.
         (StepPhase::Skipped, Some(RecordedOutcome::Skipped | RecordedOutcome::Done))

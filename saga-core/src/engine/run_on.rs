@@ -225,6 +225,7 @@ fn joined(mut first: Changes, second: Changes) -> Changes {
         (Some(before), Some(after)) => Some(Advance { expected: before.expected, ..after }),
         (before, after) => after.or(before),
     };
+    first.withdrawn.extend(second.withdrawn);
     first.records.extend(second.records);
     first.revised.extend(second.revised);
     first.commands.extend(second.commands);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::builder::RuntimeBuilder;
 use super::cancel::Cancellation;
 use super::dead_letters::DeadLetterDesk;
+use super::deadline::When;
 use super::error::{RuntimeError, StartError};
 use super::guard::outside_step;
 use super::inspect::Inspector;
@@ -15,13 +16,14 @@ use super::publish::{PublishError, PublishedIn};
 use super::running::Running;
 use super::saga_desk::SagaDesk;
 use super::shared::Shared;
+use super::signal::Receipt;
 use super::start::{StartedSaga, check_same};
 use super::statistics::Statistics;
 use super::status::{SagaStatus, SagaSummary};
 use super::trouble::Health;
 use crate::key::{Key, Tenant};
 use crate::saga::Saga;
-use crate::step::{Event, Payload, codec};
+use crate::step::{Event, Payload, Signal, codec};
 use crate::store::{MessageId, SagaFilter, StartIn, Started, Status, Store};
 use crate::transport::Incoming;
 
@@ -77,7 +79,7 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, Duration::ZERO).await?;
+        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, When::default()).await?;
         Ok(self.running_of(started))
     }
 
@@ -129,7 +131,30 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, delay).await?))
+        let when = When { delay, within: None };
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
+    }
+
+    /// Starts a saga that has so much time until its pivot, whatever its definition says: see
+    /// [`SagaBuilder::deadline`](crate::saga::SagaBuilder::deadline). In all else it does what [`Runtime::start`] does. A
+    /// saga that is there already keeps the deadline that it has.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::start`].
+    ///
+    /// # Cancel safety
+    /// That of [`Runtime::start`].
+    pub async fn start_within<I: Payload>(
+        &self,
+        saga: &Saga<S, I>,
+        key: impl AsRef<str>,
+        input: I,
+        within: Duration,
+    ) -> Result<Running<S>, StartError> {
+        let key = Key::new(key)?;
+        let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
+        let when = When { within: Some(within), ..When::default() };
+        Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
     }
 
     /// Starts many sagas of one definition: one commit carries up to 1,000 of them, more of them go in several, in their
@@ -202,7 +227,7 @@ impl<S: Store> Runtime<S> {
     {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input)?;
+        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input, When::default())?;
         let (input, hash) = (new.input.clone(), new.input_hash.clone());
         match self.shared.store.start_in(conn, new).await? {
             Started::New => Ok(StartedIn { shared: Arc::clone(&self.shared), already_known: false }),
@@ -437,6 +462,25 @@ impl<S: Store> Runtime<S> {
     /// What people can do with sagas, where it is to be said who does it.
     pub fn desk(&self) -> SagaDesk<S> {
         SagaDesk::of(&self.shared, &self.tenant)
+    }
+
+    /// Sends a signal to the saga of that key, for the step that waits for it: see
+    /// [`SagaBuilder::wait_for`](crate::saga::SagaBuilder::wait_for). When it returns, what the answer says is durable. It can
+    /// be sent as often as wanted under the same `id`, and counts once; of two with different ids the first one counts.
+    ///
+    /// # Errors
+    /// When there is no such saga yet: send it again later. When the saga has no step that waits for such a signal, its
+    /// definition is not known here, or the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the signal was received or not; the same call again says which.
+    pub async fn signal<T: Signal>(
+        &self,
+        key: impl AsRef<str>,
+        id: impl AsRef<str>,
+        signal: &T,
+    ) -> Result<Receipt, RuntimeError> {
+        SagaDesk::of(&self.shared, &self.tenant).signal(key, id, signal).await
     }
 
     /// The messages that could not be handled, and what can be done with them.

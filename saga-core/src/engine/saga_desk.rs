@@ -15,13 +15,14 @@ use super::settings::Settings;
 use super::shared::{Parts, Shared};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
+use crate::machine::SagaState;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
 use crate::step::States;
-use crate::store::{Applied, DefinitionId, Hint, MemberId, SagaRow, SagaWithSteps, Status, Store};
+use crate::store::{Applied, Changes, DefinitionId, Hint, MemberId, SagaRow, SagaWithSteps, Status, Store};
 
-/// What people can do with sagas: cancel, pause and resume them, and act on those that are stuck. It needs no runtime, only
+/// What people can do with sagas: cancel, pause and resume them, send them signals, and act on those that are stuck. It needs no runtime, only
 /// a store that can be written, and the definitions: what follows is done where a runtime works on the store.
 ///
 /// Each action leaves a line in the saga's history that says what was done, why, and by whom where that is
@@ -123,6 +124,16 @@ impl<S: Store> SagaDesk<S> {
         })
     }
 
+    /// The saga's definition and its state.
+    pub(super) fn read(&self, row: &SagaRow) -> Result<(&Arc<Definition<S>>, SagaState), RuntimeError> {
+        let definition = self.definition_of(row)?;
+        if row.digest != definition.digest {
+            return Err(unreadable(row, "its steps are others than when it was started"));
+        }
+        let state = SagaState::decode(&row.state, definition.steps.len());
+        Ok((definition, state.map_err(|problem| unreadable(row, &problem))?))
+    }
+
     /// The saga as the engine decides about it.
     pub(super) fn in_flight(&self, stored: &SagaWithSteps) -> Result<InFlight<S>, RuntimeError> {
         let definition = self.definition_of(&stored.saga)?;
@@ -156,6 +167,13 @@ impl<S: Store> SagaDesk<S> {
         Ok(HandOn { ids: ids.start, has_place: false })
     }
 
+    /// Writes changes that give out no commands.
+    pub(super) async fn record(&self, changes: Changes) -> Result<Applied, RuntimeError> {
+        let applied = self.desk.store.record(vec![changes]).await?;
+        // A store answers each.
+        Ok(applied.into_iter().next().unwrap_or(Ok(())))
+    }
+
     /// Writes what was decided.
     pub(super) async fn apply(
         &self,
@@ -168,9 +186,7 @@ impl<S: Store> SagaDesk<S> {
                            this service with `.replies_to(..)`";
             return Err(refused(key, problem));
         }
-        let changes = prepared.take_changes();
-        let applied = self.desk.store.record(vec![changes]).await?;
-        let applied = applied.into_iter().next().unwrap_or(Ok(()));
+        let applied = self.record(prepared.take_changes()).await?;
         if applied.is_ok() {
             if self.desk.runtime().is_some() {
                 engine.after_commit(prepared, None);

@@ -8,9 +8,11 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::canonical::{first_difference, request_hash};
 use super::command::{Command, InFlight};
+use super::deadline::{When, deadline_row};
 use super::error::StartError;
 use super::grouped::{Grouped, Request};
 use super::guard::is_inside_step;
+use super::idle::idle_for;
 use super::recorder::RecordError;
 use super::remote::{note_row, note_sent};
 use super::shared::Shared;
@@ -18,7 +20,7 @@ use super::starting::Left;
 use super::tasks::UnderWay;
 use super::waiters::Slot;
 use crate::key::{Key, Tenant};
-use crate::machine;
+use crate::machine::{self, Timer};
 use crate::saga::Definition;
 use crate::step::Outputs;
 use crate::store::{
@@ -80,18 +82,16 @@ impl<S: Store> Shared<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
-        delay: Duration,
+        when: When,
     ) -> Result<StartedSaga, StartError> {
         if is_inside_step() {
             return Err(StartError::InsideStep);
         }
         let under_way = self.tasks.enter();
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
-        let mut saga = self.new_saga(definition, tenant, key, input)?;
-        for command in &mut saga.commands {
-            command.due_in = delay;
-        }
-        let mut ids = self.ids.take(&*self.store, u32::try_from(ids_of_start(definition)).unwrap_or(u32::MAX)).await?;
+        let mut saga = self.new_saga(definition, tenant, key, input, when)?;
+        let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
+        let mut ids = self.ids.take(&*self.store, count).await?;
         let mut place = self.number(definition, &mut saga, &mut ids, owner);
         // The saga may end before its start returns, so whoever waits for it is there first.
         let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
@@ -133,7 +133,8 @@ impl<S: Store> Shared<S> {
         ids: &mut Range<i64>,
         owner: MemberId,
     ) -> Option<OwnedSemaphorePermit> {
-        let place = begins_in(saga).is_zero().then(|| Arc::clone(&self.places).try_acquire_owned().ok()).flatten();
+        let begins_now = saga.commands.first().is_none_or(|first| first.due_in.is_zero());
+        let place = begins_now.then(|| Arc::clone(&self.places).try_acquire_owned().ok()).flatten();
         saga.id = SagaId(ids.next().unwrap_or_default());
         for (number, command) in saga.commands.iter_mut().enumerate() {
             command.id = WorkId(ids.next().unwrap_or_default());
@@ -185,6 +186,7 @@ impl<S: Store> Shared<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
+        when: When,
     ) -> Result<NewSaga, StartError> {
         let registered = self.definitions.get(&definition.id).is_some_and(|known| known.digest == definition.digest);
         if !registered {
@@ -206,6 +208,10 @@ impl<S: Store> Shared<S> {
                     Some(mapped.and_then(|mapped| self.check_length(mapped)).map_err(StartError::Input)?)
                 }
             };
+            let idle = idle_for(&definition.steps[step], payload.as_deref().unwrap_or(&input));
+            if idle.is_some() {
+                state.steps[step].timer = Some(Timer::started_with(commands.len()));
+            }
             commands.push(NewWork {
                 id: WorkId(0),
                 saga: SagaId(0),
@@ -215,11 +221,14 @@ impl<S: Store> Shared<S> {
                 step: definition.steps[step].doing.clone(),
                 definition: definition.id.clone(),
                 payload,
-                due_in: Duration::ZERO,
+                due_in: when.delay.saturating_add(idle.unwrap_or_default()),
                 lease: None,
                 tried: None,
             });
         }
+        let timer = Timer::started_with(commands.len());
+        let row = commands.first().and_then(|first| deadline_row(definition, &mut state, when, first, timer));
+        commands.extend(row);
         Ok(NewSaga {
             id: SagaId(0),
             tenant: tenant.clone(),
@@ -343,14 +352,14 @@ impl<S: Store> Shared<S> {
     }
 }
 
-/// After how long a new saga begins.
+/// After how long there is something to do for a new saga.
 fn begins_in(saga: &NewSaga) -> Duration {
-    saga.commands.first().map_or(Duration::ZERO, |first| first.due_in)
+    saga.commands.iter().map(|command| command.due_in).min().unwrap_or_default()
 }
 
-/// How many ids a saga takes when it starts: its own, and those of the commands that it begins with.
+/// How many ids a saga takes when it starts: its own, and those of the commands that it begins with, and of its deadline.
 pub(super) fn ids_of_start<S: Store>(definition: &Definition<S>) -> usize {
-    1 + definition.width
+    1 + definition.width + usize::from(definition.deadline.is_some())
 }
 
 /// The same key with the same payload is the same saga; anything else is refused.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::deadline::When;
 use super::error::StartError;
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
@@ -38,7 +39,7 @@ impl<S: Store> Shared<S> {
                 if is_inside_step() {
                     return Err(StartError::InsideStep);
                 }
-                self.new_saga(definition, tenant, key, input)
+                self.new_saga(definition, tenant, key, input, When::default())
             });
             answers.extend(self.start_new(definition, new.collect()).await);
         }

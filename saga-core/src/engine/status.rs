@@ -8,7 +8,7 @@ use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
 use crate::store::{
     HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp,
-    WorkStatus,
+    WorkKind, WorkStatus,
 };
 
 /// A saga in a list.
@@ -66,6 +66,8 @@ pub struct SagaStatus {
     /// The steps in the order of the definition. Behind one that is done for each item of a list stand those of its items
     /// of which there is something to see: which are under way, or did not simply take effect.
     pub steps: Vec<StepStatus>,
+    /// When it turns round if it has not come to its pivot; nothing where no deadline waits.
+    pub deadline: Option<Timestamp>,
     /// What else happened, oldest first.
     pub history: Vec<Happening>,
 }
@@ -86,6 +88,10 @@ pub struct StepStatus {
     pub arms: Vec<String>,
     /// The arm of it that runs, where it is a choice that was made.
     pub taken: Option<String>,
+    /// The id of the signal that it waited for, once that has arrived.
+    pub signal: Option<String>,
+    /// Whether it is one that only waits: then it is due when it has waited long enough.
+    pub waits: bool,
     /// How many items it is done for, where it is done for each of a list that is there.
     pub items: Option<ItemCounts>,
     /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
@@ -194,6 +200,8 @@ impl SagaStatus {
                 child: child_of(step, state.steps[index].phase, &stored.saga.key),
                 arms: step.arms.clone(),
                 taken: taken(step, &stored),
+                waits: step.waits,
+                signal: step.awaits_signal.then(|| signal_of(&step.name, &stored)).flatten(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
                 ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
@@ -212,6 +220,7 @@ impl SagaStatus {
                 });
             }
         }
+        let deadline = stored.work.iter().find(|work| work.kind == WorkKind::Deadline).map(|work| work.due_at);
         let history: Vec<Happening> = stored.history.into_iter().map(|(at, entry)| Happening::of(at, entry)).collect();
         let revision = stored.saga.version;
         let mut summary = SagaSummary::of(stored.saga, Some(outline));
@@ -219,7 +228,7 @@ impl SagaStatus {
             let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
             paused.since = paused_at.map(|entry| entry.at);
         }
-        Ok(Self { summary, revision, steps, history })
+        Ok(Self { summary, revision, deadline, steps, history })
     }
 }
 
@@ -277,6 +286,8 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         child: None,
         arms: Vec::new(),
         taken: None,
+        signal: None,
+        waits: false,
         items: None,
         stuck: None,
         attempts,
@@ -302,6 +313,13 @@ fn taken(step: &OutlinedStep, stored: &SagaWithSteps) -> Option<String> {
     }
     let record = stored.records.iter().find(|record| record.step.as_str() == step.name)?;
     serde_json::from_slice(record.output.as_deref()?).ok()?
+}
+
+/// A signal has a record of its own.
+fn signal_of(name: &str, stored: &SagaWithSteps) -> Option<String> {
+    let of_signal = StepId::of_item(name, 0);
+    let record = stored.records.iter().find(|record| record.step == of_signal)?;
+    serde_json::from_slice(record.output.as_deref()?).ok()
 }
 
 fn reason(record: &StepRecord) -> Option<String> {

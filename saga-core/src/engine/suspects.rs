@@ -47,7 +47,7 @@ impl<S: Store> Shared<S> {
         }
         match command.effect() {
             Effect::Transactional => self.run_transactions(vec![command]).await,
-            Effect::External | Effect::Remote { .. } | Effect::Own => self.run_call(command).await,
+            Effect::External | Effect::Remote { .. } | Effect::Own | Effect::Signal => self.run_call(command).await,
         }
     }
 

@@ -120,12 +120,18 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             }
             match try_again(attempt, maybe, &message) {
                 Some(again) => return again,
+                None if !has_time(attempt) && only_forward(attempt, maybe) => {
+                    Event::Blocked { step, reason: out_of_time(attempt, message), maybe }
+                }
                 None if only_forward(attempt, maybe) => {
                     let reason = format!("still failing after {}: {message}", hours(attempt));
                     Event::Blocked { step, reason, maybe }
                 }
-                None if maybe => unknown(message),
-                None => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
+                None if maybe => unknown(out_of_time(attempt, message)),
+                None => {
+                    let message = out_of_time(attempt, message);
+                    Event::Failed { step, failure: failure(step, FailureKind::Failed, message) }
+                }
             }
         }
         Ending::Vanished => return after_vanished(attempt, is_maybe || attempt.effect.is_outside()),
@@ -147,7 +153,7 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
 fn after_vanished(attempt: &Attempt<'_>, maybe: bool) -> Next {
     let (step, message) = (attempt.step, vanished(attempt));
     let is_only_forward = only_forward(attempt, maybe);
-    if is_only_forward && !attempt.retrying_for.is_zero() && attempt.retrying_for < RETRY_AGE_MAX {
+    if is_only_forward && !attempt.retrying_for.is_zero() && attempt.retrying_for < RETRY_AGE_MAX && has_time(attempt) {
         return again(attempt, maybe, message);
     }
     Next::Settled(match maybe {
@@ -165,11 +171,12 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
     let step = attempt.step;
     Next::Settled(match ending {
         Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.maybe },
-        Ending::Erred { message, not_sent } if attempt.attempts < attempt.policy.attempts => {
+        Ending::Erred { message, not_sent } if attempt.attempts < attempt.policy.attempts && has_time(attempt) => {
             let was_blind = attempt.effect.is_outside() && !attempt.informed && !not_sent;
             return again(attempt, attempt.maybe || was_blind, message);
         }
         Ending::Erred { message, .. } => {
+            let message = out_of_time(attempt, message);
             Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
         }
         Ending::Rejected(reason) | Ending::Refused(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
@@ -182,14 +189,27 @@ fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
 }
 
 /// Before the pivot the policy's attempts are the limit. What can only go forward is tried until a set age: every step
-/// after the pivot, and a pivot that may have happened.
+/// after the pivot, and a pivot that may have happened. A limit for all attempts together holds on either side.
 fn try_again(attempt: &Attempt<'_>, maybe: bool, message: &str) -> Option<Next> {
     let may = if only_forward(attempt, maybe) {
         attempt.retrying_for < RETRY_AGE_MAX
     } else {
         attempt.attempts < attempt.policy.attempts
     };
-    may.then(|| again(attempt, maybe, message.to_owned()))
+    (may && has_time(attempt)).then(|| again(attempt, maybe, message.to_owned()))
+}
+
+/// Whether the next attempt begins before the step's limit for all of them.
+fn has_time(attempt: &Attempt<'_>) -> bool {
+    let delay = attempt.policy.delay(attempt.attempts, attempt.random);
+    attempt.policy.has_time_after(attempt.retrying_for.saturating_add(delay))
+}
+
+fn out_of_time(attempt: &Attempt<'_>, message: String) -> String {
+    match attempt.policy.give_up_after {
+        Some(limit) if !has_time(attempt) => format!("{message} (given up: all attempts together have {limit:?})"),
+        _ => message,
+    }
 }
 
 pub(super) fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {

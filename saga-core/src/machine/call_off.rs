@@ -7,9 +7,11 @@ use crate::step::Rejection;
 
 /// The saga is called off: it turns round, and nothing new of it begins. What is in flight comes to its end first, and
 /// what needs a person waits for that person. Of a saga that is fresh no command was claimed, nor will be: it ends at once.
+/// Whoever calls it off gives out no commands, so what only waits is ended by whoever has its row next.
 pub(super) fn call_off(
     shape: &Shape,
     state: &mut SagaState,
+    kind: FailureKind,
     reason: Rejection,
     is_fresh: bool,
     decision: &mut Decision,
@@ -24,12 +26,12 @@ pub(super) fn call_off(
     }
     let step = come_to(state);
     if is_fresh {
-        state.steps.iter_mut().for_each(|step| step.phase = StepPhase::Ready);
+        state.steps.iter_mut().for_each(|step| (step.phase, step.timer) = (StepPhase::Ready, None));
     }
     if let Some(pivot) = shape.pivot.filter(|&pivot| state.steps[pivot].phase != StepPhase::Ready) {
         return Err(Refused::PastPivot { pivot: shape.steps[pivot].name });
     }
-    begin_compensation(shape, state, Some(Failure { step, kind: FailureKind::Cancelled, reason }), decision);
+    begin_compensation(shape, state, Some(Failure { step, kind, reason }), decision);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 use super::decision::{Command, Decision, Record, Revision};
 use super::shape::{Shape, UndoShape};
-use super::state::{Failure, Phase, SagaState, StepPhase};
+use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
+use super::timer::end_idle;
 use super::transition::{block, done, unblock};
 use crate::store::RecordedOutcome;
 
@@ -12,6 +13,10 @@ pub(super) fn begin_compensation(
     decision: &mut Decision,
 ) {
     state.phase = Phase::Compensating;
+    let is_called_off = |failure: &Failure| matches!(failure.kind, FailureKind::Cancelled | FailureKind::Deadline);
+    if !failure.as_ref().is_some_and(is_called_off) {
+        end_idle(shape, state, decision);
+    }
     state.failure = state.failure.take().or(failure);
     go_on_undoing(shape, state, decision);
 }

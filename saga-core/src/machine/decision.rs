@@ -1,3 +1,4 @@
+use super::timer::Timer;
 use crate::store::RecordedOutcome;
 
 /// What follows from an event.
@@ -11,6 +12,10 @@ pub struct Decision {
     pub further: Vec<Record>,
     /// The step whose list is to be recorded, and the position of that record.
     pub listed: Option<(usize, u32)>,
+    /// The step whose signal is to be recorded, and the position of that record.
+    pub signalled: Option<(usize, u32)>,
+    /// Rows that nobody waits for any more.
+    pub withdrawn: Vec<Timer>,
     /// The step record to revise.
     pub revision: Option<Revision>,
     /// The steps that cannot go on without a person from now on, or whose undos cannot.

@@ -108,6 +108,15 @@ pub enum Event {
     },
     /// A person lets a paused saga go on.
     Resumed,
+    /// A message from outside arrives for a step that waits for it.
+    Signalled {
+        /// The step.
+        step: usize,
+        /// What tells it from others, and is the same when it comes again.
+        id: u128,
+    },
+    /// The saga's deadline passed, and the row that waited for that is gone.
+    DeadlinePassed,
     /// An operator acts on a stuck saga.
     Operator(Action),
 }
@@ -133,7 +142,8 @@ pub enum Action {
     },
 }
 
-/// Why an operator's action, or calling a saga off, pausing or resuming it, was refused.
+/// Why an operator's action, calling a saga off, pausing or resuming it, or a signal was refused. A deadline that passes too
+/// late is refused as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga does not need a person.
@@ -157,6 +167,15 @@ pub enum Refused {
     /// There is nothing to resume.
     #[error("the saga is not paused")]
     NotPaused,
+    /// The signal was received before.
+    #[error("the signal was received before")]
+    Received,
+    /// What a signal would decide is decided.
+    #[error("it is decided already")]
+    Decided,
+    /// The saga has no deadline, or it says nothing any more.
+    #[error("its deadline says nothing any more")]
+    InTime,
     /// Another saga asked for it.
     #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
     Hosted,

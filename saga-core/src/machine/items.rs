@@ -199,6 +199,7 @@ impl SagaState {
             stuck: self.stuck.clone(),
             stuck_too: self.stuck_too.clone(),
             caller: self.caller.clone(),
+            deadline: self.deadline,
             forced: self.forced.clone(),
             paused: self.paused.clone(),
         }

@@ -4,6 +4,7 @@ use super::decision::{Command, Decision};
 use super::event::{Action, Refused};
 use super::shape::{Effect, Shape};
 use super::state::{Phase, SagaState, StepPhase, Stuck};
+use super::timer::end_idle;
 use super::transition::{go_on, next_stuck, settle};
 use crate::store::RecordedOutcome;
 
@@ -17,6 +18,7 @@ pub(super) fn act(
     let step = stuck.step;
     if let Action::Force { completed, reason } = action {
         leave_as_it_is(shape, state, stuck, completed, decision);
+        end_idle(shape, state, decision);
         state.phase = if completed { Phase::Completed } else { Phase::Compensated };
         state.forced = Some(reason);
         return Ok(());

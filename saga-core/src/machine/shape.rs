@@ -59,9 +59,11 @@ pub enum Effect {
         /// The service that hosts the step.
         service: &'static str,
     },
-    /// Nowhere: the engine itself unfolds a list and joins what its items gave, decides a choice, or looks after a saga of
-    /// its own.
+    /// Nowhere: the engine itself unfolds a list and joins what its items gave, decides a choice, sleeps, or looks after a
+    /// saga of its own.
     Own,
+    /// Nowhere: the engine waits for a message from outside.
+    Signal,
 }
 
 impl Effect {

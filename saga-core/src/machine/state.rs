@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
 
+use super::deadline::Deadline;
 use super::items::Items;
 use super::pause::Pause;
 use super::remote::{Caller, Sent};
+use super::timer::Timer;
 use crate::step::Rejection;
 use crate::store::Status;
 
@@ -37,6 +39,9 @@ pub struct SagaState {
     /// Who asked for it, where it is a step that is hosted for another service.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Box<Caller>>,
+    /// Its deadline, as long as it says anything.
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
     /// The reason that an operator gave for ending the saga.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
@@ -94,6 +99,12 @@ pub struct StepState {
     /// The undo that was sent there last.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub undo_sent: Option<Sent>,
+    /// Of one that waits for a signal: the id of the one that arrived.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<u128>,
+    /// Of one that only waits: the row that falls due when it has waited long enough.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub timer: Option<Timer>,
 }
 
 /// What became of a step so far.
@@ -192,6 +203,8 @@ pub enum FailureKind {
     Unknown,
     /// No step failed: the saga was called off.
     Cancelled,
+    /// No step failed: the saga's deadline passed.
+    Deadline,
 }
 
 /// Why a saga needs a person.
@@ -224,6 +237,8 @@ impl StepState {
             fence: 0,
             sent: None,
             undo_sent: None,
+            timer: None,
+            signal: None,
         }
     }
 }
@@ -247,6 +262,7 @@ impl SagaState {
             stuck: None,
             stuck_too: Vec::new(),
             caller: None,
+            deadline: None,
             forced: None,
             paused: None,
         }

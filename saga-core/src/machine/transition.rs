@@ -3,11 +3,13 @@ use super::call_off::{call_off, is_fresh};
 use super::choose::{chosen, pass_by};
 use super::choreography::is_given_up;
 use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
+use super::deadline;
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
 use super::operator;
 use super::pause::{park, pause, resume};
 use super::shape::{Shape, Side, UndoShape};
+use super::signal::receive;
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
 use super::take_over::take_over;
 use crate::store::RecordedOutcome;
@@ -24,13 +26,16 @@ pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {
 /// counts.
 ///
 /// # Errors
-/// Only an operator's action, calling the saga off, pausing and resuming it are refused; then nothing changed.
+/// Only an operator's action, calling the saga off, pausing and resuming it, a deadline and a signal are refused; then nothing
+/// changed.
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
     match event {
         // A choice says which arm runs, and nobody but the engine makes it.
         Event::Done { step } if shape.is_choice(step) => chosen(shape, state, step, None, &mut decision),
-        Event::Late { step } if shape.is_choice(step) => {}
+        Event::Late { step } if shape.is_choice(step) || shape.is_idle(step) => {}
+        // One that only waits is over when the saga turned round.
+        Event::Done { step } if shape.is_idle(step) && state.steps[step].phase != StepPhase::Started => {}
         Event::Done { step } => done(shape, state, step, &mut decision),
         Event::Chosen { step, arm } => chosen(shape, state, step, arm, &mut decision),
         Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
@@ -59,8 +64,10 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::TakenBack => taken_back(shape, state, &mut decision),
         Event::CalledOff { reason, has_begun } => {
             let is_fresh = !has_begun && is_fresh(shape, state);
-            call_off(shape, state, reason, is_fresh, &mut decision)?;
+            call_off(shape, state, FailureKind::Cancelled, reason, is_fresh, &mut decision)?;
         }
+        Event::Signalled { step, id } => receive(shape, state, step, id, &mut decision)?,
+        Event::DeadlinePassed => deadline::passed(shape, state, &mut decision)?,
         Event::Late { step } => late(shape, state, step, &mut decision),
         Event::TakenOver { steps, passed_by } => take_over(shape, state, &steps, &passed_by, &mut decision),
         Event::Paused { by, reason } => pause(state, by, reason)?,
@@ -72,6 +79,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         // A pause ends with its saga: what is reported later is undone as ever.
         state.paused = None;
     }
+    deadline::let_go(shape, state, &mut decision);
     Ok(decision)
 }
 
@@ -244,7 +252,7 @@ pub(super) fn settle(
 ) {
     let position = state.next_position();
     let settled = &mut state.steps[step];
-    (settled.phase, settled.position, settled.maybe) = (phase, position, false);
+    (settled.phase, settled.position, settled.maybe, settled.timer) = (phase, position, false, None);
     decision.insert(Record { step, undo_round: None, outcome, position });
     unblock(state, step, false, decision);
 }

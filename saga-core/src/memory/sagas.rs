@@ -4,12 +4,12 @@ use std::ops::Bound;
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::data::Data;
+use super::data::{Data, WorkRow};
 use super::locks::Lock;
 use crate::key::{Key, Tenant};
 use crate::store::{
     ActFilter, ActRow, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
-    StoreErrorKind, Timestamp,
+    StoreErrorKind, Timestamp, WorkKind,
 };
 
 #[async_trait]
@@ -75,7 +75,9 @@ impl Sagas for MemoryStore {
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         self.reading("forgotten", |data, _| {
             let goes_on = |status| matches!(status, Status::Running | Status::Compensating);
-            let waits_for_nothing = data.sagas.values().filter(|saga| goes_on(saga.row.status) && saga.work.is_empty());
+            let is_due = |id| data.work.get(id).is_some_and(|row: &WorkRow| row.kind != WorkKind::Deadline);
+            let waits_for_nothing =
+                data.sagas.values().filter(|saga| goes_on(saga.row.status) && !saga.work.iter().any(is_due));
             waits_for_nothing.map(|saga| saga.row.id).take(limit).collect()
         })
         .await

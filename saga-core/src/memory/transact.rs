@@ -138,7 +138,7 @@ fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId)
         let lock = Lock::Work(claim.work.id);
         let is_held = data.work.get(&claim.work.id).is_some_and(|row| row.epoch == claim.work.epoch);
         let wanted = match claim.kind {
-            WorkKind::Do => Status::Running,
+            WorkKind::Do | WorkKind::Deadline => Status::Running,
             WorkKind::Undo => Status::Compensating,
         };
         let is_granted = is_held

@@ -67,6 +67,10 @@ impl Work for MemoryStore {
         .await
     }
 
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.reading("now", |_, now| now).await
+    }
+
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         self.reading("unknown_work", |data, _| {
             let unknown = data.work.values().filter(|row| row.message.is_none()).map(|row| &row.definition);

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::parts::Parts;
 use super::{Chain, Definition, SagaError, SagaProblem};
@@ -44,6 +45,7 @@ pub type SagaBuilder<S, I> = Chain<S, I, Whole>;
 pub struct Whole {
     name: String,
     version: u32,
+    deadline: Option<Duration>,
 }
 
 impl<S: Store> Saga<S, ()> {
@@ -58,7 +60,7 @@ impl<S: Store> SagaName<S> {
     /// name.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
-        Chain::new(Parts::new(problem), Whole { name: self.name, version: 1 })
+        Chain::new(Parts::new(problem), Whole { name: self.name, version: 1, deadline: None })
     }
 }
 
@@ -73,6 +75,43 @@ impl<S: Store, I: Payload> Chain<S, I, Whole> {
         self
     }
 
+    /// Gives each saga so much time from its start: one that has not come to its pivot by then turns round, as if it were
+    /// cancelled. Where there is no pivot, it has to be done by then. From the pivot on a deadline says nothing, since the
+    /// saga only goes forward. [`Runtime::start_within`](crate::Runtime::start_within) gives one saga another time.
+    ///
+    /// The deadline is a row in the store. It outlives restarts, and goes with the commit by which the saga comes to its
+    /// pivot, turns round or ends. It can be changed without a new version of the definition: sagas that were started
+    /// before keep theirs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation, retry(attempts = 1_000, base = "1h", cap = "1h"))]
+    /// async fn ask_carrier(_order: u32) -> Result<(), StepError> {
+    ///     Err(StepError::not_sent("nobody answers"))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ship = Saga::named("ship").input::<u32>().deadline(Duration::from_millis(20)).step::<ask_carrier>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&ship).start().await?;
+    ///
+    /// let outcome = runtime.start(&ship, "order-1", 7).await?.outcome().await?;
+    /// assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }));
+    /// assert_eq!(outcome.to_string(), "compensated, because its deadline passed: it was to be done within 20ms");
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.place.deadline = Some(within);
+        self
+    }
+
     /// Checks the definition.
     ///
     /// # Errors
@@ -81,12 +120,14 @@ impl<S: Store, I: Payload> Chain<S, I, Whole> {
         self.check_counts();
         self.parts.check_order();
         self.parts.check_compensations();
-        let (Parts { steps, shapes, pivot, problems, width, .. }, Whole { name, version }) = (self.parts, self.place);
+        let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
+        let Whole { name, version, deadline } = self.place;
         if !problems.is_empty() {
             return Err(SagaError::new(&name, problems));
         }
         let shape = Shape { steps: shapes, pivot };
-        let definition = Arc::new(Definition::new(&name, version, shape, steps, width));
+        let definition = Definition::new(&name, version, shape, steps, width);
+        let definition = Arc::new(Definition { deadline, ..definition });
         Ok(Saga { definition, input: PhantomData })
     }
 

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -21,6 +22,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) width: usize,
     /// What is told of it, where events ask for it.
     pub(crate) told: Option<Box<Told>>,
+    /// How long a saga has until its pivot, where nothing else is said when it starts.
+    pub(crate) deadline: Option<Duration>,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -169,7 +172,7 @@ impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
-        Self { id, digest, shape, steps, width, told: None, fresh: OnceLock::new() }
+        Self { id, digest, shape, steps, width, told: None, deadline: None, fresh: OnceLock::new() }
     }
 
     /// The state of a saga that was just started. Nearly all of them begin with the same one.
@@ -216,6 +219,7 @@ impl<S: Store> Definition<S> {
             steps: vec![step],
             width: 1,
             told: None,
+            deadline: None,
             fresh: OnceLock::new(),
         }
     }

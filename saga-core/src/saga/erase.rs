@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{Arm, Definition, Earlier};
+use serde::Serialize;
+
+use super::{Arm, Definition, Earlier, Idle};
 use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
@@ -60,6 +62,8 @@ pub(crate) enum StepRun<S: Store> {
     Choice(Arc<[Arm]>),
     /// A saga of its own, and the step of it whose output is its result.
     Child(Arc<Definition<S>>, &'static str),
+    /// The engine only waits.
+    Idle(Idle),
 }
 
 /// How a step is undone.
@@ -110,6 +114,8 @@ impl<S: Store> StepRun<S> {
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
             Self::Choice(_) | Self::Child(..) => Effect::Own,
+            Self::Idle(Idle::Signal(_)) => Effect::Signal,
+            Self::Idle(_) => Effect::Own,
         }
     }
 }
@@ -175,6 +181,30 @@ impl Mapping {
             let outputs = E::read(outputs).map_err(|error| error.to_string())?;
             give::<T>(&map(&input, outputs))
         }))
+    }
+
+    /// A value that the engine itself reads.
+    pub(crate) fn to_value<I: Payload, V: Serialize>(map: impl Fn(&I) -> V + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |input, _| {
+            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
+            serde_json::to_vec(&map(&input)).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// The same, also made of what earlier steps returned.
+    pub(crate) fn to_value_after<I: Payload, E: Earlier, V: Serialize>(
+        map: impl Fn(&I, E::Outputs) -> V + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(move |input, outputs| {
+            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
+            let outputs = E::read(outputs).map_err(|error| error.to_string())?;
+            serde_json::to_vec(&map(&input, outputs)).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// These bytes, whatever the saga is.
+    pub(super) fn to_bytes(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(move |_, _| Ok(bytes.clone())))
     }
 
     /// The step's encoded input.

@@ -16,12 +16,14 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         let more = match step.each {
             Some(at_once) => format!("<br/>for each, {at_once} at once"),
             None if shape.pivot == Some(index) => "<br/>pivot".to_owned(),
+            None if shape.awaits_signal(index) => "<br/>waits for a signal".to_owned(),
+            None if shape.is_idle(index) => "<br/>waits".to_owned(),
             None => String::new(),
         };
         line(match step.effect {
             _ if step.child.is_some() => format!("s{index}[[\"{}{more}\"]]", step.name),
             _ if step.is_choice() => format!("s{index}{{\"{}\"}}", step.name),
-            Effect::Transactional | Effect::Own => format!("s{index}[\"{}{more}\"]", step.name),
+            Effect::Transactional | Effect::Own | Effect::Signal => format!("s{index}[\"{}{more}\"]", step.name),
             Effect::External => format!("s{index}[/\"{}{more}\"/]", step.name),
             Effect::Remote { service } => format!("s{index}[[\"{} ({service}){more}\"]]", step.name),
         });

@@ -36,8 +36,11 @@ impl<S: Store, I> Saga<S, I> {
     /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
-        let steps =
-            self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..)));
+        let steps = self
+            .definition()
+            .steps
+            .iter()
+            .filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..) | StepRun::Idle(_)));
         steps.map(|step| step.name).collect()
     }
 
@@ -103,6 +106,7 @@ fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
         steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
         width: original.width,
         told: None,
+        deadline: original.deadline,
         fresh: OnceLock::new(),
     }
 }
@@ -171,6 +175,8 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         StepRun::Remote { service } => StepRun::Remote { service },
         StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
         StepRun::Child(child, result) => StepRun::Child(Arc::new(looked_at(child, &hook)), result),
+        // There is no function.
+        StepRun::Idle(idle) => StepRun::Idle(idle.clone()),
     }
 }
 

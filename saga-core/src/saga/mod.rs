@@ -9,12 +9,14 @@ mod erase;
 mod error;
 mod graph;
 mod group;
+mod idle;
 mod instrument;
 mod migration;
 mod parts;
 mod played;
 mod predicate;
 mod sub_saga;
+mod wait;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
 pub use self::chain::Chain;
@@ -26,6 +28,7 @@ pub(crate) use self::erase::{
 };
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
+pub(crate) use self::idle::Idle;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::migration::Plan;
@@ -34,3 +37,4 @@ pub use self::migration::{Migration, MigrationBuilder, MigrationError, Migration
 pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};
 pub use self::sub_saga::SubSaga;
+pub(crate) use self::wait::{Or, Wait};

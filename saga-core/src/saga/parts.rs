@@ -41,7 +41,8 @@ impl<S: Store> Parts<S> {
 
     pub(super) fn add<T: Handler<S>>(&mut self, input: Option<Mapping>, earlier: &[NeededOutput]) {
         let step = StepDefinition::of::<T>(input, earlier.iter().map(|needed| needed.step).collect());
-        self.add_step::<T>(step, earlier);
+        let shape = step.shape::<T>();
+        self.add_shaped(step, shape, earlier);
     }
 
     /// Adds a step that is done for each item of the list that the mapping gives.
@@ -55,10 +56,8 @@ impl<S: Store> Parts<S> {
         };
         self.problems.extend(problem.map(|remedy| SagaProblem::Each { step: T::NAME, remedy }));
         let step = StepDefinition::of::<T>(Some(list), earlier.iter().map(|needed| needed.step).collect());
-        self.add_step::<T>(step.for_each::<T>(), earlier);
-        if let Some(shape) = self.shapes.last_mut() {
-            shape.each = Some(at_once);
-        }
+        let shape = StepShape { each: Some(at_once), ..step.shape::<T>() };
+        self.add_shaped(step.for_each::<T>(), shape, earlier);
         // Whatever is done for each of a list is under way beside others, as far as the engine goes.
         self.width = self.width.max(at_once).max(2);
     }
@@ -76,18 +75,15 @@ impl<S: Store> Parts<S> {
         let step = StepDefinition::child::<T>(input, earlier.iter().map(|needed| needed.step).collect(), child);
         let undo = if step.undo.is_some() { UndoShape::TakesUnknown } else { UndoShape::Missing };
         let shape = StepShape { child: Some(child.id.name.to_string()), ..StepShape::new(name, Effect::Own, undo) };
-        let index = self.steps.len();
+        self.add_shaped(step, shape, earlier);
+    }
+
+    /// Adds a step behind those that were added last, which reads what those earlier ones gave.
+    pub(super) fn add_shaped(&mut self, step: StepDefinition<S>, shape: StepShape, earlier: &[NeededOutput]) {
+        let (index, name) = (self.steps.len(), step.name);
         self.push(step, shape);
         for &needed in earlier {
             self.check_needed(name, needed, index);
-        }
-    }
-
-    fn add_step<T: Handler<S>>(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
-        let (index, shape) = (self.steps.len(), step.shape::<T>());
-        self.push(step, shape);
-        for &needed in earlier {
-            self.check_needed(T::NAME, needed, index);
         }
     }
 
@@ -120,6 +116,9 @@ impl<S: Store> Parts<S> {
             }
             (Some(last), None) if self.shapes[last].each.is_some() => {
                 "`.pivot()` stands behind a step that is done for each item of a list; the pivot is one step, so put a step between them"
+            }
+            (Some(last), None) if matches!(self.shapes[last].effect, Effect::Own | Effect::Signal) => {
+                "`.pivot()` stands behind a step that only waits; the pivot is a step that does something, so put it behind one"
             }
             (last, None) => {
                 self.pivot = last;

@@ -15,14 +15,18 @@ pub trait Player: Send + Sync + 'static {
     /// What the step, or the item `step#n`, returns, encoded.
     fn does(&self, step: &str) -> BoxFuture<'static, Result<Vec<u8>, StepError>>;
 
+    /// The signal that a step waits for, encoded; nothing where none arrives in time.
+    fn receives(&self, step: &str) -> Option<Vec<u8>>;
+
     /// Whether its compensation succeeds.
     fn undoes(&self, step: &str) -> BoxFuture<'static, Result<(), StepError>>;
 }
 
 impl<S: Store, I> Saga<S, I> {
     /// The same definition, name and digest included, on a store in memory, with somebody who answers for its functions.
-    /// What they are given is read as their own types, and so is what is answered. Steps of other services, and those that are
-    /// sagas, are played as external ones.
+    /// What they are given is read as their own types, and so is what is answered. Steps of other services, and those that
+    /// are sagas, are played as external ones. No time passes in it: nobody sleeps, what is not received at once is not
+    /// received, and there is no deadline.
     #[doc(hidden)]
     pub fn played(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
         let original = self.definition();
@@ -39,6 +43,7 @@ impl<S: Store, I> Saga<S, I> {
             shape,
             steps: (0..original.steps.len()).map(|index| played_step(original, index, player)).collect(),
             width: original.width,
+            deadline: None,
             told: None,
             fresh: OnceLock::new(),
         };
@@ -113,6 +118,12 @@ fn played_run<S: Store>(
     player: &Arc<dyn Player>,
     is_transactional: bool,
 ) -> StepRun<MemoryStore> {
+    // What the engine does itself is no function.
+    match &original.steps[index].run {
+        StepRun::Choice(arms) => return StepRun::Choice(Arc::clone(arms)),
+        StepRun::Idle(idle) => return StepRun::Idle(idle.played(player.receives(original.steps[index].name))),
+        _ => {}
+    }
     let (definition, player) = (Arc::clone(original), Arc::clone(player));
     let run = move |args: Args<'_>, input: &[u8]| -> BoxFuture<'static, Result<Vec<u8>, Unfinished>> {
         let step = &definition.steps[index];

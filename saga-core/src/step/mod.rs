@@ -27,6 +27,7 @@ mod if_taken;
 mod options;
 mod output;
 mod params;
+mod received;
 mod rejection;
 mod resolution;
 mod retry;
@@ -58,6 +59,7 @@ pub use self::{
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
+    received::{Received, Signal},
     rejection::Rejection,
     resolution::{Resolution, ResolveFn, ResolveInput, ResolveOf, ResolveOutput, Resolved, ResolvedValue, resolved_by},
     retry::RetryPolicy,

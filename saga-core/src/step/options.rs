@@ -51,6 +51,13 @@ impl StepOptions {
         self
     }
 
+    /// Makes no further call later than this after the first one failed, however many attempts are left.
+    #[must_use]
+    pub const fn give_up_after(mut self, give_up_after: Duration) -> Self {
+        self.retry.give_up_after = Some(give_up_after);
+        self
+    }
+
     /// Gives one call up after this long.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {

@@ -12,6 +12,8 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// The longest wait before any attempt.
     pub cap: Duration,
+    /// For how long calls are made in all: none begins later than this after the first one failed.
+    pub give_up_after: Option<Duration>,
 }
 
 impl RetryPolicy {
@@ -22,12 +24,21 @@ impl RetryPolicy {
     /// The longest wait before any attempt, where nothing else is said.
     pub const DEFAULT_CAP: Duration = Duration::from_secs(30);
     /// The policy of a call for which nothing else is said.
-    pub const DEFAULT: Self =
-        Self { attempts: Self::DEFAULT_ATTEMPTS, base: Self::DEFAULT_BASE, cap: Self::DEFAULT_CAP };
+    pub const DEFAULT: Self = Self {
+        attempts: Self::DEFAULT_ATTEMPTS,
+        base: Self::DEFAULT_BASE,
+        cap: Self::DEFAULT_CAP,
+        give_up_after: None,
+    };
 
     /// Whether another attempt follows the failed attempt `attempt`, which counts from 1.
     pub const fn allows_after(&self, attempt: u32) -> bool {
         attempt < self.attempts
+    }
+
+    /// Whether a call may begin that long after the first one failed.
+    pub fn has_time_after(&self, retrying_for: Duration) -> bool {
+        self.give_up_after.is_none_or(|limit| retrying_for <= limit)
     }
 
     /// The longest wait after the failed attempt `attempt`, which counts from 1.
@@ -59,7 +70,12 @@ mod tests {
 
     #[test]
     fn the_longest_wait_doubles_up_to_the_cap() {
-        let policy = RetryPolicy { attempts: 8, base: Duration::from_millis(100), cap: Duration::from_secs(1) };
+        let policy = RetryPolicy {
+            attempts: 8,
+            base: Duration::from_millis(100),
+            cap: Duration::from_secs(1),
+            ..RetryPolicy::DEFAULT
+        };
         let waits: Vec<u128> = (1..=6).map(|attempt| policy.delay_max(attempt).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 800, 1000, 1000]);
     }
@@ -83,7 +99,7 @@ mod tests {
         fn no_wait_is_longer_than_its_longest_or_than_the_cap(
             base in any::<Duration>(), cap in any::<Duration>(), attempt in any::<u32>(), random in any::<u64>(),
         ) {
-            let policy = RetryPolicy { attempts: 1, base, cap };
+            let policy = RetryPolicy { attempts: 1, base, cap, give_up_after: None };
             prop_assert!(policy.delay(attempt, random) <= policy.delay_max(attempt));
             prop_assert!(policy.delay_max(attempt) <= cap);
             prop_assert!(policy.delay_max(attempt) <= policy.delay_max(attempt.saturating_add(1)));

@@ -209,15 +209,21 @@ pub enum HistoryKind {
     Late,
     /// The saga moved to another version of its definition.
     Migrated,
+    /// The saga's deadline passed.
+    Deadline,
+    /// A message from outside arrived.
+    Signal,
 }
 
 impl HistoryKind {
-    const NAMES: [(Self, &'static str); 5] = [
+    const NAMES: [(Self, &'static str); 7] = [
         (Self::AttemptFailed, "attempt-failed"),
         (Self::Stuck, "stuck"),
         (Self::Operator, "operator"),
         (Self::Late, "late"),
         (Self::Migrated, "migrated"),
+        (Self::Deadline, "deadline"),
+        (Self::Signal, "signal"),
     ];
 
     /// The kind as it is written down and shown.

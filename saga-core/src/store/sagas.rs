@@ -130,7 +130,7 @@ impl Default for ActFilter {
 /// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id`, whose ids the engine got from the store.
 /// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
 /// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
-/// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck nor paused and has no work row (G11).
+/// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck nor paused and has no work row besides that of its deadline (G11).
 /// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are kept like all others: read a stored key with [`Key::from_stored`].
 /// - `S-SAGA-9` [`acts`](Sagas::acts) lists the lines of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator) of one tenant's sagas, the latest first, obeys every field of the filter, and never returns more than `limit`. No number is given twice, and one that is written down later is higher.
 #[async_trait]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
@@ -39,6 +40,16 @@ impl fmt::Display for MessageId {
 /// A moment of the store's clock: microseconds since 1970-01-01 00:00 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub i64);
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => Self(micros(since)),
+            Err(before) => Self(micros(before.duration()).saturating_neg()),
+        }
+    }
+}
 
 /// Which definition a saga was started with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

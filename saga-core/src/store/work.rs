@@ -16,6 +16,8 @@ pub enum WorkKind {
     Do,
     /// Undo a step.
     Undo,
+    /// Look whether the saga is done in time. Its row is of no step.
+    Deadline,
 }
 
 impl WorkKind {
@@ -24,12 +26,13 @@ impl WorkKind {
         match self {
             Self::Do => "do",
             Self::Undo => "undo",
+            Self::Deadline => "deadline",
         }
     }
 
     /// The kind of that name.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Do, Self::Undo].into_iter().find(|kind| kind.as_str() == text)
+        [Self::Do, Self::Undo, Self::Deadline].into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
@@ -145,7 +148,7 @@ pub trait Ids: Send + Sync {
 /// - `S-WORK-6` [`give_back`](Work::give_back) frees the rows that still have the given epoch and raises their epoch; it counts nothing and marks nothing. A caller whose commit is in doubt uses it to learn the truth: it waits for the one in doubt, and a row that it freed was not finished by it.
 /// - `S-WORK-7` [`begin_attempt`](Work::begin_attempt) writes down, before it runs, that this is the `attempt`th attempt of a row with the given epoch, and says whether the row was still there. The same call again changes nothing.
 /// - `S-WORK-8` [`note_late`](Work::note_late) keeps a success that an older owner reports, on the row, whoever owns it now; it answers false when the row is gone. From then on [`Condition::NotLate`](super::Condition::NotLate) does not hold for it.
-/// - `S-WORK-9` Times are those of the store's clock at the moment of the statement.
+/// - `S-WORK-9` Times are those of the store's clock at the moment of the statement, which [`now`](Work::now) tells.
 #[async_trait]
 pub trait Work: Ids {
     /// Claims work.
@@ -165,6 +168,9 @@ pub trait Work: Ids {
 
     /// How many rows wait, and for how long the oldest of those that are due has been due.
     async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError>;
+
+    /// The store's clock.
+    async fn now(&self) -> Result<Timestamp, StoreError>;
 
     /// Work that no living member can do: its definition, and how many rows wait.
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError>;

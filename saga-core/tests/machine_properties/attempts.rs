@@ -87,10 +87,13 @@ prop_compose! {
         maybe in any::<bool>(),
         informed in any::<bool>(),
         hours in 0..30_u64,
+        limit in prop::option::weighted(0.3, 0..2_000_u64),
         random in any::<u64>(),
         ending in ending(),
     ) -> Case {
-        let policy = RetryPolicy { attempts: most, base: Duration::from_millis(10), cap: Duration::from_secs(2) };
+        let (base, cap) = (Duration::from_millis(10), Duration::from_secs(2));
+        let give_up_after = limit.map(Duration::from_mins);
+        let policy = RetryPolicy { attempts: most, base, cap, give_up_after };
         let retrying_for = Duration::from_secs(hours * 3600);
         Case { undo, effect, side, attempts, policy, maybe, informed, retrying_for, random, ending }
     }
@@ -139,7 +142,8 @@ proptest! {
 
     /// Only an error is tried again: before the pivot as often as the policy says, behind it, and where the pivot may
     /// have happened, until a set age; a compensation as often as its own policy says. Of what vanished with its process
-    /// as often as that, only what also failed otherwise has an age, and only where there is no way back.
+    /// as often as that, only what also failed otherwise has an age, and only where there is no way back. No attempt begins
+    /// when the time for all of them is over.
     #[test]
     fn an_error_is_tried_again_within_its_limit(case in case()) {
         let only_forward = case.side == Side::After || (case.side == Side::Pivot && case.may_have_happened());
@@ -151,6 +155,8 @@ proptest! {
             Ending::Vanished => only_forward && !case.undo && has_time && !case.retrying_for.is_zero(),
             _ => false,
         };
+        let begins_at = case.retrying_for + case.policy.delay(case.attempts, case.random);
+        let expected = expected && case.policy.give_up_after.is_none_or(|limit| begins_at <= limit);
         match case.next() {
             Next::Again { delay, maybe, .. } => {
                 prop_assert!(expected);

@@ -1,12 +1,14 @@
 //! Orders of events that cannot happen: the machine accepts each, and its state stays sound.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
-use saga_core::machine::{self, Action, Command, Event, FailureKind, Phase, StepPhase};
+use saga_core::machine::{self, Action, Command, Deadline, Event, FailureKind, Phase, StepPhase, Timer};
 use saga_core::store::RecordedOutcome;
 
 use crate::arms::choices;
 use crate::ledger::{Ledger, are_apart, check_state};
-use crate::shapes::{failure, groups, lists, rejection, shape};
+use crate::shapes::{failure, groups, idlers, lists, rejection, shape};
 
 fn event(kind: u8, step: usize) -> Event {
     let reason = || "no".to_owned();
@@ -32,6 +34,8 @@ fn event(kind: u8, step: usize) -> Event {
         25 => Event::TakenOver { steps: vec![step, 0], passed_by: vec![step + 1] },
         26..30 => Event::Chosen { step, arm: usize::from(kind - 26).checked_sub(1) },
         30 => Event::Operator(Action::Choose { arm: Some(step % 3) }),
+        31 => Event::DeadlinePassed,
+        32..34 => Event::Signalled { step, id: u128::from(kind) },
         19..22 => Event::Listed { step, items: usize::from(kind - 19) },
         _ => Event::Operator(Action::Force { completed: false, reason: reason() }),
     }
@@ -44,10 +48,15 @@ proptest! {
     /// only what took effect or may have is undone, the latest first.
     #[test]
     fn g8_every_event_is_accepted_in_every_phase(
-        shape in prop_oneof![shape(), groups(), lists(), choices()],
-        events in prop::collection::vec((0..31_u8, 0..24_usize), 0..80),
+        shape in prop_oneof![shape(), groups(), lists(), choices(), idlers()],
+        has_deadline in any::<bool>(),
+        events in prop::collection::vec((0..34_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
+        if has_deadline {
+            let deadline = Deadline { timer: Timer::started_with(0), within: Duration::from_secs(1) };
+            machine::set_deadline(&shape, &mut state, deadline);
+        }
         let mut ledger = Ledger::default();
         for (kind, step) in events {
             let event = event(kind, step % state.steps.len());
@@ -59,6 +68,13 @@ proptest! {
                         Event::Operator(_) => before.stuck.is_none(),
                         Event::Paused { .. } => before.is_paused() || before.status().is_ended(),
                         Event::Resumed => !before.is_paused(),
+                        Event::DeadlinePassed => before.deadline.is_none(),
+                        Event::Signalled { step, .. } => {
+                            let known = &before.steps[step];
+                            let is_open = matches!(known.phase, StepPhase::Ready | StepPhase::Started);
+                            let awaits = shape.awaits_signal(step) && before.phase == Phase::Running;
+                            known.signal.is_some() || !is_open || !awaits
+                        }
                         Event::CalledOff { .. } => {
                             let has_begun = |pivot: usize| before.steps[pivot].phase != StepPhase::Ready;
                             before.phase != Phase::Running || shape.pivot.is_some_and(has_begun)

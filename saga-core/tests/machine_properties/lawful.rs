@@ -1,17 +1,22 @@
 //! Orders of events that can happen, against the model: the same commands, the same status, to the end.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use saga_core::machine::{
-    self, Action, Command, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, StepPhase, UndoShape,
+    self, Action, Command, Deadline, Decision, Event, FailureKind, Phase, Refused, SagaState, Shape, Side, StepPhase,
+    Timer, UndoShape,
 };
-use saga_core::store::{RecordedOutcome, Status};
+use saga_core::store::{RecordedOutcome, Status, WorkId};
 
 use crate::arms::choices;
 use crate::ledger::{Ledger, check_state};
 use crate::model::Model;
-use crate::shapes::{failure, groups, lists, rejection, shape};
+use crate::shapes::{failure, groups, idlers, lists, rejection, shape};
+
+/// The row of the deadline.
+const DEADLINE: Timer = Timer::started_with(0);
 
 struct Run {
     shape: Shape,
@@ -25,9 +30,15 @@ struct Run {
 
 impl Run {
     fn start(shape: Shape) -> Self {
-        let (state, commands) = machine::start(&shape);
+        let (mut state, commands) = machine::start(&shape);
+        let deadline = Deadline { timer: DEADLINE, within: Duration::from_secs(1) };
+        let has_deadline = machine::set_deadline(&shape, &mut state, deadline);
         let (model, expected) = Model::start(&shape);
         assert_eq!(commands, expected);
+        assert_eq!(has_deadline, model.may_be_called_off());
+        for command in commands {
+            note_timer(&shape, &mut state, command);
+        }
         let (effects, undone) = (BTreeSet::new(), BTreeSet::new());
         Self { shape, state, model, ledger: Ledger::default(), effects, undone }
     }
@@ -43,6 +54,10 @@ impl Run {
         }
         if self.model.may_be_called_off() {
             events.push(Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true });
+            events.push(Event::DeadlinePassed);
+        }
+        for step in (0..self.shape.steps.len()).filter(|step| self.model.may_be_signalled(*step)) {
+            events.extend([1, 2].map(|id| Event::Signalled { step, id }));
         }
         if self.model.is_paused() {
             events.extend([Event::Parked { work: 7 }, Event::Resumed]);
@@ -104,9 +119,8 @@ impl Run {
         assert_eq!(sorted(decision.commands.clone()), expected, "after {event:?} in {before:?}");
         assert_eq!(self.state.status(), self.model.status(), "after {event:?} in {before:?}");
         assert_eq!(decision.became_stuck, self.state.stuck.is_some() && before.stuck != self.state.stuck);
-        if matches!(event, Event::CalledOff { .. }) {
-            assert_eq!(decision, Decision::default(), "what is in flight comes to its end first");
-        }
+        self.check_timers(event, &before, &decision);
+        self.check_signals(&before);
         self.ledger.write(&decision);
         check_state(&self.shape, &self.state);
         match *event {
@@ -124,7 +138,50 @@ impl Run {
             _ => {}
         }
         for command in decision.commands {
+            note_timer(&self.shape, &mut self.state, command);
             self.check_command(event, command);
+        }
+    }
+
+    /// A deadline is waited for exactly as long as it says something. Rows that only wait are withdrawn by the decision after
+    /// which nobody waits for them, and by no other: those of steps that the saga turned round without, and the deadline's.
+    fn check_timers(&self, event: &Event, before: &SagaState, decision: &Decision) {
+        if matches!(event, Event::CalledOff { .. } | Event::DeadlinePassed) {
+            let rest = Decision { withdrawn: Vec::new(), ..decision.clone() };
+            assert_eq!(rest, Decision::default(), "what is in flight comes to its end first");
+        }
+        assert_eq!(self.state.deadline.is_some(), self.model.may_be_called_off() && before.deadline.is_some());
+        let mut expected = Vec::new();
+        for (step, waited) in before.steps.iter().enumerate() {
+            let is_over = self.state.steps[step].timer.is_none();
+            let is_its_own = matches!(event, Event::Cancelled { step: own } if *own == step);
+            if self.state.steps[step].phase == StepPhase::Cancelled
+                && is_over
+                && !is_its_own
+                && !before.is_stuck_at(step)
+            {
+                expected.extend(waited.timer);
+            }
+        }
+        if before.deadline.is_some() && self.state.deadline.is_none() && *event != Event::DeadlinePassed {
+            expected.push(DEADLINE);
+        }
+        assert_eq!(decision.withdrawn, expected, "after {event:?} in {before:?}");
+    }
+
+    /// Whatever signal comes now is refused where it decides nothing, and the one that is known is told apart.
+    fn check_signals(&self, before: &SagaState) {
+        for step in 0..self.shape.steps.len() {
+            for id in [1, 2] {
+                let mut state = self.state.clone();
+                let answer = machine::apply(&self.shape, &mut state, Event::Signalled { step, id });
+                let expected = match () {
+                    () if self.model.knows_signal(step, id) => Some(Refused::Received),
+                    () if self.model.may_be_signalled(step) => None,
+                    () => Some(Refused::Decided),
+                };
+                assert_eq!(answer.err(), expected, "signal {id} for step {step} behind {before:?}");
+            }
         }
     }
 
@@ -177,6 +234,15 @@ impl Run {
     }
 }
 
+/// The engine writes down which row a step waits for that only waits.
+fn note_timer(shape: &Shape, state: &mut SagaState, command: Command) {
+    if let Command::Do { step } = command
+        && shape.is_idle(step)
+    {
+        state.steps[step].timer = Some(Timer::of(WorkId(step as i64 + 1)));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
@@ -184,7 +250,7 @@ proptest! {
     /// for no other; nothing new begins meanwhile; the saga ends completed, compensated or stuck.
     #[test]
     fn g5_the_machine_does_what_the_model_says(
-        shape in prop_oneof![shape(), groups(), lists(), choices()],
+        shape in prop_oneof![shape(), groups(), lists(), choices(), idlers()],
         choices in prop::collection::vec(any::<u16>(), 0..60),
     ) {
         let mut run = Run::start(shape);
@@ -202,7 +268,7 @@ proptest! {
     /// exactly what took effect or may have, and a completed one has done every step.
     #[test]
     fn g5_at_the_end_everything_is_done_or_nothing_stands(
-        shape in prop_oneof![shape(), groups(), lists(), choices()],
+        shape in prop_oneof![shape(), groups(), lists(), choices(), idlers()],
         choices in prop::collection::vec(any::<u16>(), 0..40),
     ) {
         let mut run = Run::start(shape);

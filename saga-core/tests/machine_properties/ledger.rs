@@ -21,6 +21,11 @@ impl Ledger {
             assert!(position > self.position, "positions grow: {position} after {}", self.position);
             self.position = position;
         }
+        if let Some((step, position)) = decision.signalled {
+            assert!(self.lists.insert(step), "two signals for step {step}");
+            assert!(position > self.position, "positions grow: {position} after {}", self.position);
+            self.position = position;
+        }
         for record in decision.record.iter().chain(&decision.further) {
             let key = (record.step, record.undo_round.unwrap_or(0));
             assert!(self.records.insert(key, record.outcome).is_none(), "two records of {key:?}");
@@ -71,6 +76,11 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     } else {
         assert!(!under_way.is_empty(), "{status}: nothing is under way");
     }
+    let is_ahead = |pivot: usize| state.steps[pivot].phase == StepPhase::Ready;
+    let has_time = state.phase == Phase::Running && shape.pivot.is_none_or(is_ahead);
+    assert!(has_time || state.deadline.is_none(), "a deadline that says nothing is let go");
+    let waits = |step: &usize| state.steps[*step].timer.is_some();
+    assert!((0..state.steps.len()).filter(waits).all(|step| under_way.contains(&step)), "who waits is under way");
     for (number, step) in under_way.iter().enumerate() {
         let mut beside = under_way[number + 1..].iter();
         assert!(

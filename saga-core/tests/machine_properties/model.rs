@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, UndoShape};
+use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, StepShape, UndoShape};
 use saga_core::store::Status;
 
 /// What the model believes.
@@ -50,6 +50,8 @@ struct Known {
     undo_again: bool,
     /// The open undo was tried without knowing, before a person had it tried again.
     was_tried: bool,
+    /// The signal that it waited for, and that decides.
+    signal: Option<u128>,
 }
 
 fn closure(shape: &Shape) -> Vec<Vec<bool>> {
@@ -134,7 +136,7 @@ impl Model {
             Event::Chosen { step, arm } => self.chosen(step, arm),
             Event::Listed { step, items } => self.listed(step, items),
             Event::TakenBack => self.taken_back(),
-            Event::CalledOff { .. } => {
+            Event::CalledOff { .. } | Event::DeadlinePassed => {
                 // Something is open, so nothing follows at once, unless somebody holds it up.
                 self.goes_back |= self.may_be_called_off();
                 if self.is_paused { self.next() } else { Vec::new() }
@@ -148,6 +150,11 @@ impl Model {
             Event::Resumed => {
                 self.is_paused = false;
                 self.next()
+            }
+            Event::Signalled { step, id } => {
+                // Who has the step's command finds it there.
+                self.steps[step].signal = Some(id);
+                Vec::new()
             }
             Event::Operator(ref action) => self.operator(action),
         }
@@ -167,6 +174,43 @@ impl Model {
             Some(of) if of.each.is_some() => UndoShape::NotNeeded,
             _ => self.shape.steps[self.base(step)].undo,
         }
+    }
+
+    /// Whether a signal for the step would decide: it has not ended, and none came before.
+    pub(crate) fn may_be_signalled(&self, step: usize) -> bool {
+        let known = &self.steps[step];
+        let awaits = self.shape.steps.get(step).is_some_and(|step| step.effect == Effect::Signal);
+        awaits && known.signal.is_none() && !known.settled && !known.passed && !self.goes_back && self.ended.is_none()
+    }
+
+    /// Whether that signal came before.
+    pub(crate) fn knows_signal(&self, step: usize, id: u128) -> bool {
+        self.steps[step].signal == Some(id)
+    }
+
+    /// Whether the step only waits.
+    fn is_idle(&self, step: usize) -> bool {
+        let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
+        let is_more = |step: &StepShape| step.each.is_some() || step.child.is_some() || !step.arms.is_empty();
+        self.shape.steps.get(step).is_some_and(|step| is_own(step.effect) && !is_more(step))
+    }
+
+    /// The saga turns round because something of it failed: nobody waits for what only waits.
+    fn turn_round(&mut self) {
+        self.goes_back = true;
+        self.end_idle();
+    }
+
+    fn end_idle(&mut self) {
+        let of_idle = |open: &&Open| matches!(open.command, Command::Do { step } if self.is_idle(step));
+        let waiting: Vec<usize> = self
+            .open
+            .iter()
+            .filter(of_idle)
+            .filter(|open| open.stuck.is_none())
+            .map(|open| step_of(open.command))
+            .collect();
+        waiting.into_iter().for_each(|step| self.settle(step));
     }
 
     fn listed(&mut self, step: usize, count: usize) -> Vec<Command> {
@@ -232,6 +276,9 @@ impl Model {
             self.back_again();
             return self.next();
         }
+        if self.is_idle(step) {
+            return Vec::new();
+        }
         let known = &mut self.steps[step];
         if !known.settled || std::mem::replace(&mut known.success, true) {
             return Vec::new();
@@ -254,7 +301,9 @@ impl Model {
             return self.needs_a_person(step);
         }
         self.settle(step);
-        self.goes_back |= self.ended.is_none();
+        if self.ended.is_none() && !self.goes_back {
+            self.turn_round();
+        }
         self.next()
     }
 
@@ -271,7 +320,9 @@ impl Model {
         self.settle(step);
         self.stands(step);
         self.back_again();
-        self.goes_back |= self.ended.is_none();
+        if self.ended.is_none() && !self.goes_back {
+            self.turn_round();
+        }
         self.next()
     }
 
@@ -353,6 +404,7 @@ impl Model {
                 }
                 self.ended = Some(if *completed { Status::Completed } else { Status::Compensated });
                 self.goes_back = false;
+                self.end_idle();
                 if !completed {
                     // The person took care of what stands.
                     self.standing.clear();

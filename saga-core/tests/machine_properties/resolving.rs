@@ -27,7 +27,7 @@ struct Asked {
 
 impl Asked {
     fn policy(attempts: u32) -> RetryPolicy {
-        RetryPolicy { attempts, base: Duration::from_millis(10), cap: Duration::from_secs(1) }
+        RetryPolicy { attempts, base: Duration::from_millis(10), cap: Duration::from_secs(1), give_up_after: None }
     }
 
     fn max(&self) -> u32 {

@@ -100,6 +100,21 @@ pub(crate) fn lists() -> impl Strategy<Value = Shape> {
     })
 }
 
+/// Shapes in which some steps only wait, for a time or for a signal: with nothing to undo, and never the pivot.
+pub(crate) fn idlers() -> impl Strategy<Value = Shape> {
+    let own = prop_oneof![Just(Effect::Own), Just(Effect::Signal)];
+    let marks = prop::collection::vec(prop::option::weighted(0.4, own), 24);
+    (prop_oneof![shape(), groups(), lists(), choices()], marks).prop_map(|(mut shape, marks)| {
+        for (index, step) in shape.steps.iter_mut().enumerate() {
+            let may_wait = shape.pivot != Some(index) && step.each.is_none() && !step.is_choice();
+            if let Some(effect) = marks[index].filter(|_| may_wait) {
+                (step.effect, step.undo) = (effect, UndoShape::NotNeeded);
+            }
+        }
+        shape
+    })
+}
+
 pub(crate) fn rejection(reason: &str) -> Rejection {
     StepError::reject(reason).into_rejection().expect("a rejection was made")
 }

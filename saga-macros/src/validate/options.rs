@@ -21,6 +21,7 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     names_the_step(model, given, errors);
     compensates_or_not(given, errors);
     has_time(given, errors);
+    has_time_for_a_retry(given, errors);
     cap_covers_base(given, errors);
     groups_transactions(model, given, errors);
     resolves_calls(model, given, errors);
@@ -85,6 +86,16 @@ fn has_time(given: &Options, errors: &mut Errors) {
         let message =
             "a call that may take no time never succeeds\nhelp: write how long it may take: `timeout = \"10s\"`";
         errors.at_span(Rule::ZeroTimeout, span, message);
+    }
+}
+
+fn has_time_for_a_retry(given: &Options, errors: &mut Errors) {
+    if let Some((duration, span)) = given.give_up_after
+        && duration.is_zero()
+    {
+        let message = "without any time there is no second attempt\n\
+             help: write how long it may be tried in all: `give_up_after = \"10m\"`, or that it is tried once: `retry(attempts = 1)`";
+        errors.at_span(Rule::ZeroGiveUp, span, message);
     }
 }
 

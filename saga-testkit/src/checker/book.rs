@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use super::heirs::Restarted;
 use super::ledger::{
-    Act, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
+    Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
 };
 use super::violation::{Guarantee, Violation};
 
@@ -31,6 +32,13 @@ pub(super) struct SagaBook<'a> {
     /// Where clients cancelled it: the number of the call, and where they were told that it has turned round, or nothing
     /// where no answer came. Those that were refused are not here.
     pub(super) cancels: Vec<(usize, u64, Option<usize>)>,
+    /// The first place at which it may have been called off for its deadline, and the first behind that moment.
+    pub(super) overdue: Option<usize>,
+    pub(super) overdue_for_certain: Option<usize>,
+    /// The calls that start it instead of another saga.
+    pub(super) restarts: Vec<Restarted>,
+    /// The steps that it took over from that one.
+    pub(super) taken: Vec<u8>,
 }
 
 /// What an operator did, or tried to do.
@@ -43,6 +51,8 @@ pub(super) struct Acted {
     pub(super) revision: u64,
     /// Nothing where no answer came.
     pub(super) is_done: Option<bool>,
+    /// How often it was told that it was done.
+    pub(super) times: u32,
 }
 
 /// What is known of one call of a step function.
@@ -99,17 +109,28 @@ impl<'a> Book<'a> {
             acts: Vec::new(),
             stuck: Vec::new(),
             cancels: Vec::new(),
+            overdue: end.overdue_at.map(|at| ledger.entries.partition_point(|entry| entry.at < at)),
+            // What was committed before that is entered before anything that is no commit.
+            overdue_for_certain: end.overdue_at.and_then(|at| {
+                let is_behind = |entry: &Entry| entry.at > at && !matches!(entry.what, What::Wrote { .. });
+                ledger.entries.iter().position(is_behind)
+            }),
+            restarts: Vec::new(),
+            taken: Vec::new(),
         });
         let mut book = Self { ledger, sagas: sagas.collect(), calls: BTreeMap::new() };
         for at in 0..ledger.entries.len() {
             book.enter(at);
         }
+        book.take_over();
         book
     }
 
     fn enter(&mut self, at: usize) {
         let entry = &self.ledger.entries[at];
         match &entry.what {
+            What::RestartCalled { .. } => self.enter_restart(at, &entry.what),
+            What::StartAnswered { call, answer } if self.answer_restart(at, *call, *answer) => {}
             What::StartCalled { call, saga, variant } => {
                 self.sagas[*saga as usize].starts.push((at, *variant, *call));
             }
@@ -129,12 +150,14 @@ impl<'a> Book<'a> {
                     call: *call,
                     revision: *revision,
                     is_done: None,
+                    times: 0,
                 });
             }
             What::ActAnswered { call, is_done } => {
                 let mut acts = self.sagas.iter_mut().flat_map(|saga| &mut saga.acts);
                 if let Some(act) = acts.find(|act| act.call == *call) {
                     act.is_done = Some(*is_done);
+                    act.times += u32::from(*is_done);
                 }
             }
             What::CancelCalled { call, saga } => self.sagas[*saga as usize].cancels.push((at, *call, None)),
@@ -207,6 +230,11 @@ impl<'a> Book<'a> {
         self.ledger.rest.repeats > 0 || self.ledger.entries[..place].iter().any(|entry| disturbs(&entry.what))
     }
 
+    /// When that was.
+    pub(super) fn time_of(&self, place: usize) -> u64 {
+        self.ledger.entries[place].at
+    }
+
     /// The calls of one step of a saga, in the order in which they began.
     pub(super) fn calls_of(&self, saga: usize, step: u8, op: Op) -> impl Iterator<Item = &Call<'a>> {
         let calls = self.sagas[saga].calls.iter().filter_map(|number| self.calls.get(number));
@@ -265,14 +293,14 @@ impl<'a> SagaBook<'a> {
         self.acts().any(|act| matches!(act, Act::Force(_)))
     }
 
-    /// Whether a client may have cancelled it before that place.
-    pub(super) fn may_be_cancelled_before(&self, place: usize) -> bool {
-        self.cancels.iter().any(|(at, ..)| *at < place)
+    /// Whether it may have been called off before that place, by a client or for its deadline.
+    pub(super) fn may_be_called_off_before(&self, place: usize) -> bool {
+        self.cancels.iter().any(|(at, ..)| *at < place) || self.overdue.is_some_and(|overdue| overdue < place)
     }
 
-    /// Where a client was first told that it has turned round.
+    /// Where a client was first told that it has turned round, or where its deadline had certainly called it off.
     pub(super) fn turned_round(&self) -> Option<usize> {
-        self.cancels.iter().filter_map(|(.., told)| *told).min()
+        self.cancels.iter().filter_map(|(.., told)| *told).chain(self.overdue_for_certain).min()
     }
 
     /// Whether it is a step of the saga that is a step of this one.
@@ -286,6 +314,11 @@ impl<'a> SagaBook<'a> {
         arms.into_iter().flatten().any(|arm| {
             self.end.chosen.iter().any(|chosen| chosen.choice == arm.choice && chosen.arm.as_ref() != Some(&arm.arm))
         })
+    }
+
+    /// Whether a step is none that this saga itself does: it stands in an arm that was not taken, or was taken over.
+    pub(super) fn is_left_out(&self, step: u8) -> bool {
+        self.is_passed_by(step) || self.taken.contains(&step)
     }
 
     /// Whether an operator ended that step where it is hosted.

@@ -126,7 +126,7 @@ fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec
     let of = &book.sagas[saga];
     let name = of.name(step, Op::Do);
     let is_expected = of.end.standing == Standing::Completed && !of.is_forced() && !of.is_skipped(step, Op::Do);
-    let is_expected = is_expected && !of.is_passed_by(step);
+    let is_expected = is_expected && !of.is_left_out(step);
     if is_expected && book.effect_of(saga, step, Op::Do).is_none() {
         let guarantee = if kind == Kind::Transactional { Guarantee::G1 } else { Guarantee::G3 };
         broken(found, guarantee, Some(saga), format!("the saga is completed, and {name} never took effect"));
@@ -135,12 +135,13 @@ fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec
     let in_arm = |earlier: u8| of.variant().is_some_and(|variant| !variant.steps[usize::from(earlier)].arms.is_empty());
     let reads_arm = reads.is_some_and(in_arm);
     for call in book.calls_of(saga, step, Op::Do) {
-        let expected = reads.and_then(|earlier| book.effect_of(saga, earlier, Op::Do)).map(|(_, call)| call.number);
+        let giver = reads.map_or(saga, |earlier| book.doer_of(saga, earlier));
+        let expected = reads.and_then(|earlier| book.effect_of(giver, earlier, Op::Do)).map(|(_, call)| call.number);
         // What was rolled back may have been started with another variant, or behind a choice that was then made anew.
         if (of.accepted != Some(call.variant) || reads_arm) && call.was_rolled_back() {
             continue;
         }
-        let is_skipped = reads.is_some_and(|earlier| of.is_skipped(earlier, Op::Do));
+        let is_skipped = reads.is_some_and(|earlier| book.sagas[giver].is_skipped(earlier, Op::Do));
         // Within one transaction it reads what is about to be committed, or to be rolled back with the reader.
         let is_of_same = reads.is_some_and(|earlier| {
             book.ran_together(saga, earlier, Op::Do, call).any(|earlier| Some(earlier.number) == call.reads)

@@ -12,7 +12,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     refusals(book, found);
     for call in book.calls.values() {
         let read = call.reads.and_then(|reads| book.calls.get(&reads));
-        if let Some(read) = read.filter(|read| read.saga != call.saga) {
+        if let Some(read) = read.filter(|read| read.saga != book.doer_of(call.saga, read.step)) {
             let (own, other) = (&book.sagas[call.saga].plan, &book.sagas[read.saga].plan);
             let guarantee = if own.tenant == other.tenant { Guarantee::G1 } else { Guarantee::G12 };
             broken(

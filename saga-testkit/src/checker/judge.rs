@@ -1,5 +1,8 @@
 use super::book::Book;
-use super::{Ledger, Violation, choices, effects, isolation, liveness, messages, pauses, services, starts, undo};
+use super::{
+    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pauses, services, signals, starts, time,
+    undo,
+};
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
 pub fn check(ledger: &Ledger) -> Vec<Violation> {
@@ -9,9 +12,12 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     undo::check(&book, &mut found);
     pauses::check(&book, &mut found);
     choices::check(&book, &mut found);
+    time::check(&book, &mut found);
     messages::check(&book, &mut found);
     services::check(&book, &mut found);
+    signals::check(&book, &mut found);
     starts::check(&book, &mut found);
+    heirs::check(&book, &mut found);
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);
     found.sort_by_key(|violation: &Violation| violation.guarantee);

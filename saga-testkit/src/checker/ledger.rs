@@ -24,8 +24,29 @@ pub struct SagaPlan {
     pub key: String,
     /// Whether its client takes it back, whatever becomes of it.
     pub is_taken_back: bool,
+    /// When it begins, and how long it has.
+    #[serde(default)]
+    pub time: SagaTime,
     /// The payloads and definitions that clients offer under this key. At most one of them is ever accepted.
     pub variants: Vec<Variant>,
+}
+
+/// When a saga begins, and how long it has, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SagaTime {
+    /// How long after its start it begins.
+    pub begins_in: u64,
+    /// How long it then has until its pivot.
+    pub within: Option<u64>,
+}
+
+/// What stands between a step and those that it comes after, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nap {
+    /// How long it lasts.
+    pub lasts: u64,
+    /// The moment of the run at which it ends, if that is later.
+    pub until: u64,
 }
 
 /// One thing that a client may start under a key.
@@ -57,6 +78,9 @@ pub struct StepPlan {
     /// Whether it is a step of the saga that is a step of this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_sub: bool,
+    /// The nap before it.
+    #[serde(default)]
+    pub nap: Nap,
     /// The earlier step whose output it takes.
     pub reads: Option<u8>,
     /// Whether the saga only goes forward once it is done.
@@ -139,6 +163,18 @@ pub enum What {
         call: u64,
         /// The answer.
         answer: Answer,
+    },
+    /// Somebody starts a saga instead of another one that has ended. The answer is that of a start.
+    RestartCalled {
+        /// The number of this call.
+        call: u64,
+        /// Under which tenant and key.
+        saga: u32,
+        /// Instead of which saga.
+        of: u32,
+        /// The steps that it is to begin with: one, the items of a list, or those in the arms of a choice. What does not
+        /// come behind them is taken over.
+        from: Vec<u8>,
     },
     /// A client was told how a saga ended.
     OutcomeSeen {
@@ -300,6 +336,22 @@ pub enum What {
         /// The number of that call.
         call: u64,
     },
+    /// A client sends a signal to a saga. Without an answer it may or may not have been received.
+    SignalCalled {
+        /// The number of this call.
+        call: u64,
+        /// Which saga.
+        saga: u32,
+        /// Which signal, by its id and its content.
+        id: u64,
+    },
+    /// `signal` answered.
+    SignalAnswered {
+        /// The number of that call.
+        call: u64,
+        /// The answer.
+        receipt: Receipt,
+    },
     /// A process was crashed.
     Crashed,
     /// A process was stopped.
@@ -321,6 +373,17 @@ pub enum Sent {
     Undo,
     /// What became of one of these.
     Reply,
+}
+
+/// What `signal` answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Receipt {
+    /// It decides.
+    Counts,
+    /// The same one had been received.
+    Known,
+    /// It does not decide, or there is no saga that waits for it.
+    Refused,
 }
 
 /// What `start` answered.
@@ -395,6 +458,12 @@ pub struct Final {
     /// The choices that were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<ChosenSeen>,
+    /// What the step that waits for a signal went on with, if it did: the signal's content, and 0 where its time was over.
+    #[serde(default)]
+    pub signal: Option<u64>,
+    /// When it was called off for its deadline, if it was: in microseconds of the run.
+    #[serde(default)]
+    pub overdue_at: Option<u64>,
 }
 
 /// What is recorded of a choice.

@@ -10,6 +10,7 @@
 mod book;
 mod choices;
 mod effects;
+mod heirs;
 mod isolation;
 mod judge;
 mod ledger;
@@ -17,14 +18,16 @@ mod liveness;
 mod messages;
 mod pauses;
 mod services;
+mod signals;
 mod starts;
+mod time;
 mod undo;
 mod violation;
 
 pub(crate) use self::book::is_behind;
 pub use self::judge::check;
 pub use self::ledger::{
-    Act, Answer, ArmPlan, ChosenSeen, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, Rest, SagaPlan, Sent,
-    Standing, StepPlan, UndoPlan, Variant, What,
+    Act, Answer, ArmPlan, ChosenSeen, Entry, Final, Kind, Ledger, Left, Nap, Op, Receipt, RecordSeen, Recorded, Rest,
+    SagaPlan, SagaTime, Sent, Standing, StepPlan, UndoPlan, Variant, What,
 };
 pub use self::violation::{Guarantee, Violation};

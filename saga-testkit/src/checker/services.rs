@@ -77,7 +77,7 @@ fn told(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     if of.end.standing != Standing::Completed || of.is_forced() {
         return;
     }
-    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_passed_by(step);
+    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step);
     for (step, plan) in of.steps().filter(|(step, plan)| plan.host.is_some() && must_run(*step)) {
         let is_told =
             of.end.told.iter().any(|told| (told.step, told.op, told.outcome) == (step, Op::Do, Recorded::Done));

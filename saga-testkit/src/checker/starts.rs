@@ -53,7 +53,7 @@ fn payloads(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         let about = format!("call {} ran with variant {}, and {:?} is stored", call.number, call.variant, of.accepted);
         broken(found, Guarantee::G6, Some(saga), about);
     }
-    if of.starts.is_empty() && of.end.standing != Standing::Absent {
+    if of.starts.is_empty() && of.restarts.is_empty() && of.end.standing != Standing::Absent {
         broken(found, Guarantee::G6, Some(saga), "nobody started this saga");
     }
 }
@@ -79,8 +79,11 @@ fn decisions(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     }
 }
 
-/// Of several acts on what was seen at one revision, one is done.
+/// Of several acts on what was seen at one revision, one is done, and that once, however often its plan is carried out.
 fn operators(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
+    if let Some(act) = book.sagas[saga].acts.iter().find(|act| act.times > 1) {
+        broken(found, Guarantee::G7, Some(saga), format!("act {} was done {} times", act.call, act.times));
+    }
     let done = book.sagas[saga].acts.iter().filter(|act| act.is_done == Some(true));
     let mut revisions: Vec<(u8, u64)> = done.map(|act| (act.row, act.revision)).collect();
     revisions.sort_unstable();

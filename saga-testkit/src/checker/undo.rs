@@ -23,7 +23,7 @@ fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     // A step that never took effect stands at the end of time: nothing behind it may have.
     let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
-    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_passed_by(step);
+    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step);
     let steps: Vec<(u8, usize)> =
         of.steps().filter(|(step, _)| must_run(*step)).map(|(step, _)| (step, effect(step))).collect();
     for (step, at) in steps.iter().filter(|(_, at)| *at < usize::MAX) {
@@ -71,7 +71,7 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
             _ => {}
         }
     }
-    let is_called_off = of.plan.is_taken_back || !of.cancels.is_empty();
+    let is_called_off = of.plan.is_taken_back || !of.cancels.is_empty() || of.end.overdue_at.is_some();
     let has_failed = is_called_off || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
     if of.end.standing == Standing::Compensated && !has_failed && !book.is_disturbed_before(book.ledger.entries.len()) {
         note("the saga is compensated, and no step of it failed".to_owned());
@@ -84,12 +84,12 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     }
 }
 
-/// A saga that was cancelled never completes, and nothing begins behind what ended after that.
+/// A saga that was called off never completes, and nothing begins behind what ended after that.
 fn cancelled(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     let Some(turned) = of.turned_round().filter(|_| !of.is_forced()) else { return };
     if of.end.standing == Standing::Completed {
-        note("the saga is completed, and a client was told that it compensates".to_owned());
+        note("the saga is completed, and it was told that it compensates".to_owned());
     }
     let effects = || of.steps().filter_map(|(step, _)| Some((step, book.effect_of(saga, step, Op::Do)?.0)));
     for (later, at) in effects() {
@@ -100,7 +100,7 @@ fn cancelled(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
         };
         if let Some((before, _)) = effects().find(is_new) {
             let (later, before) = (of.name(later, Op::Do), of.name(before, Op::Do));
-            note(format!("{later} took effect behind {before}, which ended when the saga was cancelled already"));
+            note(format!("{later} took effect behind {before}, which ended when the saga was called off already"));
         }
     }
 }
@@ -147,14 +147,14 @@ fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) ->
 /// A first attempt leaves no trace before its call, so whoever takes the command over cannot tell whether the call was
 /// made: it may have taken effect, and what may have is undone (G5). In a sequence the command is then given out again,
 /// for nothing else turns the saga round, and the call is seen. A branch is turned round by another one, and any step by
-/// a client that cancels the saga: then its command is not given out again. So the turn of the step must have come, a
-/// branch beside it must have failed or the saga may have been cancelled, an owner may have vanished, and the undo cannot
+/// whatever calls the saga off: then its command is not given out again. So the turn of the step must have come, a
+/// branch beside it must have failed or the saga may have been called off, an owner may have vanished, and the undo cannot
 /// know an output. At a host the same command is done to its end first.
 fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
     let of = &book.sagas[saga];
     let is_passed = |before: u8| {
         of.is_skipped(before, Op::Do)
-            || of.is_passed_by(before)
+            || of.is_left_out(before)
             || book.effect_of(saga, before, Op::Do).is_some_and(|(at, _)| at < undo.entered)
     };
     let has_failed = |other: u8| {
@@ -166,7 +166,7 @@ fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -
         && of.host(step).is_none()
         && book.is_disturbed_before(undo.entered)
         && of.steps().filter(|(before, _)| of.is_behind(step, *before)).all(|(before, _)| is_passed(before))
-        && (of.may_be_cancelled_before(undo.entered)
+        && (of.may_be_called_off_before(undo.entered)
             || steps.any(|other| of.are_apart(step, other) && has_failed(other)))
 }
 
@@ -233,8 +233,8 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
         return;
     };
     for (later, plan) in of.steps().filter(|(later, _)| of.is_behind(*later, step)) {
-        // A person may end just this step at its host by force.
-        let is_ended = plan.host.is_some() && of.is_forced_at_its_host(later);
+        // A person may end just this step at its host by force, or the saga that is a step, which is undone whole all the same.
+        let is_ended = (plan.host.is_some() && of.is_forced_at_its_host(later)) || (of.is_sub(later) && of.is_forced());
         let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);
         let must_undo = plan.undo.is_some() && !is_skipped && !is_ended;
         let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);

@@ -261,7 +261,10 @@ async fn one_life<E: Explore>(
     });
     let runtime = builder.start().await.map_err(|error| error.to_string())?;
     let running = runtime.start(&saga, KEY, input).await.map_err(|error| error.to_string())?;
-    let mut outcome = running.outcome().await.map_err(|error| error.to_string())?;
+    let desk = runtime.desk();
+    let (outcome, signalled) = tokio::join!(running.outcome(), subject.signal(&desk, KEY));
+    signalled.map_err(|problem| format!("a signal: {problem}"))?;
+    let mut outcome = outcome.map_err(|error| error.to_string())?;
     let is_operated = matches!(outcome, Outcome::Stuck { .. });
     if is_operated {
         life.director.lift();

@@ -22,6 +22,8 @@
 //! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
 //! as an operator would, without the disturbance, and must end then.
 //!
+//! A saga that waits for signals gets them from [`signal`](Explore::signal), in each life of it anew.
+//!
 //! The runtime's time runs [`SPEED`] times as fast, so that waits and retries of seconds do not make the exploration slow.
 //!
 //! ```

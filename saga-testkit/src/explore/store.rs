@@ -10,7 +10,7 @@ use saga_core::store::{
     ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions, Hint,
     Hints, Ids, Incarnation, KeptDefinition, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records,
     SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Started, Status, StepRecord, Store, StoreError,
-    TransactError, TransactionBody, Work, WorkId, WorkRef,
+    Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -230,6 +230,10 @@ impl<S: Store> Work for Explored<S> {
 
     async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
         self.through(self.inner.backlog()).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.through(self.inner.now()).await
     }
 
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {

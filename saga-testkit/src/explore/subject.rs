@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use saga_core::Saga;
-use saga_core::engine::RuntimeBuilder;
+use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::step::Payload;
 use saga_core::store::Store;
 
@@ -41,6 +41,20 @@ pub trait Explore: Send + Sync + 'static {
     ) -> RuntimeBuilder<Explored<Self::Store>> {
         let _ = world;
         runtime
+    }
+
+    /// Sends what comes to the saga from outside while it runs: the signals that it waits for, by
+    /// [`desk.signal(key, ..)`](SagaDesk::signal). It begins beside the saga in each life, so that the saga is crashed
+    /// while it receives them, and they come again. A saga that waits for nothing leaves this as it is.
+    ///
+    /// # Errors
+    /// What the exploration reports, such as a signal that was refused.
+    ///
+    /// # Cancel safety
+    /// It is dropped where the process crashes that it runs in.
+    async fn signal(&self, desk: &SagaDesk<Explored<Self::Store>>, key: &str) -> Result<(), String> {
+        let _ = (desk, key);
+        Ok(())
     }
 
     /// An input that the batch step of that name answers with a rejection, for a step before the pivot. With one, the

@@ -196,6 +196,8 @@ flaws! {
         PublishesOutside breaks "S-IN-4",
         /// An event that is published is the first of a key.
         PublishesUncounted breaks "S-IN-5",
+        /// The commands of a start in the caller's transaction get their ids in another order.
+        NumbersBackwards breaks "S-IN-6",
     }
 }
 

@@ -96,6 +96,10 @@ impl StartIn for FaultyStore {
         if self.has(StoreFlaw::StartsOutside) {
             return self.start_apart(saga).await;
         }
+        let mut saga = saga;
+        if self.has(StoreFlaw::NumbersBackwards) {
+            saga.commands.reverse();
+        }
         let started = self.inner.start_in(conn, saga.clone()).await;
         match &started {
             Err(error) if error.kind() == StoreErrorKind::Misuse && self.has(StoreFlaw::TakesBareConnections) => {

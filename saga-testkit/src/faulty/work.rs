@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::store::{ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, StoreError, Work, WorkId, WorkRef};
+use saga_core::store::{
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, StoreError, Timestamp, Work, WorkId, WorkRef,
+};
 
 use super::{FaultyStore, StoreFlaw};
 
@@ -53,6 +55,10 @@ impl Work for FaultyStore {
 
     async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
         self.inner.backlog().await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.inner.now().await
     }
 
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {

@@ -57,6 +57,9 @@ pub(super) struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) kind: String,
+    /// The states name rows that only wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<i64>,
     pub(super) step: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) payload: Option<String>,

@@ -6,6 +6,8 @@
 //! each step that rejects, on its way back. [`Golden::check`] hands each of them to the definition as it is today, lets it
 //! go on to its end, and says what differs.
 //!
+//! No time passes: who sleeps wakes at once, and a deadline does not pass.
+//!
 //! The functions of the steps are not called, so there is no database and no service to set up: what they return is given
 //! with [`returns`](Golden::returns), once. What is real are the engine, the definition, its mappings and every type that
 //! is stored.

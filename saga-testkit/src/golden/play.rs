@@ -55,6 +55,10 @@ impl Player for Answers {
         })
     }
 
+    fn receives(&self, step: &str) -> Option<Vec<u8>> {
+        self.returned.get(step).map(|signal| signal.clone().into_bytes())
+    }
+
     fn undoes(&self, step: &str) -> BoxFuture<'static, Result<(), StepError>> {
         let noted = self.note(format!("in front of the undo of `{step}`"));
         Box::pin(async move {
@@ -80,6 +84,7 @@ fn stand_of(before: String, stored: &SagaWithSteps) -> Stand {
     };
     let work = |work: &saga_core::store::WorkStatus| Work {
         kind: work.kind.as_str().to_owned(),
+        id: Some(work.work.id.0),
         step: work.step.to_string(),
         payload: text_of(&work.payload),
     };
@@ -185,7 +190,7 @@ async fn put<S: saga_core::store::Store, I>(
     let mut commands = Vec::new();
     for (work, id_of_row) in stand.work.iter().zip(ids.start + 1..) {
         commands.push(NewWork {
-            id: WorkId(id_of_row),
+            id: WorkId(work.id.unwrap_or(id_of_row)),
             saga: id,
             tenant: tenant.clone(),
             key: key.clone(),

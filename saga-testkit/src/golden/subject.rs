@@ -34,7 +34,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
     }
 
     /// Says what a step returns, or every item of one that is done for each of a list. Steps that return `()` need not be
-    /// named.
+    /// named. A signal is named as [`Received<T>`](saga_core::Received); where it is not, none arrives.
     #[must_use]
     pub fn returns<T: Step>(mut self, output: &T::Output) -> Self {
         match T::OUTPUT.encode(output) {

@@ -108,7 +108,8 @@ impl<'a> Call<'a> {
             return Err(StepError::reject("the runtime gave no state, though the step takes one"));
         };
         let number = seat.world.recorder.number();
-        let (saga, variant, fence) = (self.input.saga, self.input.variant, self.ctx.fence());
+        let input = SimInput { saga: seat.world.scenario.acting(self.input.saga, self.ctx.saga_key()), ..self.input };
+        let (saga, variant, fence) = (input.saga, input.variant, self.ctx.fence());
         if fence > 1 && self.ctx.attempt() == 1 {
             seat.world.hit(Fault::TakenOver);
         }
@@ -125,7 +126,7 @@ impl<'a> Call<'a> {
             reads: self.reads,
             transaction,
         });
-        let Self { ctx, op, step, emits, input, .. } = self;
+        let Self { ctx, op, step, emits, .. } = self;
         Ok(Running { seat, ctx, number, op, step, emits, input })
     }
 }

@@ -17,7 +17,7 @@ use super::world::World;
 use crate::checker::{Answer, Standing, What};
 
 /// How long a client waits before it tries again.
-const PAUSE_MAX: Duration = Duration::from_millis(1500);
+pub(super) const PAUSE_MAX: Duration = Duration::from_millis(1500);
 /// How long a client waits for a call that it drops.
 const PATIENCE_MAX: Duration = Duration::from_millis(20);
 
@@ -53,13 +53,20 @@ impl Client {
         let script = &world.scenario.sagas[self.saga as usize];
         let definition = self.definitions[script.variants[usize::from(self.variant)]].saga.clone();
         let input = SimInput { saga: self.saga, variant: self.variant, reads: None, item: 0 };
-        let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
+        let (tenant, key, time) = (tenant_of(script.tenant), script.key.clone(), script.time);
         self.world.enter(What::StartCalled { call, saga: self.saga, variant: self.variant });
         let is_dropped = self.world.happens(|rates| rates.client_drops);
         let asked = live.ask(move |runtime| {
             Box::pin(async move {
                 let runtime = runtime.tenant(tenant);
-                let start = runtime.start(&definition, key, input);
+                let start = async {
+                    let micros = Duration::from_micros;
+                    match (time.begins_in, time.within) {
+                        (0, None) => runtime.start(&definition, key, input).await,
+                        (0, Some(within)) => runtime.start_within(&definition, key, input, micros(within)).await,
+                        (later, _) => runtime.start_after(&definition, key, input, micros(later)).await,
+                    }
+                };
                 let started = if is_dropped { client.drop_soon(start).await? } else { start.await };
                 let answer = answer_of(&started);
                 client.world.enter(What::StartAnswered { call, answer });

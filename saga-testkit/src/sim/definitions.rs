@@ -4,6 +4,7 @@ use saga_core::service::ServiceError;
 use saga_core::{Saga, Service};
 
 use super::elsewhere::{Elsewhere, SERVICES};
+use super::idlers::idle_definitions;
 use super::planner::{Planner, named};
 use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship, SimInput};
 use crate::checker::Variant;
@@ -84,15 +85,9 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Announce<4>>()
             .build()?,
     ];
-    Ok([
-        plain,
-        fork_definitions()?,
-        list_definitions()?,
-        choice_definitions()?,
-        sub_definitions()?,
-        batch_definitions()?.to_vec(),
-    ]
-    .concat())
+    let inside =
+        [fork_definitions()?, list_definitions()?, choice_definitions()?, idle_definitions()?, sub_definitions()?];
+    Ok([plain, inside.concat(), batch_definitions()?.to_vec()].concat())
 }
 
 /// Those with groups.

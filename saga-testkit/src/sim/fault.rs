@@ -165,10 +165,50 @@ faults! {
     StuckWhilePaused = "stuck while paused",
     /// A person had tried at once what waited for its next attempt.
     Hurried = "operator hurried",
+    /// A step went on with a signal that it had waited for.
+    SignalDelivered = "signal delivered",
+    /// A signal came before its turn.
+    SignalKept = "signal kept",
+    /// A signal came again.
+    SignalKnown = "signal known",
+    /// A signal came when another one, the time or the end had decided.
+    SignalLate = "signal late",
+    /// A signal came for a saga that was not there, or waits for none.
+    SignalRefused = "signal refused",
+    /// A saga was started that begins later.
+    BegunLater = "begun later",
+    /// The deadline of a saga passed, and it was called off.
+    Overdue = "overdue",
+    /// A saga with a deadline came to its pivot or its end in time.
+    InTime = "in time",
+    /// A step was called behind a pause.
+    Slept = "slept",
+    /// A saga turned round while a branch of it slept.
+    Woken = "woken",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.
     OperatorRetried = "operator retried",
+    /// A saga was started instead of one that had ended.
+    SagaRestarted = "saga restarted",
+    /// A saga that was started instead of another one took steps over.
+    StepsTakenOver = "steps taken over",
+    /// A saga was to be started instead of another one that it had been started instead of.
+    RestartedAgain = "saga restarted again",
+    /// Two people wanted to start the same saga instead of another one at once.
+    RestartsRaced = "restarts raced",
+    /// A saga could not be started instead of another one.
+    RestartRefused = "restart refused",
+    /// A saga that was started instead of another one turned round.
+    HeirCompensated = "restarted saga compensated",
+    /// A person acted on a saga by a plan.
+    ActedInBulk = "acted in bulk",
+    /// A plan was carried out again, and did not do again what it had done.
+    BulkKnown = "bulk: done before",
+    /// A saga had moved since a plan was made, or the action did not fit it.
+    BulkRefused = "bulk: refused",
+    /// A process died while it carried out a plan.
+    BulkInterrupted = "bulk interrupted",
     /// An operator went past a step.
     OperatorSkipped = "operator skipped",
     /// An operator ended a saga.

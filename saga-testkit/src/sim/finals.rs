@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use saga_core::Key;
 use saga_core::env::Environment as _;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
     DeadLetter, DeadLetters, HistoryKind, Ids, Inbox, LetterFilter, Message, MessageKind, NewReceived, Outbox,
     RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord, Timestamp, Work, WorkId, service_topic,
 };
+use saga_core::{Key, Signal as _};
 
 use super::Scenario;
 use super::client::tenant_of;
@@ -16,9 +16,12 @@ use super::definitions::SimDefinition;
 use super::elsewhere::{HOME, SERVICES};
 use super::planner::{CHOICES, SUB};
 use super::steps::{SimInput, SimOutput};
+use super::words::Word;
 use super::world::{World, place_of};
 use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
+/// The time that the clock of the sagas' store shows when a run begins: 2025-01-01 00:00 UTC.
+pub(crate) const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
 /// How many rows are looked at.
 const LIMIT: usize = 1_000;
 
@@ -28,6 +31,7 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
         tenant: script.tenant.to_owned(),
         key: script.key.clone(),
         is_taken_back: script.is_foreign,
+        time: script.time,
         variants: script.variants.iter().map(|definition| definitions[*definition].variant.clone()).collect(),
     });
     plans.collect()
@@ -45,6 +49,10 @@ pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
             continue;
         }
         let ended = stored(&stores[0], script.tenant, &script.key).await;
+        // What nobody restarted is not there.
+        if script.heir_of.is_some() && ended.is_none() {
+            continue;
+        }
         let is_over = |stored: &SagaWithSteps| stored.saga.status.is_ended() && stored.work.is_empty();
         let sub = stored(&stores[0], script.tenant, &format!("{}>{SUB}", script.key)).await;
         if !ended.is_some_and(|stored| is_over(&stored)) || sub.is_some_and(|sub| !is_over(&sub)) {
@@ -200,8 +208,15 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
 
-const ABSENT: Final =
-    Final { standing: Standing::Absent, variant: None, records: Vec::new(), told: Vec::new(), chosen: Vec::new() };
+const ABSENT: Final = Final {
+    standing: Standing::Absent,
+    variant: None,
+    records: Vec::new(),
+    told: Vec::new(),
+    chosen: Vec::new(),
+    signal: None,
+    overdue_at: None,
+};
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;
@@ -221,14 +236,29 @@ fn final_of(stored: &SagaWithSteps) -> Final {
         records: stored.records.iter().filter_map(|record| record_of(stored, record)).collect(),
         told: Vec::new(),
         chosen: stored.records.iter().filter_map(chosen_of).collect(),
+        signal: signal_of(stored),
+        overdue_at: overdue_at(stored),
     }
 }
 
 fn chosen_of(record: &StepRecord) -> Option<ChosenSeen> {
     let choice = CHOICES.iter().find(|choice| **choice == record.step.as_str())?;
-    let is_made = record.outcome == RecordedOutcome::Done;
+    let is_made = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
     let arm = serde_json::from_slice::<Option<String>>(record.output.as_deref().filter(|_| is_made)?).ok()?;
     Some(ChosenSeen { choice: (*choice).to_owned(), arm })
+}
+
+/// What the step that waits for a word went on with.
+fn signal_of(stored: &SagaWithSteps) -> Option<u64> {
+    let record = stored.records.iter().find(|record| record.step.as_str() == Word::NAME)?;
+    let word: Word = serde_json::from_slice(record.output.as_deref()?).ok()?;
+    Some(word.id)
+}
+
+/// When the saga was called off for its deadline, in microseconds of the run: its store's clock began with it.
+fn overdue_at(stored: &SagaWithSteps) -> Option<u64> {
+    let (at, _) = stored.history.iter().find(|(_, entry)| entry.kind == HistoryKind::Deadline)?;
+    Some(at.0.abs_diff(ORIGIN_MICROS))
 }
 
 fn record_of(stored: &SagaWithSteps, record: &StepRecord) -> Option<RecordSeen> {

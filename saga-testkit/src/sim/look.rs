@@ -35,7 +35,8 @@ pub(super) async fn look(
     };
     world.hit(Fault::FoundDone);
     if let Some(seat) = &seat {
-        seat.enter(What::Found { call: effect, saga: input.saga });
+        let saga = seat.world.scenario.acting(input.saga, ctx.saga_key());
+        seat.enter(What::Found { call: effect, saga });
     }
     emit(ctx, effect, emits)?;
     Ok(Resolved::Done(SimOutput { effect, call: effect }))

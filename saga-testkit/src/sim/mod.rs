@@ -3,6 +3,7 @@
 mod blows;
 mod branches;
 mod broker;
+mod bulk;
 mod calls;
 mod client;
 mod definitions;
@@ -11,7 +12,9 @@ pub mod executor;
 mod fault;
 mod finals;
 mod foreign;
+mod heirs;
 mod hook;
+mod idlers;
 mod log;
 mod look;
 mod misjudge;
@@ -27,8 +30,10 @@ mod replica;
 mod run;
 mod scenario;
 mod steps;
+mod times;
 mod together;
 mod transport;
+mod words;
 mod world;
 
 pub use self::fault::{Fault, Hits};

@@ -10,6 +10,7 @@ use saga_core::memory::MemoryStore;
 use saga_core::store::{LetterFilter, Outbox, Status};
 
 use super::Fault;
+use super::bulk::act_in_bulk;
 use super::client::tenant_of;
 use super::planner::SUB;
 use super::replica::{Live, Replica};
@@ -24,11 +25,11 @@ const PARKED_MAX: usize = 100;
 
 /// A row that may be stuck: a saga, or a step that is hosted for it.
 #[derive(Debug, Clone)]
-struct Row {
-    saga: u32,
-    key: String,
+pub(super) struct Row {
+    pub(super) saga: u32,
+    pub(super) key: String,
     /// The place of the hosted step.
-    hosted: Option<u8>,
+    pub(super) hosted: Option<u8>,
 }
 
 /// Looks again and again after one service.
@@ -43,6 +44,7 @@ pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, stor
             // It may have been released meanwhile.
             let _ = store.release(parked.message).await;
         }
+        act_in_bulk(&world, &replicas, &rows).await;
         let replica = world.draw(|random| Arc::clone(random.pick(&replicas)));
         let Some(live) = replica.live() else { continue };
         for row in &rows {

@@ -2,15 +2,18 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::time::{Duration, SystemTime};
 
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, Chain, Choice, Group, Inside, SagaError, Whole};
 use saga_core::{Each, IfTaken, Saga, SubSaga};
 
 use super::definitions::SimDefinition;
+use super::finals::ORIGIN_MICROS;
 use super::random::splitmix64;
 use super::steps::{Planned, SimInput, SimOutput};
-use crate::checker::{ArmPlan, StepPlan, Variant};
+use super::words::Word;
+use crate::checker::{ArmPlan, Nap, StepPlan, Variant};
 
 /// The names of the choices, by their numbers.
 pub(super) const CHOICES: [&str; 2] = ["choice-0", "choice-1"];
@@ -65,6 +68,8 @@ struct Plan {
     tips: Vec<u8>,
     /// The arms that the next one stands in.
     arms: Vec<ArmPlan>,
+    /// What stands before it.
+    nap: Nap,
 }
 
 impl Plan {
@@ -73,8 +78,8 @@ impl Plan {
         let after = std::mem::replace(&mut self.tips, vec![place]);
         let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
         let arms = self.arms.clone();
-        let is_sub = self.is_sub;
-        self.steps.push(StepPlan { after: (!is_plain).then_some(after), arms, is_sub, ..T::plan(reads) });
+        let (is_sub, nap) = (self.is_sub, std::mem::take(&mut self.nap));
+        self.steps.push(StepPlan { after: (!is_plain).then_some(after), arms, is_sub, nap, ..T::plan(reads) });
     }
 
     /// The same for a step that is done for each item of a list: in the plan each is a branch.
@@ -139,6 +144,8 @@ impl PlannedGroup {
         let group = group.branch(with_branch(plan, build, &mut made));
         let mut plan = made.unwrap_or_default();
         ends.append(&mut plan.tips);
+        // A nap at its end is counted from there, and not from the end of the others.
+        plan.nap = Nap::default();
         Self { group, plan, from, ends }
     }
 }
@@ -176,6 +183,8 @@ impl PlannedChoice {
         let choice = add(choice, Box::new(|chain| with_branch(plan, build, &mut made)(chain)));
         let mut plan = made.unwrap_or_default();
         ends.append(&mut plan.tips);
+        // A nap at its end is counted from there, and not from the end of the others.
+        plan.nap = Nap::default();
         plan.arms.pop();
         Self { choice, plan, number, arms: arms + 1, from, ends, is_total }
     }
@@ -186,6 +195,36 @@ pub(super) fn named(name: &str) -> Planner<Whole> {
 }
 
 impl<P> Planner<P> {
+    /// Waits for a word, so many milliseconds at most.
+    pub(super) fn word(self, millis: u64) -> Self {
+        Self { chain: self.chain.wait_for::<Word>(Duration::from_millis(millis), |_| Word { id: 0 }), ..self }
+    }
+
+    /// The same, where the input says for how long.
+    pub(super) fn word_with(self, millis: u64) -> Self {
+        let within = move |_: &SimInput| Duration::from_millis(millis);
+        Self { chain: self.chain.wait_for_with::<Word>(within, |_| Word { id: 0 }), ..self }
+    }
+
+    /// So many milliseconds before the next step.
+    pub(super) fn nap(mut self, name: &'static str, millis: u64) -> Self {
+        self.plan.nap.lasts += millis * 1_000;
+        Self { chain: self.chain.sleep(name, Duration::from_millis(millis)), ..self }
+    }
+
+    /// The same, where the input says for how long.
+    pub(super) fn nap_with(mut self, name: &'static str, millis: u64) -> Self {
+        self.plan.nap.lasts += millis * 1_000;
+        Self { chain: self.chain.sleep_with(name, move |_| Duration::from_millis(millis)), ..self }
+    }
+
+    /// The next step waits for that millisecond of the run.
+    pub(super) fn nap_until(mut self, name: &'static str, millis: u64) -> Self {
+        self.plan.nap.until = millis * 1_000;
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_micros(ORIGIN_MICROS.unsigned_abs() + self.plan.nap.until);
+        Self { chain: self.chain.sleep_until(name, move |_| moment), ..self }
+    }
+
     pub(super) fn step<T: Planned>(mut self) -> Self {
         self.plan.step::<T>(None);
         Self { chain: self.chain.step::<T>(), ..self }

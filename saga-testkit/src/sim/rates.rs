@@ -64,11 +64,21 @@ pub struct Rates {
     pub ignorant: u32,
     /// A saga is moved to another version.
     pub moves: u32,
+    /// Somebody starts a saga instead of one that has ended. Drawn once for each saga.
+    pub restarts: u32,
+    /// A person acts on many sagas at once.
+    pub person_bulk: u32,
 }
+
+/// Sets the draws of what people do to many sagas, and to those that have ended, apart from all others.
+const PERSONS_SEED: u64 = 0x0070_6572_736f_6e73;
 
 impl Rates {
     /// Draws the rates of a schedule.
-    pub fn draw(random: &mut Random) -> Self {
+    pub fn draw(random: &mut Random, seed: u64) -> Self {
+        let mut persons = Random::new(seed ^ PERSONS_SEED);
+        let mut apart = |often: &[u32]| if persons.per_mille(250) { *persons.pick(often) } else { 0 };
+        let (restarts, person_bulk) = (apart(&[200, 600]), apart(&[100, 400, 800]));
         let mut rate = |often: &[u32]| if random.per_mille(350) { *random.pick(often) } else { 0 };
         Self {
             commit_fails: rate(&[5, 20, 100]),
@@ -101,6 +111,8 @@ impl Rates {
             moves: rate(&[200, 500, 1000]),
             person_pauses: rate(&[100, 300, 700]),
             person_hurries: rate(&[100, 500]),
+            restarts,
+            person_bulk,
         }
     }
 }

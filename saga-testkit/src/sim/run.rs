@@ -19,6 +19,7 @@ use super::operate::operate;
 use super::planner::begin_asking;
 use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
+use super::times::note_times;
 use super::world::World;
 use super::{Counts, Fault, Plant, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
@@ -166,7 +167,9 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
         }
         note_hosted(&world, end);
     }
+    note_times(&world, &ledger);
     note_branches(&world, &ledger);
+    note_heirs(&world, &ledger);
     let violations = match finish {
         Finish::Done => check(&ledger),
         // Without an end there is nothing to compare with.
@@ -192,6 +195,15 @@ fn store(executor: &Executor, service: usize) -> MemoryStore {
 fn note_hosted(world: &World, end: &Final) {
     for told in end.told.iter().filter(|told| told.outcome == Recorded::Done) {
         world.hit(if told.op == Op::Do { Fault::HostedDone } else { Fault::HostedUndone });
+    }
+}
+
+/// Notes what became of sagas that were started instead of others.
+fn note_heirs(world: &World, ledger: &Ledger) {
+    let ends = world.scenario.sagas.iter().zip(&ledger.finals).filter(|(script, _)| script.heir_of.is_some());
+    for (_, end) in ends {
+        world.hit_if(end.standing == Standing::Compensated, Fault::HeirCompensated);
+        world.hit_if(end.records.iter().any(|record| record.outcome == Recorded::Skipped), Fault::StepsTakenOver);
     }
 }
 
@@ -232,6 +244,13 @@ async fn live_through(
     };
     let (starting, striking) = (Busy::default(), Busy::default());
     for (saga, script) in (0..).zip(&scenario.sagas) {
+        for (moment, word) in &script.words {
+            world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *word)));
+        }
+        if script.heir_of.is_some() {
+            let moment = world.draw(|random| Duration::from_millis(random.below(CANCEL_WITHIN_MILLIS)));
+            world.env.spawn(starting.with(clients(saga, 0).restart_at(moment)));
+        }
         for (moment, variant) in &script.starts {
             if script.is_foreign {
                 let step = plans[saga as usize].variants[0].steps[0].clone();
@@ -276,6 +295,10 @@ async fn live_through(
     }
     // Whoever asks again gets the same answer.
     for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
+        if script.heir_of.is_some() {
+            clients(saga, 0).restart_again().await;
+            continue;
+        }
         for variant in 0..script.variants.len() as u8 {
             let live = replicas[0].when_live().await;
             clients(saga, variant).start(&live).await;

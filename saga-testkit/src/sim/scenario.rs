@@ -1,7 +1,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::heirs::heirs;
 use super::{Random, Rates};
+use crate::checker::SagaTime;
 
 /// One schedule: which sagas run on how many replicas, and what is done to them. All of it is drawn from the seed.
 #[derive(Debug, Clone)]
@@ -51,6 +53,8 @@ pub enum Plant {
     ForgetsArms,
     /// What a saga did that is a step of another one is never undone.
     ForgetsSubSagas,
+    /// A saga that is started instead of another one does all of it once more.
+    TakesNothingOver,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
@@ -80,8 +84,14 @@ pub struct SagaScript {
     pub starts: Vec<(Duration, u8)>,
     /// The step that always rejects.
     pub refused_step: Option<u8>,
+    /// When it begins, and how long it has. One that begins later has all the time that it needs.
+    pub time: SagaTime,
+    /// The words that are sent to it: when, and which.
+    pub words: Vec<(Duration, u64)>,
     /// Whether somebody else, whose store is none of ours, asks for its only step and takes it back.
     pub is_foreign: bool,
+    /// The saga that has to end before somebody starts this one instead.
+    pub heir_of: Option<u32>,
 }
 
 /// Something that is done to a replica or to the store.
@@ -126,6 +136,11 @@ const SERVICES_SEED: u64 = 0x7365_7276_6963_6573;
 const CROWD_PER_MILLE: u32 = 150;
 /// Sets the draw of that apart from all others.
 const CROWD_SEED: u64 = 0x0000_6372_6f77_6421;
+/// Sets the draw of beginnings and deadlines apart from all others.
+const TIME_SEED: u64 = 0x0000_0000_7469_6d65;
+/// How many sagas of a thousand begin later, and how many have a deadline.
+const LATER_PER_MILLE: u32 = 120;
+const DEADLINE_PER_MILLE: u32 = 250;
 /// How many sagas a crowd has.
 const CROWD: Range<u64> = 8..16;
 /// Within this time everything is started and every blow falls.
@@ -157,6 +172,11 @@ impl Scenario {
         if has_services && random.per_mille(500) {
             sagas.push(SagaScript::draw_foreign(&mut random, near + far..near + far + foreign));
         }
+        // Drawn apart from all else, so that what a seed means does not change with it.
+        let mut times = Random::new(seed ^ TIME_SEED);
+        for saga in sagas.iter_mut().filter(|saga| !saga.is_foreign) {
+            (saga.time, saga.words) = (draw_time(&mut times), draw_words(&mut times));
+        }
         let replicas = random.between(1, 3);
         let hosts = if has_services { random.between(1, 2) } else { 0 };
         let hosts: Vec<u64> = (0..hosts).map(|_| random.between(1, 2)).collect();
@@ -164,7 +184,8 @@ impl Scenario {
         let blows = if random.per_mille(700) { random.below(4) } else { 0 };
         let services = hosts.len() as u64 + 1;
         let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, all, services))).collect();
-        let rates = Rates::draw(&mut random);
+        let rates = Rates::draw(&mut random, seed);
+        sagas.extend(heirs(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
         Self { seed, replicas, hosts, sagas, blows, rates, poll_max, plant: None }
     }
@@ -195,14 +216,25 @@ impl SagaScript {
         });
         let starts = starts.collect();
         let refused_step = random.per_mille(400).then(|| random.below(5) as u8);
-        Self { tenant, key, variants, starts, refused_step, is_foreign: false }
+        Self {
+            tenant,
+            key,
+            variants,
+            starts,
+            refused_step,
+            time: SagaTime::default(),
+            words: Vec::new(),
+            is_foreign: false,
+            heir_of: None,
+        }
     }
 
     fn draw_foreign(random: &mut Random, definitions: Range<usize>) -> Self {
         let variants = vec![definitions.start + random.below(definitions.len() as u64) as usize];
         let starts = vec![(moment(random), 0)];
         let key = "foreign".to_owned();
-        Self { tenant: "", key, variants, starts, refused_step: None, is_foreign: true }
+        let (time, words) = (SagaTime::default(), Vec::new());
+        Self { tenant: "", key, variants, starts, refused_step: None, time, words, is_foreign: true, heir_of: None }
     }
 }
 
@@ -222,6 +254,22 @@ impl Blow {
             },
         }
     }
+}
+
+fn draw_time(random: &mut Random) -> SagaTime {
+    let millis = |random: &mut Random, most: &[u64]| {
+        let most = *random.pick(most);
+        random.between(1, most) * 1_000
+    };
+    let begins_in = if random.per_mille(LATER_PER_MILLE) { millis(random, &[10, 500, 6_000]) } else { 0 };
+    let has_deadline = begins_in == 0 && random.per_mille(DEADLINE_PER_MILLE);
+    SagaTime { begins_in, within: has_deadline.then(|| millis(random, &[5, 100, 1_000, 8_000])) }
+}
+
+/// Sagas that wait for no word refuse them.
+fn draw_words(random: &mut Random) -> Vec<(Duration, u64)> {
+    let count = random.below(4);
+    (0..count).map(|_| (moment(random), random.between(1, 2))).collect()
 }
 
 /// A moment of the busy time, most often an early one.

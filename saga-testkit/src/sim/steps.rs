@@ -15,7 +15,7 @@ use super::calls::{Call, external, external_in_time, haul, transactional};
 use super::look::look;
 use super::together::together;
 use super::world::Seat;
-use crate::checker::{Kind, Op, StepPlan, UndoPlan};
+use crate::checker::{Kind, Nap, Op, StepPlan, UndoPlan};
 
 /// How long a step may take. It is short, so that a schedule lives through many leases.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -89,6 +89,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             after: None,
             arms: Vec::new(),
             is_sub: false,
+            nap: Nap::default(),
             reads,
             is_pivot: false,
             is_exclusive: Self::IS_EXCLUSIVE,

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) struct World {
     is_calm: AtomicBool,
     /// Until when the store of each service cannot be reached.
     store_down_until: [AtomicU64; SERVICES.len() + 1],
+    /// What the sagas began with that were started instead of others.
+    restarted: Mutex<BTreeMap<u32, (String, Vec<u8>)>>,
     /// The sagas of others of which they were told that nothing stands.
     foreign_ended: Mutex<BTreeSet<u32>>,
     /// Which handler was called in which transaction: its number, the saga, the step, whether it was undone.
@@ -54,6 +56,7 @@ impl World {
             random,
             is_calm: AtomicBool::new(false),
             store_down_until: Default::default(),
+            restarted: Mutex::default(),
             foreign_ended: Mutex::default(),
             called: Mutex::default(),
             delivered: Mutex::default(),
@@ -111,6 +114,16 @@ impl World {
 
     pub(crate) fn is_store_down(&self, service: u8) -> bool {
         u128::from(self.store_down_until[usize::from(service)].load(Ordering::Relaxed)) > self.control.now().as_nanos()
+    }
+
+    /// Notes what a saga began with that was started instead of another one.
+    pub(crate) fn note_restart(&self, saga: u32, from: (String, Vec<u8>)) {
+        self.restarted.lock().unwrap_or_else(PoisonError::into_inner).insert(saga, from);
+    }
+
+    /// What a saga began with, if it was started instead of another one.
+    pub(crate) fn restarted(&self, saga: u32) -> Option<(String, Vec<u8>)> {
+        self.restarted.lock().unwrap_or_else(PoisonError::into_inner).get(&saga).cloned()
     }
 
     /// Notes that somebody else was told that nothing of that saga stands.

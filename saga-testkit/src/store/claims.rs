@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use saga_core::key::{StepId, Tenant};
 use saga_core::store::{
-    Changes, ClaimRequest, Condition, DefinitionId, RecordedOutcome, Work, WorkId, WorkKind, WorkRef,
+    Changes, ClaimRequest, Condition, DefinitionId, NewWork, RecordedOutcome, Work, WorkId, WorkKind, WorkRef,
 };
 
-use crate::check::{Outcome, ensure, ensure_eq};
+use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, HOUR, OTHER, STEP, definition};
 use crate::harness::StoreHarness;
 
@@ -62,6 +62,47 @@ pub(crate) async fn work_that_is_not_due_is_left<H: StoreHarness>(bench: Bench<H
     ensure!(claimed.work.is_empty(), "a row was claimed an hour before it is due: {:?}", claimed.work);
     let next = claimed.next_due_in.unwrap_or_default();
     ensure!(next <= HOUR && next > HOUR / 2, "the next row is due in about an hour, not in {next:?}");
+    Ok(())
+}
+
+/// A deadline is of no step: it is claimed though every step has its record, and waits beside their rows.
+pub(crate) async fn a_deadline_is_claimed_like_work<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let due = NewWork { due_in: Duration::ZERO, ..begun.deadline(WorkId(bench.id().await?)) };
+    let later = begun.deadline(WorkId(bench.id().await?));
+    let id = due.id;
+    bench.apply(Changes { commands: vec![due, later], ..Changes::default() }).await?;
+    let claimed = bench.claim(bench.lease().await?, 10).await?;
+    ensure_eq!(claimed.work.len(), 2, "the rows that are due: the step's and the deadline's");
+    bench
+        .apply(
+            begun
+                .with_work(
+                    claimed.work.iter().find(|work| work.work.id == begun.work.id).map_or(begun.work, |work| work.work),
+                )
+                .done(1),
+        )
+        .await?;
+    let row = claimed.work.iter().find(|work| work.work.id == id);
+    let row = row.ok_or_else(|| Failed("the row of the deadline was not claimed".into()))?;
+    ensure_eq!((row.kind, row.step.as_str()), (WorkKind::Deadline, ":deadline"), "what the row asks for");
+    bench.store.give_back(&[row.work]).await?;
+    let again = bench.claim_one(bench.lease().await?).await?;
+    ensure_eq!((again.work.id, again.suspect), (id, false), "the row, when its step has a record");
+    Ok(())
+}
+
+pub(crate) async fn the_clock_is_the_one_that_decides<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let before = bench.store.now().await?;
+    let begun = bench.start_idle("k-1").await?;
+    bench.apply(Changes { commands: vec![begun.deadline(WorkId(bench.id().await?))], ..Changes::default() }).await?;
+    let after = bench.store.now().await?;
+    let whole = bench.whole(&begun).await?;
+    let hour = i64::try_from(HOUR.as_micros()).unwrap_or(i64::MAX);
+    let inserted_at = whole.work[0].due_at.0 - hour;
+    ensure!(before.0 <= inserted_at && inserted_at <= after.0, "{before:?} <= {inserted_at} <= {after:?}");
+    bench.pass(bench.harness.timing().lease).await;
+    ensure!(bench.store.now().await? > after, "the clock stands still");
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use saga_core::key::Tenant;
-use saga_core::store::{DefinitionId, SagaFilter, SagaId, Sagas, Status};
+use saga_core::store::{Changes, DefinitionId, SagaFilter, SagaId, Sagas, Status, WorkId};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, tenant};
@@ -100,7 +100,11 @@ pub(crate) async fn a_saga_that_waits_for_nothing_is_found<H: StoreHarness>(benc
     bench.advance(&compensating, 1, Status::Compensating).await?;
     let acme = bench.start_of(&tenant("acme"), "k-1").await?;
     bench.apply(acme.done(1)).await?;
-    let mut expected = vec![running.id, compensating.id, acme.id];
+    // Nothing that is to be done waits for a deadline.
+    let overdue = bench.start_idle("k-overdue").await?;
+    let deadline = overdue.deadline(WorkId(bench.id().await?));
+    bench.apply(Changes { commands: vec![deadline], ..Changes::default() }).await?;
+    let mut expected = vec![running.id, compensating.id, acme.id, overdue.id];
     expected.sort();
     let mut found = bench.store.forgotten(10).await?;
     found.sort();

@@ -1,7 +1,7 @@
 //! Starting a saga in the application's own transaction.
 
-use saga_core::key::Tenant;
-use saga_core::store::{NewSaga, Sagas, StartIn, Started, StoreErrorKind};
+use saga_core::key::{StepId, Tenant};
+use saga_core::store::{NewSaga, NewWork, Sagas, StartIn, Started, StoreErrorKind};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Bench, name};
@@ -39,6 +39,26 @@ pub(crate) async fn a_committed_start_is_there<H: StartInHarness>(bench: Bench<H
     ensure!(row.id.0 > 0, "the saga got no id");
     let work = bench.claim_one(bench.lease().await?).await?;
     ensure!(work.work.id.0 > 0 && work.saga == row.id, "the command {work:?} is not one of saga {}", row.id.0);
+    Ok(())
+}
+
+/// Whoever writes the state of a saga names the rows that it begins with before they have ids.
+pub(crate) async fn the_ids_of_a_start_follow_each_other<H: StartInHarness>(bench: Bench<H>) -> Outcome {
+    bench.id().await?;
+    let mut saga = without_ids(&bench, "k-1").await?;
+    let first = saga.commands[0].clone();
+    for step in ["second", "third"] {
+        saga.commands.push(NewWork { step: StepId::doing(step), ..first.clone() });
+    }
+    let mut transaction = bench.harness.begin(&bench.store).await;
+    bench.store.start_in(bench.harness.conn(&mut transaction), saga).await?;
+    bench.harness.commit(transaction).await.map_err(fault)?;
+    let whole = bench.store.saga_with_steps(&Tenant::default(), &name("k-1")).await?;
+    let whole = whole.ok_or_else(|| Failed("a saga that was started and committed is not there".into()))?;
+    for (distance, step) in (1..).zip([first.step.as_str(), "second", "third"]) {
+        let row = whole.work.iter().find(|row| row.step.as_str() == step).map(|row| row.work.id.0);
+        ensure_eq!(row, Some(whole.saga.id.0 + distance), "the id of a row");
+    }
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Makes ledgers of runs in which nothing went wrong that a runtime may not live with.
 
 use saga_testkit::checker::{
-    Answer, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Sent, Standing, StepPlan, UndoPlan,
-    Variant, What,
+    Answer, Entry, Final, Kind, Ledger, Left, Nap, Op, RecordSeen, Recorded, SagaPlan, SagaTime, Sent, Standing,
+    StepPlan, UndoPlan, Variant, What,
 };
 use saga_testkit::sim::Random;
 
@@ -16,6 +16,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
             tenant: if saga == 1 { "other".to_owned() } else { String::new() },
             key: if saga < 2 { "twice".to_owned() } else { format!("k{saga}") },
             is_taken_back: false,
+            time: SagaTime { begins_in: 0, within: random.per_mille(300).then(|| random.below(9)) },
             variants: (0..random.between(1, 2)).map(|_| variant(random)).collect(),
         };
         let mut run = Run {
@@ -28,7 +29,15 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
             told: Vec::new(),
         };
         let standing = run.whole();
-        let end = Final { standing, variant: Some(0), records: run.records, told: run.told, chosen: Vec::new() };
+        let end = Final {
+            standing,
+            variant: Some(0),
+            records: run.records,
+            told: run.told,
+            chosen: Vec::new(),
+            signal: None,
+            overdue_at: None,
+        };
         lanes.push(run.entries.into_iter());
         ledger.finals.push(end);
         ledger.sagas.push(plan);
@@ -68,6 +77,7 @@ fn variant(random: &mut Random) -> Variant {
             after: None,
             arms: Vec::new(),
             is_sub: false,
+            nap: Nap::default(),
             reads: (step > 0 && random.per_mille(500)).then(|| random.below(u64::from(step)) as u8),
             is_pivot: pivot == Some(step),
             emits: random.below(3) as u8,

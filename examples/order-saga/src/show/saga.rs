@@ -10,7 +10,7 @@ pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SagaStatus { summary, steps, history, revision, .. } = self.0;
+        let SagaStatus { summary, steps, history, deadline, revision, .. } = self.0;
         let start = summary.started_at;
         writeln!(f, "{} ({} version {}): {}", summary.key, summary.saga, summary.version, stands(summary))?;
         match summary.ended_at {
@@ -20,6 +20,9 @@ impl fmt::Display for Shown<'_> {
         writeln!(f, ", revision {revision}")?;
         if let Some(outer) = &summary.step_of {
             writeln!(f, "it is a step of {outer}")?;
+        }
+        if let Some(deadline) = deadline {
+            writeln!(f, "turns round at {} UTC if it has not come to its pivot", moment(*deadline))?;
         }
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
@@ -95,8 +98,12 @@ fn said(step: &StepStatus) -> String {
     if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none()) {
         return of_child(child, step.error.as_deref());
     }
+    if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
+        return format!("by the signal {id:?}");
+    }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     match step.due_at {
+        Some(at) if step.waits => format!("{error} (waits until {} UTC)", moment(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
@@ -173,6 +180,25 @@ mod tests {
             assert!(line("is-large").ends_with(taken), "{said}");
             assert!(line("check-credit").contains(phase), "{said}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_waits_says_until_when() {
+        let hour = std::time::Duration::from_hours(1);
+        let saga =
+            Saga::named("create-order").input::<u32>().deadline(hour).sleep("cool-off", hour).step::<confirm_order>();
+        let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new");
+        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        let said = Shown(&status).to_string();
+        assert!(
+            said.contains("\nturns round at ") && said.contains(" UTC if it has not come to its pivot\n"),
+            "{said}"
+        );
+        let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
+        assert!(line.contains("started") && line.contains("(waits until "), "{said}");
     }
 
     #[tokio::test]

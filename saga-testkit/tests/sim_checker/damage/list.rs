@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, pauses, rest, services, starts, undo};
+use super::{effects, messages, pauses, rest, services, signals, starts, time, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -30,6 +30,9 @@ damages! {
     G3 effects::effect_taken_twice_outside,
     G3 effects::output_recorded_that_nobody_returned,
     G3 effects::step_reads_another_output,
+    G3 signals::acknowledged_and_lost,
+    G3 signals::two_count,
+    G3 signals::out_of_nothing,
     G4 messages::message_lost,
     G4 messages::message_of_a_rolled_back_attempt,
     G4 messages::message_out_of_nothing,
@@ -54,6 +57,11 @@ damages! {
     G5 undo::saga_left_stuck,
     G5 undo::stuck_without_a_cause,
     G5 undo::pivot_done_and_compensated,
+    G5 time::begun_too_early,
+    G5 time::awake_too_early,
+    G5 time::overdue_too_early,
+    G5 time::overdue_without_a_deadline,
+    G5 time::completed_though_overdue,
     G3 services::step_asked_for_by_two_commands,
     G3 services::told_an_output_that_was_not_recorded,
     G3 services::completed_without_being_told,

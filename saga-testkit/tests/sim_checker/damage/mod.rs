@@ -6,7 +6,9 @@ mod messages;
 mod pauses;
 mod rest;
 mod services;
+mod signals;
 mod starts;
+mod time;
 mod tools;
 mod undo;
 

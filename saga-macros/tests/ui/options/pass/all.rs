@@ -15,6 +15,7 @@ async fn plain(_order: u64) -> Result<(), StepError> {
     compensate = refund,
     retry(attempts = 8, base = "250ms", cap = "2m"),
     timeout = "1h",
+    give_up_after = "48h",
     group = false,
 )]
 async fn charge(_tx: &mut MemoryConn, _order: u64) -> Result<(), StepError> {
@@ -44,7 +45,8 @@ async fn elsewhere(_order: u64) -> Result<(), StepError> {
 fn the_options_are_kept() {
     assert_eq!((plain::NAME, plain::OPTIONS), ("plain", StepOptions::DEFAULT));
     assert_eq!(charge::NAME, "charge-card-2");
-    let retry = RetryPolicy { attempts: 8, base: Duration::from_millis(250), cap: Duration::from_mins(2) };
+    let (base, cap) = (Duration::from_millis(250), Duration::from_mins(2));
+    let retry = RetryPolicy { attempts: 8, base, cap, give_up_after: Some(Duration::from_hours(48)) };
     assert_eq!(charge::OPTIONS.retry, retry);
     assert_eq!(charge::OPTIONS.timeout, Duration::from_hours(1));
     assert_eq!([charge::OPTIONS.grouped, charge::OPTIONS.needs_no_compensation], [false, false]);

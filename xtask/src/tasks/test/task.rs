@@ -1,23 +1,30 @@
-//! `cargo xtask test`: every test there is.
+//! The phases of the task.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
+use std::num::NonZero;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use saga_servers::{Addresses, ProcessGroup, Services, Signal};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 
-use super::packages::server_packages;
-use super::prerequisites::c_compiler;
-use super::sim::sim_command;
+use super::lanes::{Ended, Job, side_by_side};
+use super::programs::TestProgram;
+use super::totals::Totals;
 use crate::interrupt::{run_in_group, run_interruptibly};
 use crate::phases::{Phases, now, shown};
+use crate::tasks::packages::server_packages;
+use crate::tasks::prerequisites::c_compiler;
+use crate::tasks::sim::sim_command;
 use crate::workspace::cargo;
 
 /// How many schedules a test run simulates. They are the same in every run, so a failure is nobody's bad luck.
 const SIMULATED_SEEDS: &str = "20000";
+
+/// How many test programs run at once for each processor: they wait more than they compute.
+const LANES_PER_PROCESSOR: usize = 1;
 
 /// Installs what is missing, starts the servers, runs the tests of the workspace, then the simulation.
 ///
@@ -29,27 +36,29 @@ pub(crate) fn test(filter: &[String]) -> Result<()> {
     run_interruptibly(run_all(&mut phases, filter, given))
 }
 
-/// What can be interrupted at any moment: the servers and the running command end when this is dropped.
+/// What can be interrupted at any moment: the servers and the running commands end when this is dropped.
 async fn run_all(phases: &mut Phases, filter: &[String], given: Addresses) -> Result<()> {
-    let mut services = None;
+    let (mut services, mut programs) = (None, Vec::new());
     phases
         .wait("build and start servers", async {
             // A compiler and a starting server hinder each other little, so neither waits for the other.
-            let building = run_in_group(test_command(&["--no-run"], filter));
-            let (started, ()) = tokio::try_join!(start(given), building)?;
-            let (note, started) = started;
+            let (built, (note, started)) = tokio::try_join!(build(filter), start(given))?;
             services = Some(started);
+            programs = built;
             Ok(note)
         })
         .await?;
     let services = services.context("the servers did not start")?;
-    phases.wait("cargo test", cargo_test(filter, services.addresses())).await?;
+    if filter.is_empty() {
+        phases.wait("tests", all_tests(&programs, services.addresses())).await?;
+    } else {
+        phases.wait("tests", selected_tests(filter, services.addresses())).await?;
+    }
     phases.run("stop servers", || {
         drop(services);
         Ok(String::new())
     })?;
     if !filter.is_empty() {
-        println!("\nonly what `{}` selects was run, and no simulation", filter.join(" "));
         return Ok(());
     }
     let silent = async |command| run_in_group(command).await.map(|()| String::new());
@@ -57,6 +66,24 @@ async fn run_all(phases: &mut Phases, filter: &[String], given: Addresses) -> Re
     let mut simulation = sim_command("run");
     simulation.args(["--", "--seed-from", "0", "--seeds", SIMULATED_SEEDS]);
     phases.wait("simulation", silent(simulation)).await
+}
+
+/// Builds what `filter` selects, or everything, and lists the programs with tests.
+async fn build(filter: &[String]) -> Result<Vec<TestProgram>> {
+    let mut command = test_command(&["--no-run", "--message-format=json-render-diagnostics"], filter);
+    command.stdout(Stdio::piped());
+    let name = shown(&command);
+    eprintln!("$ {name}");
+    let mut child = ProcessGroup::spawn(command, Signal::Term)?;
+    let output = child.take_stdout().context("cargo has no standard output")?;
+    let mut messages = String::new();
+    let mut output = ChildStdout::from_std(output)?;
+    output.read_to_string(&mut messages).await.context("cannot read what cargo built")?;
+    let status = child.wait().await?;
+    if !status.success() {
+        bail!("`{name}` ended with {status}");
+    }
+    TestProgram::all(&messages)
 }
 
 /// Starts the servers whose addresses are not given, and says how long that took.
@@ -76,25 +103,44 @@ async fn start(given: Addresses) -> Result<(String, Services)> {
 }
 
 /// All tests: of units, of crates, of the conformance suites (tests without harness) and of the documentation.
-async fn cargo_test(filter: &[String], addresses: &Addresses) -> Result<String> {
+async fn all_tests(programs: &[TestProgram], addresses: &Addresses) -> Result<String> {
+    if programs.is_empty() {
+        bail!("there is not one program with tests");
+    }
+    let documentation = test_command(&["--doc"], &[]);
+    let programs = programs.iter().map(|program| Job { title: program.title(), command: program.command() });
+    let documentation = Job { title: shown(&documentation), command: documentation };
+    run_jobs(programs.chain([documentation]).collect(), addresses).await
+}
+
+/// The tests that `filter` selects, one after the other by cargo itself, so that a person sees them come.
+async fn selected_tests(filter: &[String], addresses: &Addresses) -> Result<String> {
     let mut command = test_command(&[], filter);
-    command.envs(addresses.variables()).stdout(Stdio::piped());
-    eprintln!("$ {}", shown(&command));
-    let name = shown(&command);
-    let mut child = ProcessGroup::spawn(command, Signal::Term)?;
-    let output = child.take_stdout().context("cargo test has no standard output")?;
-    let mut lines = BufReader::new(ChildStdout::from_std(output)?).lines();
-    let mut totals = Totals::default();
-    while let Some(line) = lines.next_line().await.context("cannot read what cargo test prints")? {
-        println!("{line}");
-        totals.add(&line);
+    command.envs(addresses.variables());
+    run_in_group(command).await?;
+    Ok(format!("only what `{}` selects, and no simulation", filter.join(" ")))
+}
+
+/// Runs `jobs` side by side, prints what each printed when it ended, and fails at the end with the names of the failed.
+async fn run_jobs(mut jobs: Vec<Job>, addresses: &Addresses) -> Result<String> {
+    for job in &mut jobs {
+        job.command.envs(addresses.variables());
     }
-    let status = child.wait().await?;
+    let lanes = std::thread::available_parallelism().map_or(1, NonZero::get) * LANES_PER_PROCESSOR;
+    let (mut totals, mut failed) = (Totals::default(), Vec::new());
+    side_by_side(jobs, lanes, |Ended { title, status, took, output }| {
+        println!("\n--- {title}: {status}, {:.1} s\n{output}", took.as_secs_f64());
+        output.lines().for_each(|line| totals.add(line));
+        if !status.success() {
+            failed.push(title);
+        }
+    })
+    .await?;
     println!("\n{}", totals.note());
-    if !status.success() {
-        bail!("`{name}` ended with {status}: {}", totals.note());
+    if !failed.is_empty() {
+        bail!("{}; failed:\n{}", totals.note(), failed.join("\n"));
     }
-    if filter.is_empty() && totals.passed == 0 {
+    if totals.passed == 0 {
         bail!("not one test was run");
     }
     Ok(totals.note())
@@ -119,55 +165,14 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// The sums of the `test result:` lines.
-#[derive(Debug, Default)]
-struct Totals {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-}
-
-impl Totals {
-    fn add(&mut self, line: &str) {
-        let Some((_, counts)) = line.split_once("test result: ") else {
-            return;
-        };
-        for part in counts.split(['.', ';']) {
-            let mut words = part.split_whitespace();
-            let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<u64>), words.next()) else {
-                continue;
-            };
-            match what {
-                "passed" => self.passed += count,
-                "failed" => self.failed += count,
-                "ignored" => self.ignored += count,
-                _ => {}
-            }
-        }
-    }
-
-    fn note(&self) -> String {
-        format!("{} passed, {} failed, {} ignored", self.passed, self.failed, self.ignored)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Totals, without_password};
+    use super::without_password;
 
     #[test]
     fn a_password_is_not_printed() {
         assert_eq!(without_password("amqp://me:secret@h:1/%2F"), "amqp://me:..@h:1/%2F");
         assert_eq!(without_password("postgres://postgres@h:1/x"), "postgres://postgres@h:1/x");
         assert_eq!(without_password("http://h:1"), "http://h:1");
-    }
-
-    #[test]
-    fn the_result_lines_are_summed() {
-        let mut totals = Totals::default();
-        totals.add("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s");
-        totals.add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
-        totals.add("test 7 passed; of nothing");
-        assert_eq!(totals.note(), "14 passed, 1 failed, 1 ignored");
     }
 }

@@ -1,0 +1,103 @@
+//! An order above a limit waits for a person's approval: stock is reserved, and then nothing of the saga runs until somebody
+//! answers, the time for that is over, or the whole order has taken too long. Small orders do not wait.
+//!
+//! `cargo run -p approval` runs six orders on a SQLite file that is gone afterwards, answers some of them, and prints what
+//! became of each: a small one, one that is approved, one that is declined, one that nobody answers, one whose answer came
+//! before it was asked for, and one that is approved by a page that the runtime knows nothing of.
+
+mod steps;
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use saga_core::engine::{Receipt, SagaDesk};
+use saga_core::{Runtime, Saga};
+use saga_sqlite::SqliteStore;
+
+use crate::steps::{Approval, Order, confirm_order, reserve_stock, send_receipt};
+
+/// What is on the shelves, in pieces.
+const IN_STOCK: u32 = 20;
+/// Up to so many cents nobody is asked.
+const FREE_CENTS_MAX: u64 = 10_000;
+/// How long an approver has; in a real shop some days.
+const TO_DECIDE: Duration = Duration::from_secs(4);
+/// How long an order may take before it is confirmed.
+const DEADLINE: Duration = Duration::from_mins(1);
+/// How long after the confirmation its receipt is sent; in a real shop the next morning.
+const UNTIL_THE_RECEIPT: Duration = Duration::from_millis(20);
+
+fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError> {
+    Saga::named("create-order")
+        .input::<Order>()
+        .deadline(DEADLINE)
+        .step::<reserve_stock>()
+        .when(
+            "is-large",
+            |order| order.cents > FREE_CENTS_MAX,
+            |branch| branch.wait_for::<Approval>(TO_DECIDE, |_order| Approval::NoAnswer),
+        )
+        .step::<confirm_order>()
+        .pivot()
+        .sleep("until-the-receipt", UNTIL_THE_RECEIPT)
+        .step::<send_receipt>()
+        .build()
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("orders.db");
+    Connection::open(&file)?.execute_batch(&format!(
+        "CREATE TABLE stock (pieces INTEGER NOT NULL); INSERT INTO stock VALUES ({IN_STOCK});
+         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, approval TEXT NOT NULL)"
+    ))?;
+    let create_order = create_order()?;
+    let runtime = Runtime::builder(SqliteStore::open(&file).await?).saga(&create_order).start().await?;
+    let mut running = Vec::new();
+    for (key, cents) in [("small", 900), ("approved", 40_000), ("declined", 50_000), ("unanswered", 60_000)] {
+        let order = Order { key: key.to_owned(), pieces: 2, cents };
+        running.push(runtime.start(&create_order, key, order).await?);
+    }
+    // It begins later, so that its answer is there before anybody asks.
+    let order = Order { key: "early".to_owned(), pieces: 2, cents: 70_000 };
+    let later = Duration::from_millis(200);
+    running.push(runtime.start_after(&create_order, "early", order, later).await?);
+    let order = Order { key: "by-a-page".to_owned(), pieces: 2, cents: 80_000 };
+    running.push(runtime.start(&create_order, "by-a-page", order).await?);
+
+    let by = |name: &str| Approval::Granted { by: name.to_owned() };
+    let answer = async |key: &str, form: &str, approval: Approval| -> anyhow::Result<()> {
+        let receipt = runtime.signal(key, form, &approval).await?;
+        println!("{key}: {form} says {approval}, which {}", said(receipt));
+        Ok(())
+    };
+    answer("early", "form-1", by("Ada")).await?;
+    answer("approved", "form-2", by("Ada")).await?;
+    // The page is sent twice, and somebody else is too late.
+    answer("approved", "form-2", by("Ada")).await?;
+    answer("approved", "form-3", Approval::Declined { by: "Bob".to_owned() }).await?;
+    answer("declined", "form-4", Approval::Declined { by: "Bob".to_owned() }).await?;
+    // What takes part in no work needs the store and the definition only.
+    let page = SagaDesk::new(runtime.store().clone()).saga(&create_order);
+    let receipt = page.signal("by-a-page", "form-5", &by("Cleo")).await?;
+    println!("by-a-page: form-5 {}\n", said(receipt));
+
+    for running in running {
+        let outcome = running.outcome().await?;
+        println!("{}: {outcome}", running.key());
+    }
+    answer("unanswered", "form-6", by("Ada")).await?;
+    runtime.shutdown().await;
+    let left: u32 = Connection::open(&file)?.query_one("SELECT pieces FROM stock", [], |row| row.get(0))?;
+    println!("{left} of {IN_STOCK} pieces are left");
+    Ok(())
+}
+
+fn said(receipt: Receipt) -> &'static str {
+    match receipt {
+        Receipt::Delivered | Receipt::Kept => "counts",
+        Receipt::Known => "was known",
+        Receipt::TooLate => "is too late",
+    }
+}

@@ -1,0 +1,96 @@
+//! What happens when the deadline of a saga passes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cancel::Cause;
+use super::error::RuntimeError;
+use super::missed::Missed;
+use super::saga_desk::SagaDesk;
+use super::shared::Shared;
+use crate::key::{Key, StepId};
+use crate::machine::{Deadline, SagaState, Timer, set_deadline};
+use crate::saga::Definition;
+use crate::store::{
+    Changes, Condition, HistoryEntry, HistoryKind, NewWork, Postponed, SagaId, SagaRow, Store, WorkKind, WorkRef,
+};
+
+/// When a deadline is looked at again whose saga could not be called off.
+const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
+
+/// When a saga begins, and by when it must have come to its pivot.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct When {
+    pub(super) delay: Duration,
+    /// Counted from the beginning; nothing where the definition decides.
+    pub(super) within: Option<Duration>,
+}
+
+impl<S: Store> Shared<S> {
+    /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
+    pub(super) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
+        if let Err(error) = SagaDesk::of(self, &row.tenant).end_overdue(&row.key, work).await {
+            tracing::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
+            // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
+            let error = Some(error.to_string());
+            let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, maybe: false, error };
+            let applied = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await;
+            if applied.is_err() {
+                self.give_back(&[work]).await;
+            }
+        }
+    }
+}
+
+impl<S: Store> SagaDesk<S> {
+    /// Calls off a saga whose deadline passed, as the claimed row says. The row goes, also where the saga is done in time.
+    async fn end_overdue(&self, key: &Key, work: WorkRef) -> Result<(), RuntimeError> {
+        loop {
+            match self.try_to_turn(key, None, Cause::Overdue(work)).await {
+                Ok(()) => return Ok(()),
+                Err(Missed::Moved) => {
+                    // Whoever moved it may have withdrawn the row, or somebody else has it.
+                    let stored = self.stored(key, None).await?;
+                    if !stored.work.iter().any(|row| row.work == work) {
+                        return Ok(());
+                    }
+                }
+                Err(Missed::Refused(..)) => {
+                    let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
+                    // Where it is not there any more, it is gone already.
+                    let _gone = self.record(changes).await?;
+                    return Ok(());
+                }
+                Err(Missed::Error(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// What the history says of it.
+pub(super) fn overdue(saga: SagaId, within: Duration) -> HistoryEntry {
+    let detail = format!("its deadline passed, {within:?} after it was to begin");
+    HistoryEntry { saga, step: None, kind: HistoryKind::Deadline, attempt: 0, detail }
+}
+
+/// The row that falls due at the deadline of a new saga, if it has one. All but its time is as in
+/// another row of it.
+pub(super) fn deadline_row<S: Store>(
+    definition: &Definition<S>,
+    state: &mut SagaState,
+    when: When,
+    first: &NewWork,
+    timer: Timer,
+) -> Option<NewWork> {
+    let within = when.within.or(definition.deadline)?;
+    set_deadline(&definition.shape, state, Deadline { timer, within }).then(|| NewWork {
+        id: timer.row(first.saga),
+        kind: WorkKind::Deadline,
+        step: StepId::of_deadline(),
+        payload: None,
+        due_in: when.delay.saturating_add(within),
+        lease: None,
+        tried: None,
+        ..first.clone()
+    })
+}

@@ -1,0 +1,21 @@
+//! Why a wish of somebody outside was not done.
+
+use super::error::RuntimeError;
+use crate::machine::Refused;
+use crate::store::Status;
+
+/// Why nothing was done to a saga.
+pub(super) enum Missed {
+    /// It moved, or a command of it did: it is to be looked at again.
+    Moved,
+    /// The machine refuses.
+    Refused(Refused, Status),
+    /// It cannot be.
+    Error(RuntimeError),
+}
+
+impl From<RuntimeError> for Missed {
+    fn from(error: RuntimeError) -> Self {
+        Self::Error(error)
+    }
+}

@@ -1,0 +1,187 @@
+//! A saga that is started instead of one that has ended: what it takes over, and what it cannot.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use saga_core::engine::Restart;
+use saga_core::machine::StepPhase;
+use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::saga::Branch;
+use saga_core::{Each, Outcome, Output, Runtime, Saga, State, StepError, saga_compensation, saga_step};
+
+const WHY: &str = "the test says so";
+
+/// Whether the last step is refused.
+#[derive(Clone, Default)]
+struct Refuses(Arc<AtomicBool>);
+
+#[saga_step(compensate = unpack)]
+async fn pack(tx: &mut MemoryConn, parcel: u32) -> Result<String, StepError> {
+    tx.log(format!("pack {parcel}"));
+    Ok(format!("box {parcel}"))
+}
+
+#[saga_compensation]
+async fn unpack(tx: &mut MemoryConn, parcel: u32, _packed: String) -> Result<(), StepError> {
+    tx.log(format!("unpack {parcel}"));
+    Ok(())
+}
+
+#[saga_step(no_compensation)]
+async fn call_courier(tx: &mut MemoryConn, _parcels: u32) -> Result<(), StepError> {
+    tx.log("courier");
+    Ok(())
+}
+
+#[saga_step(no_compensation)]
+async fn bill(
+    tx: &mut MemoryConn,
+    _parcels: u32,
+    Output(packed): Output<Each<pack>>,
+    State(refuses): State<Refuses>,
+) -> Result<(), StepError> {
+    if refuses.0.load(Ordering::Relaxed) {
+        return Err(StepError::reject("nobody pays for it"));
+    }
+    tx.log(format!("bill {}", packed.join(", ")));
+    Ok(())
+}
+
+/// Each parcel is packed, the courier comes for more than one of them, and all are billed.
+fn parcels() -> Saga<MemoryStore, u32> {
+    let saga = Saga::named("parcels").input::<u32>();
+    let saga = saga.for_each_with::<pack>(2, |parcels: &u32| (1..=*parcels).collect::<Vec<_>>());
+    let saga = saga
+        .choose("courier", |choice| choice.when("comes", |parcels: &u32| *parcels > 1, Branch::step::<call_courier>));
+    saga.step::<bill>().build().unwrap()
+}
+
+async fn start(store: &MemoryStore, refuses: &Refuses) -> Runtime<MemoryStore> {
+    Runtime::builder(store.clone()).saga(&parcels()).state(refuses.clone()).start().await.unwrap()
+}
+
+async fn ended(runtime: &Runtime<MemoryStore>, key: &str) -> Outcome {
+    runtime.attach(key).await.unwrap().ended().await.unwrap()
+}
+
+fn log(store: &MemoryStore) -> Vec<String> {
+    store.read(|table| table.log().iter().map(|entry| String::from_utf8(entry.clone()).unwrap()).collect())
+}
+
+/// G5: an effect that was undone does not stand, and that of an item is one.
+#[tokio::test]
+async fn g5_a_list_whose_items_were_undone_is_not_taken_over() {
+    let (store, refuses) = (MemoryStore::new(), Refuses::default());
+    let runtime = start(&store, &refuses).await;
+    refuses.0.store(true, Ordering::Relaxed);
+    runtime.start(&parcels(), "k", 2).await.unwrap();
+    assert!(matches!(ended(&runtime, "k").await, Outcome::Compensated { .. }));
+    let refused = runtime.desk().restart("k", "bill", "k-again", WHY).await.unwrap_err().to_string();
+    assert!(refused.contains("its step `pack` was undone, so that nothing of it can be taken over"), "{refused}");
+    refuses.0.store(false, Ordering::Relaxed);
+    assert_eq!(runtime.desk().restart("k", "pack", "k-again", WHY).await.unwrap(), Restart::Begun);
+    assert!(matches!(ended(&runtime, "k-again").await, Outcome::Completed { .. }));
+    assert_eq!(log(&store).iter().filter(|line| line.starts_with("pack ")).count(), 4);
+    runtime.shutdown().await;
+}
+
+/// What the new saga decides in the commit in which it begins is its own.
+#[tokio::test]
+async fn a_choice_that_is_begun_with_is_made_anew() {
+    let (store, refuses) = (MemoryStore::new(), Refuses::default());
+    let runtime = start(&store, &refuses).await;
+    runtime.start(&parcels(), "k", 2).await.unwrap();
+    assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
+    runtime.desk().restart("k", "courier", "again", WHY).await.unwrap();
+    assert!(matches!(ended(&runtime, "again").await, Outcome::Completed { .. }));
+    let status = runtime.saga("again").await.unwrap().unwrap();
+    let courier = status.steps.iter().find(|step| step.step == "courier").unwrap();
+    assert_eq!((courier.taken.as_deref(), courier.phase), (Some("comes"), StepPhase::Done));
+    assert_eq!(courier.error, None, "nobody else has made it");
+    let pack = status.steps.iter().find(|step| step.step == "pack").unwrap();
+    assert_eq!(pack.error.as_deref(), Some("taken over from the saga `k`"));
+    // So it is taken over in its turn.
+    runtime.desk().restart("again", "bill", "third", WHY).await.unwrap();
+    assert!(matches!(ended(&runtime, "third").await, Outcome::Completed { .. }));
+    assert_eq!(
+        log(&store).split_off(2),
+        ["courier", "bill box 1, box 2", "courier", "bill box 1, box 2", "bill box 1, box 2"]
+    );
+    runtime.shutdown().await;
+}
+
+#[saga_step(compensate = unreserve)]
+async fn reserve(tx: &mut MemoryConn, _parcels: u32) -> Result<(), StepError> {
+    tx.log("reserve");
+    Ok(())
+}
+
+#[saga_compensation]
+async fn unreserve(_tx: &mut MemoryConn, _parcels: u32, _reserved: ()) -> Result<(), StepError> {
+    Err(StepError::reject("the shelf is locked"))
+}
+
+#[saga_step(compensate = refund)]
+async fn charge(_parcels: u32) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_compensation(retry(attempts = 1))]
+async fn refund(_parcels: u32, _charged: ()) -> Result<(), StepError> {
+    Err(StepError::retry("no answer"))
+}
+
+#[saga_step]
+async fn ship(_tx: &mut MemoryConn, _parcels: u32, State(refuses): State<Refuses>) -> Result<(), StepError> {
+    if refuses.0.load(Ordering::Relaxed) { Err(StepError::reject("no van")) } else { Ok(()) }
+}
+
+/// A saga of that step and `ship` that was refused, and of which a person skipped the undo.
+async fn skipped(runtime: &Runtime<MemoryStore>, saga: &Saga<MemoryStore, u32>) {
+    let running = runtime.start(saga, saga.name(), 1).await.unwrap();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Stuck { .. }));
+    let revision = runtime.saga(saga.name()).await.unwrap().unwrap().revision;
+    runtime.operator(saga.name(), revision).unwrap().skip(WHY).await.unwrap();
+    assert!(matches!(running.ended().await.unwrap(), Outcome::Compensated { .. }));
+}
+
+/// G5: who goes past an undo leaves the step as it is; whether it is still done is known of a transaction only.
+#[tokio::test]
+async fn g5_what_may_have_been_undone_is_not_taken_over() {
+    let refuses = Refuses::default();
+    refuses.0.store(true, Ordering::Relaxed);
+    let known = Saga::named("known").input::<u32>().step::<reserve>().step::<ship>().build().unwrap();
+    let unknown = Saga::named("unknown").input::<u32>().step::<charge>().step::<ship>().build().unwrap();
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&known).saga(&unknown).state(refuses.clone());
+    let runtime = runtime.start().await.unwrap();
+    skipped(&runtime, &known).await;
+    skipped(&runtime, &unknown).await;
+    refuses.0.store(false, Ordering::Relaxed);
+    let desk = runtime.desk();
+    assert_eq!(desk.restart("known", "ship", "known-again", WHY).await.unwrap(), Restart::Begun);
+    assert!(matches!(ended(&runtime, "known-again").await, Outcome::Completed { .. }));
+    let refused = desk.restart("unknown", "ship", "unknown-again", WHY).await.unwrap_err().to_string();
+    assert!(refused.contains("nobody knows whether the undo of its step `charge` happened"), "{refused}");
+    runtime.shutdown().await;
+}
+
+/// What was taken over stands, however the saga ended that took it over.
+#[tokio::test]
+async fn what_came_to_nothing_again_begins_at_the_same_step_once_more() {
+    let (store, refuses) = (MemoryStore::new(), Refuses::default());
+    let runtime = start(&store, &refuses).await;
+    runtime.start(&parcels(), "k", 1).await.unwrap();
+    assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
+    refuses.0.store(true, Ordering::Relaxed);
+    runtime.desk().restart("k", "bill", "second", WHY).await.unwrap();
+    assert!(matches!(ended(&runtime, "second").await, Outcome::Compensated { .. }));
+    refuses.0.store(false, Ordering::Relaxed);
+    runtime.desk().restart("second", "bill", "third", WHY).await.unwrap();
+    assert!(matches!(ended(&runtime, "third").await, Outcome::Completed { .. }));
+    assert_eq!(log(&store), ["pack 1", "bill box 1", "bill box 1"], "nothing is done again, and nothing undone");
+    // What it did itself was undone.
+    runtime.desk().restart("k", "courier", "fourth", WHY).await.unwrap();
+    assert!(matches!(ended(&runtime, "fourth").await, Outcome::Completed { .. }));
+    runtime.shutdown().await;
+}

@@ -1,0 +1,277 @@
+//! Messages from outside for sagas that wait for them, on a clock that the test owns.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::engine::{Receipt, RuntimeError, SagaDesk};
+use saga_core::env::TokioEnvironment;
+use saga_core::memory::MemoryStore;
+use saga_core::store::{HistoryKind, Sagas as _, Work as _};
+use saga_core::{Outcome, Output, Received, Runtime, Saga, Signal, StepError, saga_compensation, saga_step};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Approval {
+    by: String,
+}
+
+impl Signal for Approval {
+    const NAME: &'static str = "approval";
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Payment;
+
+impl Signal for Payment {
+    const NAME: &'static str = "payment";
+}
+
+fn by(name: &str) -> Approval {
+    Approval { by: name.to_owned() }
+}
+
+#[saga_step(compensate = release)]
+async fn reserve(order: u32) -> Result<u32, StepError> {
+    Ok(order)
+}
+
+#[saga_compensation]
+async fn release(_order: u32, _reserved: Option<u32>) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_step]
+async fn ship(_order: u32, Output(approval): Output<Received<Approval>>) -> Result<String, StepError> {
+    if approval.by == "nobody" { Err(StepError::reject("nobody approved it")) } else { Ok(approval.by) }
+}
+
+#[saga_step(no_compensation)]
+async fn pack(approved_by: String) -> Result<String, StepError> {
+    Ok(format!("packed for {approved_by}"))
+}
+
+#[saga_step(no_compensation)]
+async fn refuse(_order: u32) -> Result<(), StepError> {
+    Err(StepError::reject("no"))
+}
+
+fn purchase() -> Saga<MemoryStore, u32> {
+    let saga = Saga::named("purchase").input::<u32>().step::<reserve>();
+    saga.wait_for::<Approval>(MINUTE, |_| by("nobody")).step::<ship>().build().unwrap()
+}
+
+fn store() -> MemoryStore {
+    MemoryStore::with_environment(Arc::new(TokioEnvironment::current().unwrap()))
+}
+
+async fn runtime(store: &MemoryStore, sagas: &[Saga<MemoryStore, u32>]) -> Runtime<MemoryStore> {
+    let builder = Runtime::builder(store.clone()).settings(|set| set.poll_interval = SECOND);
+    sagas.iter().fold(builder, |builder, saga| builder.saga(saga)).start().await.unwrap()
+}
+
+async fn until_it_waits(runtime: &Runtime<MemoryStore>, key: &str, step: usize) {
+    while runtime.saga(key).await.unwrap().unwrap().steps[step].due_at.is_none() {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn nothing_is_left(store: &MemoryStore) {
+    assert_eq!(store.backlog().await.unwrap().0, 0, "rows that wait");
+    assert_eq!(store.forgotten(9).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_saga_goes_on_with_the_first_signal_and_with_no_other() {
+    let store = store();
+    let runtime = runtime(&store, &[purchase()]).await;
+    let running = runtime.start(&purchase(), "order", 1).await.unwrap();
+    until_it_waits(&runtime, "order", 1).await;
+    let began = Instant::now();
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known);
+    assert_eq!(runtime.signal("order", "b", &by("nobody")).await.unwrap(), Receipt::TooLate);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    assert!(began.elapsed() < SECOND, "nobody waits for the limit");
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known, "also when all is over");
+    assert_eq!(runtime.signal("order", "b", &by("Ada")).await.unwrap(), Receipt::TooLate);
+    let status = runtime.saga("order").await.unwrap().unwrap();
+    assert_eq!(status.steps[1].signal.as_deref(), Some("a"));
+    let lines = status.history.iter().filter(|line| line.kind == HistoryKind::Signal);
+    assert_eq!(lines.count(), 1, "{:?}", status.history);
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+/// What arrives before its turn is kept, also when the saga begins later, and when another process goes on with it.
+#[tokio::test(start_paused = true)]
+async fn g11_a_signal_that_comes_early_is_kept() {
+    let store = store();
+    let first = runtime(&store, &[purchase()]).await;
+    first.start_after(&purchase(), "order", 1, MINUTE).await.unwrap();
+    assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
+    assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known);
+    assert_eq!(first.signal("order", "b", &by("Bob")).await.unwrap(), Receipt::TooLate, "the first one counts");
+    first.shutdown().await;
+    let second = runtime(&store, &[purchase()]).await;
+    let began = Instant::now();
+    let outcome = second.attach("order").await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    assert!(began.elapsed() < MINUTE + 5 * SECOND, "it did not wait again: {:?}", began.elapsed());
+    second.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+/// A saga that begins later does not begin for a message, also where it begins with waiting for it.
+#[tokio::test(start_paused = true)]
+async fn a_signal_begins_no_saga_before_its_time() {
+    let store = store();
+    let begins = Saga::named("begins").input::<u32>();
+    let begins = begins.wait_for_with::<Approval>(|order| *order * SECOND, |_| by("nobody")).step::<ship>();
+    let begins = begins.build().unwrap();
+    let runtime = runtime(&store, std::slice::from_ref(&begins)).await;
+    let began = Instant::now();
+    let running = runtime.start_after(&begins, "order", 40, MINUTE).await.unwrap();
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_signal_the_limit_decides() {
+    let store = store();
+    let strict = Saga::named("strict").input::<u32>().step::<reserve>().wait_or_reject::<Approval>(MINUTE);
+    let strict = strict.step::<ship>().build().unwrap();
+    let runtime = runtime(&store, &[purchase(), strict.clone()]).await;
+    let began = Instant::now();
+    let by_default = runtime.start(&purchase(), "default", 1).await.unwrap();
+    let rejected = runtime.start(&strict, "strict", 1).await.unwrap();
+    let outcome = by_default.outcome().await.unwrap();
+    assert_eq!(outcome.to_string(), "compensated, because `ship` failed: nobody approved it");
+    let outcome = rejected.outcome().await.unwrap();
+    assert_eq!(outcome.to_string(), "compensated, because `approval` failed: no `approval` arrived within 60s");
+    assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
+    for key in ["default", "strict"] {
+        assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), Receipt::TooLate);
+    }
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_waits_for_is_refused() {
+    let store = store();
+    let runtime = runtime(&store, &[purchase()]).await;
+    assert!(matches!(runtime.signal("order", "a", &by("Ada")).await, Err(RuntimeError::NoSaga(_))));
+    runtime.start(&purchase(), "order", 1).await.unwrap();
+    let refused = runtime.signal("order", "a", &Payment).await.unwrap_err().to_string();
+    assert_eq!(refused, "the saga `order`: it has no step that waits for `payment`");
+    let refused = runtime.signal("order", "", &by("Ada")).await.unwrap_err().to_string();
+    assert_eq!(refused, "the saga `order`: a signal has an id of 1 to 200 bytes, the same when it is sent again");
+    let stranger = SagaDesk::<MemoryStore>::new(Arc::clone(runtime.store()));
+    let refused = stranger.signal("order", "a", &by("Ada")).await;
+    assert!(matches!(refused, Err(RuntimeError::UnknownDefinition { .. })), "{refused:?}");
+    runtime.shutdown().await;
+}
+
+/// A webhook needs no runtime, only the store.
+#[tokio::test(start_paused = true)]
+async fn a_signal_needs_no_runtime() {
+    let store = store();
+    let runtime = runtime(&store, &[purchase()]).await;
+    let running = runtime.start(&purchase(), "order", 1).await.unwrap();
+    until_it_waits(&runtime, "order", 1).await;
+    let desk = SagaDesk::new(store.clone()).saga(&purchase());
+    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
+    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+/// Nobody waits for a message that decides nothing any more.
+#[tokio::test(start_paused = true)]
+async fn g5_a_wait_ends_when_the_saga_turns_round() {
+    let store = store();
+    let group = Saga::named("group").input::<u32>().step::<reserve>();
+    let group = group.parallel(|group| {
+        let waits = |branch: saga_core::saga::Branch<MemoryStore, u32>| {
+            branch.wait_without_limit::<Approval>().step_after::<pack, Received<Approval>>(|_, approval| approval.by)
+        };
+        group.branch(waits).branch(|branch| branch.sleep("a-while", SECOND).step::<refuse>())
+    });
+    let group = group.build().unwrap();
+    let deadline = Saga::named("deadline").input::<u32>().deadline(MINUTE).step::<reserve>();
+    let deadline = deadline.wait_without_limit::<Approval>().step::<ship>().build().unwrap();
+    let runtime = runtime(&store, &[group.clone(), deadline.clone(), purchase()]).await;
+    let began = Instant::now();
+    let failed = runtime.start(&group, "group", 1).await.unwrap();
+    assert_eq!(failed.outcome().await.unwrap().to_string(), "compensated, because `refuse` failed: no");
+    let overdue = runtime.start(&deadline, "deadline", 1).await.unwrap();
+    assert!(matches!(overdue.outcome().await.unwrap(), Outcome::Compensated { overdue: true, .. }));
+    let cancelled = runtime.start(&purchase(), "cancelled", 1).await.unwrap();
+    until_it_waits(&runtime, "cancelled", 1).await;
+    runtime.cancel("cancelled", "no longer wanted").await.unwrap();
+    assert!(matches!(cancelled.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(began.elapsed() < 2 * MINUTE, "{:?}", began.elapsed());
+    for key in ["group", "deadline", "cancelled"] {
+        assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), Receipt::TooLate, "{key}");
+    }
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn branches_wait_beside_each_other() {
+    let store = store();
+    let saga = Saga::named("both").input::<u32>().parallel(|group| {
+        group
+            .branch(|branch| {
+                branch
+                    .wait_or_reject::<Approval>(MINUTE)
+                    .step_after::<pack, Received<Approval>>(|_, approval| approval.by)
+            })
+            .branch(|branch| branch.wait_or_reject::<Payment>(MINUTE))
+    });
+    let saga = saga.step::<ship>().build().unwrap();
+    let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
+    let running = runtime.start(&saga, "order", 1).await.unwrap();
+    assert_eq!(runtime.signal("order", "p", &Payment).await.unwrap(), Receipt::Delivered);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+/// Many send at once, and each again: one counts, and everybody is told what is so.
+#[tokio::test(start_paused = true)]
+async fn of_many_signals_at_once_one_counts() {
+    let store = store();
+    let runtime = runtime(&store, &[purchase()]).await;
+    for round in 0..20 {
+        let key = format!("order-{round}");
+        let running = runtime.start(&purchase(), &key, 1).await.unwrap();
+        let send = |id: usize| {
+            let (runtime, key) = (runtime.clone(), key.clone());
+            tokio::spawn(async move { runtime.signal(&key, id.to_string(), &by(&id.to_string())).await.unwrap() })
+        };
+        let sent: Vec<_> = (0..8).map(|nth| send(nth / 2)).collect();
+        let mut receipts = Vec::new();
+        for sent in sent {
+            receipts.push(sent.await.unwrap());
+        }
+        let count = |wanted: &[Receipt]| receipts.iter().filter(|receipt| wanted.contains(receipt)).count();
+        assert_eq!(count(&[Receipt::Delivered, Receipt::Kept]), 1, "{receipts:?}");
+        assert_eq!(count(&[Receipt::Known]), 1, "{receipts:?}");
+        assert_eq!(count(&[Receipt::TooLate]), 6, "{receipts:?}");
+        assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    }
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}

@@ -1,0 +1,242 @@
+//! A person who acts on many sagas at once, by a plan.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use saga_core::engine::{BulkAction, BulkFilter, BulkPlan, BulkResult};
+use saga_core::machine::StepPhase;
+use saga_core::store::Status;
+
+use super::Fault;
+use super::client::tenant_of;
+use super::operate::Row;
+use super::replica::{Live, Replica};
+use super::world::{World, place_of};
+use crate::checker::{Act, Op, Standing, What};
+
+/// What is done with the sagas of the first service, and with the steps that others host. What is wanted more often stands
+/// here more often.
+const OWN: &[BulkAction] = &[
+    BulkAction::Retry,
+    BulkAction::Retry,
+    BulkAction::RetryNow,
+    BulkAction::Skip,
+    BulkAction::ForceCompleted,
+    BulkAction::ForceCompensated,
+    BulkAction::Cancel,
+    BulkAction::Pause,
+    BulkAction::Pause,
+    BulkAction::Resume,
+    BulkAction::Resume,
+];
+const HOSTED: &[BulkAction] = &[BulkAction::Retry, BulkAction::RetryNow, BulkAction::Skip, BulkAction::ForceCompleted];
+/// How many are acted on a second.
+const RATES: &[u32] = &[2, 20, 1_000];
+/// How long a plan lies before it is carried out, at most.
+const LIES_MAX: Duration = Duration::from_secs(2);
+/// How often a plan is carried out that was interrupted.
+const TURNS_MAX: usize = 4;
+const WHY: &str = "the simulation says so";
+
+/// A plan, and what the ledger is told of it.
+struct Bulk {
+    world: Arc<World>,
+    plan: BulkPlan,
+    acts: Vec<Told>,
+    seen: Mutex<Vec<Seen>>,
+}
+
+/// What the ledger is told of one act of a plan.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    saga: u32,
+    row: u8,
+    /// The number of the act.
+    call: u64,
+    /// What an operator does with a stuck saga, where it is that.
+    act: Option<Act>,
+}
+
+/// What became of one act so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    refused: usize,
+    is_done: bool,
+}
+
+/// Acts on many, where the schedule wants it. When nothing is disturbed any more, what was paused goes on.
+pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], rows: &[Row]) {
+    let is_over = world.is_calm() && world.scenario.rates.person_bulk > 0;
+    if rows.is_empty() || !(is_over || world.happens(|rates| rates.person_bulk)) {
+        return;
+    }
+    let Some(live) = anyone(world, replicas) else { return };
+    let is_hosted = rows.iter().any(|row| row.hosted.is_some());
+    if is_over && is_hosted {
+        return;
+    }
+    let action = match is_over {
+        true => BulkAction::Resume,
+        false => world.draw(|random| *random.pick(if is_hosted { HOSTED } else { OWN })),
+    };
+    let Some(bulk) = plan(world, &live, rows, action, is_over).await else { return };
+    if world.draw(|random| random.per_mille(500)) && !is_over {
+        world.wait_up_to(LIES_MAX).await;
+    }
+    bulk.begin();
+    let mut turns = 0;
+    for _ in 0..TURNS_MAX {
+        let Some(live) = anyone(world, replicas) else { break };
+        let other = world.draw(|random| random.per_mille(300)).then(|| anyone(world, replicas)).flatten();
+        let is_carried_out = match other {
+            Some(other) => {
+                turns += 2;
+                let both = tokio::join!(biased; bulk.carry_out(&live), bulk.carry_out(&other));
+                both.0 && both.1
+            }
+            None => {
+                turns += 1;
+                bulk.carry_out(&live).await
+            }
+        };
+        if is_carried_out && world.draw(|random| random.per_mille(700)) {
+            break;
+        }
+    }
+    bulk.end(turns);
+}
+
+fn anyone(world: &World, replicas: &[Arc<Replica>]) -> Option<Live> {
+    world.draw(|random| Arc::clone(random.pick(replicas))).live()
+}
+
+/// A plan that a person has looked through.
+async fn plan(world: &Arc<World>, live: &Live, rows: &[Row], action: BulkAction, is_over: bool) -> Option<Arc<Bulk>> {
+    let whose = |row: &Row| world.scenario.sagas[row.saga as usize].tenant;
+    let of = world.draw(|random| whose(random.pick(rows)));
+    let is_of_stuck = matches!(
+        action,
+        BulkAction::Retry | BulkAction::Skip | BulkAction::ForceCompleted | BulkAction::ForceCompensated
+    );
+    let (is_picky, limit) = world.draw(|random| (random.per_mille(800), random.between(1, 8) as usize));
+    let status = match action {
+        BulkAction::Resume if is_picky || is_over => Some(Status::Paused),
+        _ if is_of_stuck && is_picky => Some(Status::Stuck),
+        _ => None,
+    };
+    let filter = BulkFilter { status, limit: (!is_over).then_some(limit), ..BulkFilter::default() };
+    let planned = live
+        .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant_of(of)).desk().plan(action, &filter).await }));
+    let mut plan = planned.await?.ok()?;
+    let mut acts = Vec::new();
+    let mut kept = Vec::new();
+    for planned in std::mem::take(&mut plan.sagas) {
+        let Some(row) = rows.iter().find(|row| row.key == planned.key && whose(row) == of) else { continue };
+        let act = match action {
+            BulkAction::Retry => Some(Act::Retry),
+            BulkAction::ForceCompleted => Some(Act::Force(Standing::Completed)),
+            BulkAction::ForceCompensated => Some(Act::Force(Standing::Compensated)),
+            BulkAction::Skip => {
+                let Some(skip) = skip(live, of, row, planned.step.as_deref()).await else { continue };
+                Some(skip)
+            }
+            _ => None,
+        };
+        let row_number = row.hosted.map_or(0, |place| place + 1);
+        acts.push(Told { saga: row.saga, row: row_number, call: world.recorder.number(), act });
+        kept.push(planned);
+    }
+    plan.sagas = kept;
+    let seen = Mutex::new(vec![Seen::default(); acts.len()]);
+    (!acts.is_empty()).then(|| Arc::new(Bulk { world: Arc::clone(world), plan, acts, seen }))
+}
+
+/// What it would be to skip what that row is stuck at. Who cannot look leaves it out of the plan.
+async fn skip(live: &Live, of: &'static str, row: &Row, step: Option<&str>) -> Option<Act> {
+    let key = row.key.clone();
+    let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant_of(of)).saga(key).await }));
+    let status = seen.await?.ok()??;
+    let stuck = status.steps.iter().find(|other| Some(other.step.as_str()) == step)?;
+    let op = if stuck.phase == StepPhase::Undoing { Op::Undo } else { Op::Do };
+    Some(Act::Skip { step: row.hosted.or_else(|| place_of(&stuck.step)).unwrap_or(u8::MAX), op })
+}
+
+impl Bulk {
+    /// Writes down what is about to be done: whether an answer comes or not, it may be done from here on.
+    fn begin(&self) {
+        for (told, planned) in self.acts.iter().zip(&self.plan.sagas) {
+            let Told { saga, row, call, act } = *told;
+            let what = match (act, self.plan.action) {
+                (Some(act), _) => What::Acted { saga, row, act, call, revision: planned.revision },
+                (None, BulkAction::Cancel) => What::CancelCalled { call, saga },
+                (None, BulkAction::Pause) => What::PauseCalled { call, saga },
+                (None, BulkAction::Resume) => What::ResumeCalled { call, saga },
+                (None, _) => continue,
+            };
+            self.world.enter(what);
+        }
+    }
+
+    /// Carries the plan out; says whether nothing is left to be done.
+    async fn carry_out(self: &Arc<Self>, live: &Live) -> bool {
+        let per_second = self.world.draw(|random| *random.pick(RATES));
+        let Some(per_second) = NonZeroU32::new(per_second) else { return false };
+        let (bulk, of) = (Arc::clone(self), self.world.scenario.sagas[self.acts[0].saga as usize].tenant);
+        let asked = live.ask(move |runtime| {
+            Box::pin(async move {
+                let desk = runtime.tenant(tenant_of(of)).desk();
+                desk.carry_out(&bulk.plan, WHY, per_second, |place, result| bulk.note(place, result)).await
+            })
+        });
+        match asked.await {
+            Some(Ok(summary)) => summary.failed.is_empty(),
+            Some(Err(_)) => false,
+            None => {
+                self.world.hit(Fault::BulkInterrupted);
+                false
+            }
+        }
+    }
+
+    fn note(&self, place: usize, result: &BulkResult) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            BulkResult::Done => {
+                seen[place].is_done = true;
+                self.world.hit(Fault::ActedInBulk);
+                self.enter_done(self.acts[place]);
+            }
+            BulkResult::Already => self.world.hit(Fault::BulkKnown),
+            BulkResult::Refused(_) => {
+                seen[place].refused += 1;
+                self.world.hit(Fault::BulkRefused);
+            }
+            _ => {}
+        }
+    }
+
+    fn enter_done(&self, Told { call, act, .. }: Told) {
+        match (act, self.plan.action) {
+            (Some(_), _) => self.world.enter(What::ActAnswered { call, is_done: true }),
+            (None, BulkAction::Cancel) => self.world.enter(What::CancelAnswered { call, is_turned: true }),
+            (None, BulkAction::Pause) => self.world.enter(What::PauseAnswered { call, is_paused: true }),
+            (None, _) => {}
+        }
+    }
+
+    /// Writes down what was certainly not done, when it was tried so often.
+    fn end(&self, turns: usize) {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for (Told { call, act, .. }, seen) in self.acts.iter().zip(&*seen) {
+            let (call, is_refused) = (*call, seen.refused == turns);
+            let what = match (act, self.plan.action) {
+                (Some(_), _) if is_refused => What::ActAnswered { call, is_done: false },
+                (None, BulkAction::Cancel) if is_refused => What::CancelAnswered { call, is_turned: false },
+                (None, BulkAction::Resume) if is_refused || seen.is_done => What::ResumeAnswered { call },
+                _ => continue,
+            };
+            self.world.enter(what);
+        }
+    }
+}

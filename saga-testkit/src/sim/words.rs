@@ -1,0 +1,62 @@
+//! Signals, as clients send them to sagas that wait for one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::Signal;
+use saga_core::engine::{self, RuntimeError};
+use saga_core::env::Environment as _;
+use serde::{Deserialize, Serialize};
+
+use super::client::{Client, PAUSE_MAX, tenant_of};
+use super::fault::Fault;
+use super::replica::Live;
+use crate::checker::{Receipt, What};
+
+/// What sagas wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Word {
+    /// Which one: its id as well. 0 stands for none.
+    pub(crate) id: u64,
+}
+
+impl Signal for Word {
+    const NAME: &'static str = "word";
+}
+
+impl Client {
+    /// Sends that word at that moment, and again until it was answered for certain.
+    pub(crate) async fn signal_at(self, moment: Duration, id: u64) {
+        self.world.env.sleep(moment).await;
+        loop {
+            let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
+            let live = replica.when_live().await;
+            if self.signal(&live, id).await.is_some() {
+                return;
+            }
+            self.world.wait_up_to(PAUSE_MAX).await;
+        }
+    }
+
+    /// One call of `signal`. It answers nothing when the call is to be repeated.
+    async fn signal(&self, live: &Live, id: u64) -> Option<()> {
+        let call = self.world.recorder.number();
+        let script = &self.world.scenario.sagas[self.saga as usize];
+        let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
+        self.world.enter(What::SignalCalled { call, saga: self.saga, id });
+        let asked = live.ask(move |runtime| {
+            Box::pin(async move { runtime.tenant(tenant).signal(key, id.to_string(), &Word { id }).await })
+        });
+        let (receipt, fault) = match asked.await? {
+            Ok(engine::Receipt::Delivered) => (Receipt::Counts, Fault::SignalDelivered),
+            Ok(engine::Receipt::Kept) => (Receipt::Counts, Fault::SignalKept),
+            Ok(engine::Receipt::Known) => (Receipt::Known, Fault::SignalKnown),
+            Ok(engine::Receipt::TooLate) => (Receipt::Refused, Fault::SignalLate),
+            Err(RuntimeError::Store(_)) => return None,
+            Err(_) => (Receipt::Refused, Fault::SignalRefused),
+        };
+        self.world.enter(What::SignalAnswered { call, receipt });
+        self.world.hit(fault);
+        Some(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Test programs side by side: most of them wait most of the time, for a server, a lease or a poll.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use saga_servers::{ProcessGroup, Signal};
+use tokio::task::JoinSet;
+
+use crate::phases::{now, shown};
+
+/// One program to be run.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// What its output stands under.
+    pub(super) title: String,
+    pub(super) command: Command,
+}
+
+/// A job that came to its end.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) title: String,
+    pub(super) status: ExitStatus,
+    pub(super) took: Duration,
+    /// What it printed, standard error in its place between the lines of standard output.
+    pub(super) output: String,
+}
+
+/// Runs all `jobs`, in their order, `lanes` at a time, and tells `report` of each as it ends, with its output whole.
+///
+/// Dropped, what runs is ended.
+pub(super) async fn side_by_side(jobs: Vec<Job>, lanes: usize, mut report: impl FnMut(Ended)) -> Result<()> {
+    let mut waiting = VecDeque::from(jobs);
+    let mut running = JoinSet::new();
+    loop {
+        while running.len() < lanes.max(1)
+            && let Some(job) = waiting.pop_front()
+        {
+            running.spawn(job.run());
+        }
+        let Some(ended) = running.join_next().await else { return Ok(()) };
+        report(ended.context("a job was not run to its end")??);
+    }
+}
+
+impl Job {
+    async fn run(mut self) -> Result<Ended> {
+        let name = shown(&self.command);
+        // A file, not a pipe: what a program leaves running would keep a pipe open.
+        let mut output = tempfile::tempfile().context("cannot make a file for the output")?;
+        let to_output = || output.try_clone().map(Stdio::from).context("cannot share the file for the output");
+        self.command.stdin(Stdio::null()).stdout(to_output()?).stderr(to_output()?);
+        let begun = now();
+        let status = ProcessGroup::spawn(self.command, Signal::Term)?.wait().await?;
+        let took = begun.elapsed();
+        let output = read_whole(&mut output).with_context(|| format!("cannot read what `{name}` printed"))?;
+        Ok(Ended { title: self.title, status, took, output })
+    }
+}
+
+/// Both streams share one position in the file, so it goes back to the beginning first.
+fn read_whole(file: &mut File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::{Ended, Job, side_by_side};
+
+    fn job(title: &str, script: &str, folder: &Path) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(folder);
+        Job { title: title.to_owned(), command }
+    }
+
+    async fn run(jobs: Vec<Job>, lanes: usize) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        side_by_side(jobs, lanes, |job| ended.push(job)).await.unwrap();
+        ended
+    }
+
+    #[tokio::test]
+    async fn each_output_stays_whole_and_a_failure_lets_the_others_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let jobs = vec![
+            job("bad", "echo out; echo err >&2; echo again; exit 3", folder.path()),
+            job("good", "echo fine", folder.path()),
+        ];
+        let ended = run(jobs, 1).await;
+        let told: Vec<_> =
+            ended.iter().map(|job| (job.title.as_str(), job.status.code(), job.output.as_str())).collect();
+        assert_eq!(told, [("bad", Some(3), "out\nerr\nagain\n"), ("good", Some(0), "fine\n")]);
+    }
+
+    /// Each waits for what the other does, so neither ends unless both run; the third needs a free lane.
+    #[tokio::test]
+    async fn as_many_run_at_once_as_there_are_lanes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (left, right) = (folder.path().join("left"), folder.path().join("right"));
+        let made = Command::new("mkfifo").args([&left, &right]).status().unwrap();
+        assert!(made.success());
+        let jobs = vec![
+            job("one", "echo > left; read line < right", folder.path()),
+            job("two", "read line < left; test ! -e third || echo beside two others; echo > right", folder.path()),
+            job("three", "echo > third", folder.path()),
+        ];
+        let ended = run(jobs, 2).await;
+        assert!(ended.iter().all(|job| job.status.success() && job.output.is_empty()), "{ended:?}");
+        assert!(ended.len() == 3 && folder.path().join("third").exists());
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_run_is_an_error() {
+        let jobs = vec![Job { title: "none".to_owned(), command: Command::new("/nowhere/none") }];
+        assert!(side_by_side(jobs, 2, drop).await.is_err());
+    }
+}

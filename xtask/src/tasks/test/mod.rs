@@ -1,0 +1,8 @@
+//! `cargo xtask test`: every test there is.
+
+mod lanes;
+mod programs;
+mod task;
+mod totals;
+
+pub(crate) use task::test;
