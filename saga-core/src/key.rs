@@ -98,6 +98,12 @@ impl Key {
         }
     }
 
+    /// The key of the saga that this is a step of, and the step, where it is the key of one.
+    pub(crate) fn of_step(&self) -> Option<(Self, &str)> {
+        let (key, step) = self.0.split_once('>')?;
+        Some((Self(key.into()), step))
+    }
+
     /// The saga's own key, where this is the key of a hosted step.
     pub(crate) fn asked_for(&self) -> Self {
         match self.0.split_once('>') {

@@ -19,7 +19,7 @@ pub mod transport;
 
 pub use engine::{Operator, Outcome, Running, Runtime, Settings, StartError};
 pub use key::{Key, Tenant};
-pub use saga::{Migration, Saga};
+pub use saga::{Migration, Saga, SubSaga};
 pub use service::Service;
 pub use step::{
     Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Received, Rejection, Resolved,

@@ -44,6 +44,7 @@ pub(crate) const IDS: &[&str] = &[
     "step-connection",
     "step-input",
     "step-mapping",
+    "sub-saga-input",
     "type-parameter-bounds",
     "unannotated-compensation",
     "unannotated-resolution",

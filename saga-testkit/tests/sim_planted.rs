@@ -93,6 +93,11 @@ fn a_last_report_that_is_not_written_down_is_found() {
 }
 
 #[test]
+fn a_sub_saga_that_is_not_undone_is_found() {
+    is_found_in_groups(Plant::ForgetsSubSagas, "was never undone");
+}
+
+#[test]
 fn an_undo_without_a_tombstone_is_found() {
     is_found(Plant::NoTombstone, Guarantee::G5);
 }

@@ -1,5 +1,6 @@
 //! Two branches side by side: stock is reserved while another company checks the credit. When both are done, each piece is
-//! packed, two at once. What is dear is insured, the rest is not, and then the order is confirmed. When anything is
+//! packed, two at once. What is dear is insured, the rest is not. The delivery is a saga of its
+//! own, and then the order is confirmed. When anything is
 //! refused, what the others did is undone.
 //!
 //! `cargo run -p credit-check` runs five orders on a SQLite file that is gone afterwards, and prints what became of each
@@ -15,7 +16,10 @@ use saga_sqlite::SqliteStore;
 
 use crate::{
     show::Shown,
-    steps::{Bank, Order, Piece, check_credit, confirm_order, insure_parcel, pack_piece, reserve_stock},
+    steps::{
+        Bank, Delivery, Order, Piece, book_slot, check_credit, confirm_order, insure_parcel, pack_piece, print_label,
+        reserve_stock,
+    },
 };
 
 /// What is on the shelves, in pieces.
@@ -28,6 +32,10 @@ const PACKED_AT_ONCE: usize = 2;
 const UNINSURED_CENTS_MAX: u64 = 8_000;
 /// What a customer may owe, in cents.
 const CREDIT_CENTS_MAX: u64 = 10_000;
+
+fn deliver() -> Result<Saga<SqliteStore, String>, saga_core::saga::SagaError> {
+    Saga::named("deliver").input::<String>().step::<book_slot>().step::<print_label>().build()
+}
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "a closure reads as the other branch does")]
 fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError> {
@@ -42,6 +50,7 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
             (1..=pieces).map(|number| Piece { order: order.key.clone(), number }).collect()
         })
         .when("is-dear", |order| order.cents > UNINSURED_CENTS_MAX, |branch| branch.step::<insure_parcel>())
+        .sub_saga_with::<Delivery>(&deliver()?, |order| order.key.clone())
         .step::<confirm_order>()
         .build()
 }
@@ -53,7 +62,8 @@ async fn main() -> anyhow::Result<()> {
     Connection::open(&file)?.execute_batch(&format!(
         "CREATE TABLE stock (pieces INTEGER NOT NULL); INSERT INTO stock VALUES ({IN_STOCK});
          CREATE TABLE boxes (number INTEGER PRIMARY KEY CHECK (number <= {BOXES}), piece TEXT NOT NULL);
-         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, hold TEXT, boxes TEXT NOT NULL, policy TEXT)"
+         CREATE TABLE orders (key TEXT PRIMARY KEY, pieces INTEGER NOT NULL, hold TEXT, boxes TEXT NOT NULL, policy TEXT, label TEXT NOT NULL);
+         CREATE TABLE slots (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)"
     ))?;
     let create_order = create_order()?;
     let runtime = Runtime::builder(SqliteStore::open(&file).await?)

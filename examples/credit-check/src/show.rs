@@ -35,6 +35,10 @@ impl fmt::Display for Shown<'_> {
                 writeln!(f, "  {:<14} {:<10} {taken}", step.step, step.phase.as_str())?;
                 continue;
             }
+            if let Some(child) = &step.child {
+                writeln!(f, "  {:<14} {:<10} the saga {}", step.step, step.phase.as_str(), child.key)?;
+                continue;
+            }
             let after = if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") };
             writeln!(f, "  {:<14} {:<10} after {after}", step.step, step.phase.as_str())?;
         }

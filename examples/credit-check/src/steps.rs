@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use saga_core::{Each, IfTaken, Output, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Each, IfTaken, Output, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 /// What somebody wants.
@@ -115,6 +115,39 @@ pub(crate) async fn insure_parcel(ctx: &StepContext, order: Order) -> Result<Str
     Ok(format!("policy {} over {} cents", ctx.saga_key(), order.cents))
 }
 
+/// The delivery: a saga that is a step of the order's, and gives the label.
+pub(crate) struct Delivery;
+
+impl SubSaga for Delivery {
+    const NAME: &'static str = "delivery";
+    type Input = String;
+    type Result = print_label;
+}
+
+/// Books a place on the truck.
+#[saga_step(compensate = free_slot)]
+pub(crate) async fn book_slot(tx: &mut Connection, key: String) -> Result<i64, StepError> {
+    tx.execute("INSERT INTO slots (key) VALUES (?1)", [key])?;
+    Ok(tx.last_insert_rowid())
+}
+
+/// Gives the place on the truck to somebody else.
+#[saga_compensation]
+pub(crate) async fn free_slot(tx: &mut Connection, _key: String, slot: i64) -> Result<(), StepError> {
+    tx.execute("DELETE FROM slots WHERE number = ?1", [slot])?;
+    Ok(())
+}
+
+/// A label that nobody needs is thrown away.
+#[saga_step(no_compensation)]
+pub(crate) async fn print_label(
+    _ctx: &StepContext,
+    key: String,
+    Output(slot): Output<book_slot>,
+) -> Result<String, StepError> {
+    Ok(format!("{key}, slot {slot}"))
+}
+
 /// Stands behind them all, and takes what each of them gave.
 #[saga_step]
 pub(crate) async fn confirm_order(
@@ -124,8 +157,9 @@ pub(crate) async fn confirm_order(
     Output(hold): Output<check_credit>,
     Output(boxes): Output<Each<pack_piece>>,
     Output(policy): Output<IfTaken<insure_parcel>>,
+    Output(label): Output<Delivery>,
 ) -> Result<(), StepError> {
     let boxes = boxes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5)", (order.key, pieces, hold, boxes, policy))?;
+    tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6)", (order.key, pieces, hold, boxes, policy, label))?;
     Ok(())
 }

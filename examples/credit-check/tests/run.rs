@@ -11,7 +11,7 @@ fn five_orders_end_as_they_must() {
         "goes-through: completed\n",
         "  reserve-stock  done       after the start\n  check-credit   done       after the start\n",
         "  pack-piece     done       2 of 2 done, 0 undone\n  is-dear        done       no\n",
-        "  is-dear        done       no\n  insure-parcel  passed by  after is-dear\n  confirm-order  done       after is-dear and insure-parcel\n",
+        "  is-dear        done       no\n  insure-parcel  passed by  after is-dear\n  delivery       done       the saga goes-through>delivery\n  confirm-order  done       after delivery\n",
         "dear: completed\n",
         "  is-dear        done       yes\n  insure-parcel  done       after is-dear\n",
         "no-credit: compensated, because `check-credit` failed: no credit for bob\n",

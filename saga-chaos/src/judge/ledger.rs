@@ -263,6 +263,7 @@ fn variant() -> Variant {
             reads: None,
             after: None,
             arms: Vec::new(),
+            is_sub: false,
             nap: Nap::default(),
             is_pivot,
             emits: 0,

@@ -186,7 +186,7 @@ impl<S: Store> Shared<S> {
     ) -> StepContext {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
-        let key = saga.key.asked_for();
+        let key = saga.outside_key();
         let outside =
             |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
         let until = self.env.now() + limit;

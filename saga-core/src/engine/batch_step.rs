@@ -121,15 +121,15 @@ impl<S: Store> Shared<S> {
         struct Of {
             tenant: crate::key::Tenant,
             key: Key,
-            step: StepId,
+            numbered: StepId,
             attempt: u32,
             fence: u64,
             earlier: Earlier,
         }
         let of = |command: &&Command<S>| Of {
             tenant: command.saga.tenant.clone(),
-            key: command.saga.key.clone(),
-            step: command.step_id(),
+            key: command.saga.outside_key(),
+            numbered: command.saga.key.numbered(command.step_id()),
             attempt: command.attempt_number(),
             fence: command.fence(),
             earlier: command.saga.earlier(),
@@ -140,12 +140,10 @@ impl<S: Store> Shared<S> {
         let (env, cancel, namespace) = (Arc::clone(&self.env), self.stopping.clone(), self.settings.namespace.clone());
         Contexts::new(commands.len(), move |index| {
             let (call, env) = (&calls[index], Arc::clone(&env));
-            // A step that is hosted for another service has the key that it has there.
-            let key = call.key.asked_for();
             StepContext::new(ContextParts {
-                key: OutsideKey::of(namespace.as_ref(), &call.tenant, &key, call.key.numbered(call.step.clone())),
+                key: OutsideKey::of(namespace.as_ref(), &call.tenant, &call.key, call.numbered.clone()),
                 do_key: None,
-                saga_key: key.shared(),
+                saga_key: call.key.shared(),
                 attempt: call.attempt,
                 fence: call.fence,
                 time_left: Some(TimeLeft::Until(until, env)),

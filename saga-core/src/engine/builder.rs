@@ -52,13 +52,15 @@ impl<S: Store> RuntimeBuilder<S> {
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         let definition = saga.definition();
-        if let Some(other) = self.definitions.insert(definition.id.clone(), Arc::clone(definition))
-            && other.digest != definition.digest
-        {
-            self.problems.push(format!(
-                "{} is registered twice with different steps; give one of them another version",
-                definition.id
-            ));
+        for definition in definition.children().chain([definition]) {
+            if let Some(other) = self.definitions.insert(definition.id.clone(), Arc::clone(definition))
+                && other.digest != definition.digest
+            {
+                self.problems.push(format!(
+                    "{} is registered twice with different steps; give one of them another version",
+                    definition.id
+                ));
+            }
         }
         self
     }

@@ -53,6 +53,7 @@ impl<S: Store> Shared<S> {
         let attempted = match &command.late {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
+            None if command.is_child() => return self.look_after_child(command, next_ids.start).await,
             None if let StepRun::Idle(idle) = &command.step().run => {
                 let idle = idle.clone();
                 return self.end_idle(command, &idle, next_ids.start).await;

@@ -86,12 +86,16 @@ impl<S: Store> SagaDesk<S> {
         let stored = self.stored(key, seen).await?;
         let (changes, outcome) = self.called_off(&stored, cause)?;
         let is_hurried = !changes.postponed.is_empty();
+        let status = changes.saga.as_ref().map_or(stored.saga.status, |advance| advance.status);
         match self.record(changes).await? {
             Ok(()) => {
                 if is_hurried {
                     self.desk.wake_workers();
                 }
                 self.desk.tell(stored.saga.id, outcome);
+                if let Ok(definition) = self.definition_of(&stored.saga) {
+                    self.tell_parent(key, definition, status).await;
+                }
                 Ok(())
             }
             Err(Miss::Saga(_) | Miss::Work(_)) => Err(Missed::Moved),

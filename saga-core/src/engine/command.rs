@@ -145,6 +145,11 @@ impl<S: Store> InFlight<S> {
         &self.definition.steps[self.state.base(index)]
     }
 
+    /// The key that others know: of a step that is hosted for another service, that of the saga which asked for it.
+    pub(super) fn outside_key(&self) -> Key {
+        if self.definition.is_hosted() { self.key.asked_for() } else { self.key.clone() }
+    }
+
     /// The id of doing the step.
     pub(super) fn doing(&self, step: usize) -> StepId {
         match self.state.item_number(step) {
@@ -166,7 +171,7 @@ impl<S: Store> InFlight<S> {
             machine::Command::Do { step } => self.definition.shape.effect(&self.state, step),
             machine::Command::Undo { step, .. } => match self.step(step).undo {
                 Some((StepUndo::Transaction(_), _)) => Effect::Transactional,
-                Some((StepUndo::Remote, _)) => self.definition.shape.effect(&self.state, step),
+                Some((StepUndo::Remote | StepUndo::Child, _)) => self.definition.shape.effect(&self.state, step),
                 Some((StepUndo::External(_), _)) | None => Effect::External,
             },
         }
@@ -356,6 +361,11 @@ impl<S: Store> Command<S> {
     /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
     pub(super) fn is_own(&self) -> bool {
         matches!(self.effect(), Effect::Own | Effect::Signal)
+    }
+
+    /// Whether it is about a step that is a saga of its own.
+    pub(super) fn is_child(&self) -> bool {
+        self.saga.definition.shape.is_child(self.step_index())
     }
 
     pub(super) fn is_undo(&self) -> bool {

@@ -247,7 +247,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn event_message(&self, saga: &mut InFlight<S>, name: &str, payload: Vec<u8>) -> NewMessage {
         saga.state.messages += 1;
         let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
-        let headers = Headers { saga_key: Some(saga.key.asked_for().to_string()), traceparent, ..Headers::default() };
+        let headers = Headers { saga_key: Some(saga.outside_key().to_string()), traceparent, ..Headers::default() };
         let topic = if saga.definition.told.is_some() { name } else { &saga.definition.id.name };
         NewMessage {
             id: MessageId(self.random_uuid()),

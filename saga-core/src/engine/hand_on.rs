@@ -23,6 +23,9 @@ impl<S: Store> Shared<S> {
         if let Some((saga, outcome)) = prepared.outcome {
             self.waiters.tell(saga, outcome);
         }
+        if let Some(saga) = &prepared.saga {
+            self.tell_family(saga);
+        }
         if let Some(saga) = prepared.saga.filter(|_| prepared.awaits_reply) {
             self.awaiting.put(saga);
         }

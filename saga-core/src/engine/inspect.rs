@@ -57,7 +57,9 @@ impl<S: Store> Inspector<S> {
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         let definition = saga.definition();
-        self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        for definition in definition.children().chain([definition]) {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
         self
     }
 
@@ -97,8 +99,16 @@ impl<S: Store> Inspector<S> {
             let definition = stored.saga.definition.to_string();
             return Err(RuntimeError::UnknownDefinition { key: key.to_string(), definition });
         };
-        let status = SagaStatus::of(stored, &outline);
-        status.map(Some).map_err(|problem| RuntimeError::Unreadable { key: key.to_string(), problem })
+        let mut status = SagaStatus::of(stored, &outline)
+            .map_err(|problem| RuntimeError::Unreadable { key: key.to_string(), problem })?;
+        for child in status.steps.iter_mut().filter_map(|step| step.child.as_mut()) {
+            let Some(row) = self.store.saga(&self.tenant, &child.key).await? else { continue };
+            let kept = self.kept(std::slice::from_ref(&row)).await?;
+            let outline = self.outline(&row, &kept);
+            let summary = SagaSummary::of(row, outline.as_ref());
+            (child.status, child.outcome) = (Some(summary.status), summary.outcome);
+        }
+        Ok(Some(status))
     }
 
     /// The sagas that pass the filter, by the order of their starts. The filter's tenant is the inspector's.

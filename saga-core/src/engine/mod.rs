@@ -15,6 +15,7 @@ mod callers;
 mod calls;
 mod cancel;
 mod canonical;
+mod children;
 mod choose;
 mod choreography;
 mod command;
@@ -28,6 +29,7 @@ mod drain;
 mod due;
 mod each;
 mod error;
+mod family;
 mod given_up;
 mod grouped;
 mod guard;
@@ -106,6 +108,8 @@ pub use self::saga_desk::SagaDesk;
 pub use self::settings::Settings;
 pub use self::signal::Receipt;
 pub use self::statistics::Statistics;
-pub use self::status::{Happening, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus};
+pub use self::status::{
+    ChildStatus, Happening, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
+};
 pub use self::timelines::TimelineStatus;
 pub use self::trouble::{Health, Standing};

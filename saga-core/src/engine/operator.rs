@@ -156,6 +156,7 @@ impl<S: Store> Operator<S> {
         let parked = saga.state.paused.as_ref().map(|pause| pause.parked.clone()).unwrap_or_default();
         self.check_output(&saga, &action, output.as_deref())?;
         if let Some(input) = input {
+            self.check_not_started(&saga).await?;
             self.replace_input(&mut saga, input, &mut act)?;
         }
         let engine = self.desk.engine()?;

@@ -20,6 +20,8 @@ pub(super) struct OutlinedStep {
     pub(super) after: Vec<usize>,
     /// The arms of a choice, by name.
     pub(super) arms: Vec<String>,
+    /// Whether it is a saga of its own.
+    pub(super) is_child: bool,
     /// Whether it only waits: for a time or a signal.
     pub(super) waits: bool,
     /// Whether that is for a signal.
@@ -40,6 +42,8 @@ struct KeptStep {
     #[serde(default)]
     arms: Vec<String>,
     #[serde(default)]
+    child: Option<String>,
+    #[serde(default)]
     effect: serde_json::Value,
     #[serde(default)]
     each: Option<usize>,
@@ -51,6 +55,7 @@ impl Outline {
             name: step.name.to_owned(),
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
+            is_child: definition.shape.is_child(index),
             waits: definition.shape.is_idle(index),
             awaits_signal: definition.shape.awaits_signal(index),
         });
@@ -63,9 +68,11 @@ impl Outline {
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
-            waits: step.effect == "signal" || (step.effect == "own" && step.each.is_none() && step.arms.is_empty()),
+            waits: step.effect == "signal"
+                || (step.effect == "own" && step.each.is_none() && step.arms.is_empty() && step.child.is_none()),
             awaits_signal: step.effect == "signal",
             arms: step.arms,
+            is_child: step.child.is_some(),
         });
         Some(Self { steps: steps.collect(), is_registered: false })
     }

@@ -111,6 +111,7 @@ impl<S: Store> Shared<S> {
             },
             Err(problem) => Err(problem),
         };
+        let turns_round = command.as_ref().is_ok_and(|command| command.is_child() && !command.is_undo());
         match command {
             Ok(command) => match command.row().unwanted(&command.saga.state) {
                 // A success that an older owner noted is not new.
@@ -119,6 +120,9 @@ impl<S: Store> Shared<S> {
                     self.put_off(&command).await;
                 }
                 None => self.queue_up_claimed(command),
+                // Its saga is to be turned round, which is something new.
+                Some(_) if turns_round && command.saga.state.is_paused() => self.park(command).await,
+                Some(_) if turns_round => self.queue_up_claimed(command),
                 Some(event) => self.cancel(command, event).await,
             },
             Err(problem) => self.block_unreadable(row, &problem, Some(work)).await,

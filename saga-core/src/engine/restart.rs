@@ -192,6 +192,9 @@ fn check<S: Store>(
     if state.caller.is_some() {
         return refuse("it is a step of another service's saga: restart that saga".to_owned());
     }
+    if let Some((outer, _)) = old.key.of_step() {
+        return refuse(format!("it is a step of the saga `{outer}`: restart that saga"));
+    }
     if !old.status.is_ended() {
         return refuse(format!(
             "it has not ended, it is {}; end it first, by a cancel or by force, or let it come to its end",

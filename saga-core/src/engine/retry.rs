@@ -149,6 +149,21 @@ impl<S: Store> Operator<S> {
         self.act_with(Action::Retry, None, Some(input), reason).await
     }
 
+    /// A sub-saga that was started keeps the input that it was started with.
+    pub(super) async fn check_not_started(&self, saga: &InFlight<S>) -> Result<(), RuntimeError> {
+        let stuck = saga.state.stuck.as_ref().map(|stuck| stuck.step);
+        let Some(step) = stuck.filter(|&step| saga.definition.shape.is_child(step)) else { return Ok(()) };
+        let key = self.key.hosted(saga.step(step).name);
+        match self.desk.desk.store.saga(&self.desk.desk.tenant, &key).await? {
+            None => Ok(()),
+            Some(_) => Err(self.refused(format!(
+                "the step `{}` cannot have another input: the saga {key} was started with the input that it had; skip it, or \
+                 restart the saga",
+                saga.step(step).name
+            ))),
+        }
+    }
+
     /// Puts the input in the place of the one that the stuck step has.
     pub(super) fn replace_input(
         &self,

@@ -8,6 +8,7 @@ use super::act::Act;
 use super::command::InFlight;
 use super::desk::Desk;
 use super::error::RuntimeError;
+use super::family::tell_parent;
 use super::operator::Operator;
 use super::prepared::{HandOn, Prepared};
 use super::settings::Settings;
@@ -19,7 +20,7 @@ use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
 use crate::step::States;
-use crate::store::{Applied, Changes, DefinitionId, Hint, MemberId, SagaRow, SagaWithSteps, Store};
+use crate::store::{Applied, Changes, DefinitionId, Hint, MemberId, SagaRow, SagaWithSteps, Status, Store};
 
 /// What people can do with sagas: cancel, pause and resume them, send them signals, and act on those that are stuck. It needs no runtime, only
 /// a store that can be written, and the definitions: what follows is done where a runtime works on the store.
@@ -51,7 +52,9 @@ impl<S: Store> SagaDesk<S> {
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         let definition = saga.definition();
-        self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        for definition in definition.children().chain([definition]) {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
         self
     }
 
@@ -195,9 +198,19 @@ impl<S: Store> SagaDesk<S> {
                         self.desk.store.hint(hint);
                     }
                 }
+                if let Some(saga) = &prepared.saga {
+                    self.tell_parent(&saga.key, &saga.definition, saga.state.status()).await;
+                }
             }
         }
         Ok(applied)
+    }
+
+    /// A saga has this status now: where it is a step of another one, and has ended, that one goes on.
+    pub(super) async fn tell_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
+        if tell_parent(&*self.desk.store, &self.desk.tenant, key, definition, status).await {
+            self.desk.wake_workers();
+        }
     }
 }
 

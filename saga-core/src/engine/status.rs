@@ -41,6 +41,8 @@ pub struct SagaSummary {
     pub ended_at: Option<Timestamp>,
     /// Why it waits although nothing of it is under way: here, nobody knows its definition.
     pub waits_for: Option<String>,
+    /// The saga in the same store that it is a step of, if it is one.
+    pub step_of: Option<Key>,
 }
 
 /// Who has paused a saga, and why.
@@ -82,6 +84,8 @@ pub struct StepStatus {
     pub after: Vec<String>,
     /// Where it stands.
     pub phase: StepPhase,
+    /// The saga that it is, where it is one that was begun.
+    pub child: Option<ChildStatus>,
     /// The names of its arms, where it is a choice.
     pub arms: Vec<String>,
     /// The arm of it that runs, where it is a choice that was made.
@@ -121,6 +125,18 @@ pub struct StepProgress {
     pub at: Timestamp,
     /// The report as JSON.
     pub report: String,
+}
+
+/// The saga that a step of another one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChildStatus {
+    /// Its key, by which one asks for its steps and acts on it.
+    pub key: Key,
+    /// Where it stands; nothing while it was not started.
+    pub status: Option<Status>,
+    /// How it ended, or why it is stuck.
+    pub outcome: Option<Outcome>,
 }
 
 /// How far a step is that is done for each item of a list.
@@ -166,8 +182,10 @@ impl SagaSummary {
         let is_known = outline.is_some_and(|outline| outline.is_registered);
         let waits_for = (!is_known && !row.status.is_ended())
             .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
+        let is_saga = !row.definition.name.contains(['/', '#']);
         Self {
             waits_for,
+            step_of: row.key.of_step().filter(|_| is_saga).map(|(key, _)| key),
             id: row.id,
             tenant: row.tenant,
             key: row.key,
@@ -193,6 +211,7 @@ impl SagaStatus {
             let items = state.items_of(index);
             steps.push(StepStatus {
                 after: before.collect(),
+                child: child_of(step, state.steps[index].phase, &stored.saga.key),
                 arms: step.arms.clone(),
                 taken: taken(step, &stored),
                 waits: step.waits,
@@ -289,6 +308,7 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         step: name.to_owned(),
         after: Vec::new(),
         phase,
+        child: None,
         arms: Vec::new(),
         taken: None,
         signal: None,
@@ -321,6 +341,11 @@ fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) 
         Some(StepProgress { at, report: kept.report.clone() })
     };
     on_row.map(StepProgress::of).or_else(kept)
+}
+
+fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildStatus> {
+    let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::PassedBy);
+    (step.is_child && is_begun).then(|| ChildStatus { key: key.hosted(&step.name), status: None, outcome: None })
 }
 
 /// The arm that was recorded of a choice.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::calls::vanished;
+use super::children;
 use super::command::Command;
 use super::shared::Shared;
 use crate::machine::{Effect, Next};
@@ -29,7 +30,7 @@ impl<S: Store> Shared<S> {
     async fn run_suspect(self: &Arc<Self>, command: Command<S>) {
         if command.attempts >= command.attempts_max() && command.late.is_none() {
             let attempted = vanished(&command);
-            let next = self.after(&command, &attempted);
+            let next = if command.is_child() { children::given_up(&command) } else { self.after(&command, &attempted) };
             // What can only go forward is tried on; everything else is out of attempts.
             if matches!(next, Next::Settled(_)) {
                 let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };

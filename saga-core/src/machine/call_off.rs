@@ -36,8 +36,13 @@ pub(super) fn call_off(
 }
 
 /// Whether nothing has happened since the start.
-pub(super) fn is_fresh(state: &SagaState) -> bool {
+pub(super) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
     let is_untouched = |phase| matches!(phase, StepPhase::Ready | StepPhase::Started);
+    // The command of a sub-saga leaves no trace on its row, and may have started it.
+    let may_have_started = |step: usize| shape.is_child(step) && state.steps[step].phase == StepPhase::Started;
+    if (0..shape.steps.len()).any(may_have_started) {
+        return false;
+    }
     state.position == 0
         && state.stuck.is_none()
         && state.steps.iter().all(|step| is_untouched(step.phase) && !step.maybe)

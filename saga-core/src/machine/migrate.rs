@@ -3,6 +3,7 @@
 //! The rules keep G5 through the move: what took effect is undone by the new version if the saga turns round, what is
 //! under way is what the new version would have under way, and nothing that stands before it is passed over silently.
 
+use super::children::cannot_move;
 use super::decision::Record;
 use super::items::Items;
 use super::shape::{Effect, Shape, Side, UndoShape};
@@ -87,7 +88,8 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             continue;
         }
         let new = &route.to.steps[place];
-        if new.name != name && (is_open || step.effect.is_outside() || state.items_of(index).is_some()) {
+        let is_child = step.child.is_some() || new.child.is_some();
+        if !is_child && new.name != name && (is_open || step.effect.is_outside() || state.items_of(index).is_some()) {
             problems.push(format!(
                 "`{name}` has begun, and its key goes with its name; call the new step by it, with `#[saga_step(name = \"{name}\")]`"
             ));
@@ -97,6 +99,7 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
                 "`{name}` has begun, and is done once in one version and for each item of a list in the other"
             ));
         }
+        problems.extend(cannot_move(step, new));
         if has_other_place(step.effect, new.effect, is_open) {
             problems.push(format!("`{name}` has begun, and its effect lies elsewhere in the other version"));
         }

@@ -32,6 +32,9 @@ pub struct StepShape {
     /// The arm that it stands in, of several around it the innermost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<ArmOf>,
+    /// The name of the saga that it is, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<String>,
 }
 
 /// An arm of a choice.
@@ -56,7 +59,8 @@ pub enum Effect {
         /// The service that hosts the step.
         service: &'static str,
     },
-    /// Nowhere: the engine itself unfolds a list and joins what its items gave, decides a choice, or sleeps.
+    /// Nowhere: the engine itself unfolds a list and joins what its items gave, decides a choice, sleeps, or looks after a
+    /// saga of its own.
     Own,
     /// Nowhere: the engine waits for a message from outside.
     Signal,
@@ -97,7 +101,7 @@ pub enum Side {
 impl StepShape {
     /// A step that comes after the one before it.
     pub const fn new(name: &'static str, effect: Effect, undo: UndoShape) -> Self {
-        Self { name, effect, undo, after: None, each: None, arms: Vec::new(), within: None }
+        Self { name, effect, undo, after: None, each: None, arms: Vec::new(), within: None, child: None }
     }
 
     /// Whether it decides which of its arms runs.
@@ -147,6 +151,11 @@ impl Shape {
     /// Whether the step decides which of its arms runs.
     pub fn is_choice(&self, step: usize) -> bool {
         self.steps.get(step).is_some_and(StepShape::is_choice)
+    }
+
+    /// Whether the step is a saga of its own.
+    pub fn is_child(&self, step: usize) -> bool {
+        self.steps.get(step).is_some_and(|step| step.child.is_some())
     }
 
     /// Whether some of its steps may be passed by.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::decision::Decision;
-use super::shape::{Effect, Shape};
+use super::shape::{Effect, Shape, StepShape};
 use super::state::{SagaState, StepPhase};
 use crate::store::{SagaId, WorkId};
 
@@ -37,7 +37,8 @@ impl Shape {
     /// Whether the step is one of the engine's own that only waits: for a time, or for a message.
     pub fn is_idle(&self, step: usize) -> bool {
         let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
-        self.steps.get(step).is_some_and(|step| is_own(step.effect) && step.each.is_none() && !step.is_choice())
+        let is_more = |step: &StepShape| step.each.is_some() || step.is_choice() || step.child.is_some();
+        self.steps.get(step).is_some_and(|step| is_own(step.effect) && !is_more(step))
     }
 }
 

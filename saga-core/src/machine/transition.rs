@@ -63,7 +63,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::TakenBack => taken_back(shape, state, &mut decision),
         Event::CalledOff { reason, has_begun } => {
-            let is_fresh = !has_begun && is_fresh(state);
+            let is_fresh = !has_begun && is_fresh(shape, state);
             call_off(shape, state, FailureKind::Cancelled, reason, is_fresh, &mut decision)?;
         }
         Event::Signalled { step, id } => receive(shape, state, step, id, &mut decision)?,

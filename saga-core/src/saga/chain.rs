@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{Branch, Choice, Earlier, Group, Mapping};
+use super::{Branch, Choice, Earlier, Group, Mapping, Saga, SubSaga};
 use crate::step::{Each, Handler, InputOf, Payload};
 use crate::store::Store;
 
@@ -236,6 +236,71 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
         steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
     ) -> Self {
         self.choose(name, |choice| choice.when_after::<E>(ONLY_ARM, holds, steps))
+    }
+
+    /// Adds a saga as a step, with the input of this one. See [`sub_saga_with`](Self::sub_saga_with).
+    #[must_use]
+    pub fn sub_saga<T: SubSaga<Input: InputOf<I>>>(mut self, saga: &Saga<S, T::Input>) -> Self {
+        self.parts.add_child::<T>(saga.definition(), None, &[]);
+        self
+    }
+
+    /// Adds a saga as a step, with an input that is made of this one's. It is a saga like any other, under the key
+    /// `key>step`, on the same store: it has steps, records and a history of its own, and operators act on it by its key.
+    ///
+    /// The step is done when its saga has completed, and then gives what the [`Result`](SubSaga::Result) step gave. If that
+    /// saga compensates, the step is rejected, with its reason. When this saga compensates, so does the other: it turns round
+    /// where it has come to, or, completed, undoes all that it did. While it needs a person, this saga waits, and says so.
+    /// One with a pivot cannot be undone, so it stands where nothing behind it can fail.
+    ///
+    /// ```
+    /// # use saga_core::{Output, Saga, StepError, SubSaga, memory::MemoryStore, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn pack_parcel(order: u32) -> Result<u32, StepError> { Ok(order) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn book_truck(order: u32) -> Result<String, StepError> { Ok(format!("truck {order}")) }
+    /// struct Shipping;
+    ///
+    /// impl SubSaga for Shipping {
+    ///     const NAME: &'static str = "shipping";
+    ///     type Input = u32;
+    ///     type Result = book_truck;
+    /// }
+    ///
+    /// #[saga_step]
+    /// async fn write_invoice(_order: u32, Output(truck): Output<Shipping>) -> Result<String, StepError> {
+    ///     Ok(format!("comes by {truck}"))
+    /// }
+    ///
+    /// let ship: Saga<MemoryStore, u32> =
+    ///     Saga::named("ship").input::<u32>().step::<pack_parcel>().step::<book_truck>().build()?;
+    /// let order: Saga<MemoryStore, u32> = Saga::named("order")
+    ///     .input::<u32>()
+    ///     .sub_saga_with::<Shipping>(&ship, |order| order + 1)
+    ///     .step::<write_invoice>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn sub_saga_with<T: SubSaga>(
+        mut self,
+        saga: &Saga<S, T::Input>,
+        input: impl Fn(&I) -> T::Input + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_child::<T>(saga.definition(), Some(Mapping::of_input::<I, T>(input)), &[]);
+        self
+    }
+
+    /// Adds a saga as a step, with an input that is made of this one's and of the output of an earlier step, or of a tuple
+    /// of them. See [`sub_saga_with`](Self::sub_saga_with).
+    #[must_use]
+    pub fn sub_saga_after<T: SubSaga, E: Earlier>(
+        mut self,
+        saga: &Saga<S, T::Input>,
+        input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
+    ) -> Self {
+        self.parts.add_child::<T>(saga.definition(), Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
+        self
     }
 
     /// Makes the step that was added last the pivot: once it is done the saga only goes forward. No step of a group or of

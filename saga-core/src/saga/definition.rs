@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Arm, Mapping, StepResolve, StepRun, StepUndo};
+use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::choreography::Told;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
@@ -104,6 +104,30 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
+    /// A saga as a step.
+    pub(super) fn child<T: SubSaga>(
+        input: Option<Mapping>,
+        mapped: Vec<&'static str>,
+        child: &Arc<Definition<S>>,
+    ) -> Self {
+        let options = StepOptions::DEFAULT;
+        Self {
+            name: <T as SubSaga>::NAME,
+            doing: StepId::doing(<T as SubSaga>::NAME),
+            options,
+            run: StepRun::Child(Arc::clone(child), <T::Result as Step>::NAME),
+            // What only goes forward from somewhere on cannot be taken back whole.
+            undo: child.shape.pivot.is_none().then_some((StepUndo::Child, options)),
+            resolve: None,
+            input,
+            mapped,
+            needs: Needs::default(),
+            check_output: |bytes| T::Result::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+            check_input: |bytes| <T as Step>::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
+            check_list: None,
+        }
+    }
+
     pub(super) fn set_arms(&mut self, arms: Vec<Arm>) {
         self.run = StepRun::Choice(arms.into());
     }
@@ -165,6 +189,14 @@ impl<S: Store> Definition<S> {
         // Names and enums always encode.
         let shape = serde_json::to_string(&self.shape).unwrap_or_default();
         NewDefinition { id: self.id.clone(), digest: self.digest, shape }
+    }
+
+    /// The sagas that are steps of this one.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Arc<Self>> {
+        self.steps.iter().filter_map(|step| match &step.run {
+            StepRun::Child(child, _) => Some(child),
+            _ => None,
+        })
     }
 
     /// Whether it is that of a step which is hosted for others.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Arm, Earlier, Idle};
+use super::{Arm, Definition, Earlier, Idle};
 use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
@@ -60,6 +60,8 @@ pub(crate) enum StepRun<S: Store> {
         service: &'static str,
     },
     Choice(Arc<[Arm]>),
+    /// A saga of its own, and the step of it whose output is its result.
+    Child(Arc<Definition<S>>, &'static str),
     /// The engine only waits.
     Idle(Idle),
 }
@@ -69,6 +71,8 @@ pub(crate) enum StepUndo<S: Store> {
     Transaction(Box<TransactionUndo<S::Conn>>),
     External(Box<ExternalUndo>),
     Remote,
+    /// What its saga did is undone.
+    Child,
 }
 
 /// How the other side is asked what became of a step.
@@ -109,7 +113,7 @@ impl<S: Store> StepRun<S> {
             Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
-            Self::Choice(_) => Effect::Own,
+            Self::Choice(_) | Self::Child(..) => Effect::Own,
             Self::Idle(Idle::Signal(_)) => Effect::Signal,
             Self::Idle(_) => Effect::Own,
         }

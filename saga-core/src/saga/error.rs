@@ -101,6 +101,14 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
+    /// A saga that cannot be a step there, or not as it is.
+    #[error("the sub-saga `{step}`: {problem}")]
+    SubSaga {
+        /// The step.
+        step: &'static str,
+        /// What is wrong with it, and what to write instead.
+        problem: String,
+    },
     /// A choice that does not hold together.
     #[error("the choice `{choice}`: {problem}")]
     Choice {

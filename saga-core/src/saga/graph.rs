@@ -21,6 +21,7 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
             None => String::new(),
         };
         line(match step.effect {
+            _ if step.child.is_some() => format!("s{index}[[\"{}{more}\"]]", step.name),
             _ if step.is_choice() => format!("s{index}{{\"{}\"}}", step.name),
             Effect::Transactional | Effect::Own | Effect::Signal => format!("s{index}[\"{}{more}\"]", step.name),
             Effect::External => format!("s{index}[/\"{}{more}\"/]", step.name),

@@ -36,8 +36,11 @@ impl<S: Store, I> Saga<S, I> {
     /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
-        let steps =
-            self.definition().steps.iter().filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Idle(_)));
+        let steps = self
+            .definition()
+            .steps
+            .iter()
+            .filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..) | StepRun::Idle(_)));
         steps.map(|step| step.name).collect()
     }
 
@@ -171,6 +174,7 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
         StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
+        StepRun::Child(child, result) => StepRun::Child(Arc::new(looked_at(child, &hook)), result),
         // There is no function.
         StepRun::Idle(idle) => StepRun::Idle(idle.clone()),
     }
@@ -206,6 +210,7 @@ fn wrapped_undo<S: Store, T: Store<Conn = S::Conn>>(
             })
         })),
         StepUndo::Remote => StepUndo::Remote,
+        StepUndo::Child => StepUndo::Child,
     })
 }
 

@@ -15,6 +15,7 @@ mod migration;
 mod parts;
 mod played;
 mod predicate;
+mod sub_saga;
 mod wait;
 
 pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
@@ -35,4 +36,5 @@ pub use self::migration::{Migration, MigrationBuilder, MigrationError, Migration
 #[doc(hidden)]
 pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};
+pub use self::sub_saga::SubSaga;
 pub(crate) use self::wait::{Or, Wait};

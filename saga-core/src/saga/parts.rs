@@ -1,6 +1,9 @@
-use super::{Mapping, SagaProblem, StepDefinition};
+use std::sync::Arc;
+
+use super::{Definition, Mapping, SagaProblem, StepDefinition, SubSaga};
+use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
-use crate::step::{Handler, NeededOutput, Run};
+use crate::step::{Handler, NeededOutput, Run, Step};
 use crate::store::Store;
 
 /// The most items of a list that may be under way at once.
@@ -57,6 +60,22 @@ impl<S: Store> Parts<S> {
         self.add_shaped(step.for_each::<T>(), shape, earlier);
         // Whatever is done for each of a list is under way beside others, as far as the engine goes.
         self.width = self.width.max(at_once).max(2);
+    }
+
+    /// Adds a saga as a step.
+    pub(super) fn add_child<T: SubSaga>(
+        &mut self,
+        child: &Arc<Definition<S>>,
+        input: Option<Mapping>,
+        earlier: &[NeededOutput],
+    ) {
+        let name = <T as SubSaga>::NAME;
+        self.problems
+            .extend(problem_with_child::<S, T>(child).map(|problem| SagaProblem::SubSaga { step: name, problem }));
+        let step = StepDefinition::child::<T>(input, earlier.iter().map(|needed| needed.step).collect(), child);
+        let undo = if step.undo.is_some() { UndoShape::TakesUnknown } else { UndoShape::Missing };
+        let shape = StepShape { child: Some(child.id.name.to_string()), ..StepShape::new(name, Effect::Own, undo) };
+        self.add_shaped(step, shape, earlier);
     }
 
     /// Adds a step behind those that were added last, which reads what those earlier ones gave.
@@ -181,8 +200,44 @@ impl<S: Store> Parts<S> {
         }
         let before_pivot = self.pivot.unwrap_or(self.shapes.len());
         for step in self.shapes[..before_pivot].iter().filter(|step| step.undo == UndoShape::Missing) {
-            self.problems.push(SagaProblem::NoCompensation { step: step.name });
+            self.problems.push(match &step.child {
+                None => SagaProblem::NoCompensation { step: step.name },
+                Some(child) => SagaProblem::SubSaga {
+                    step: step.name,
+                    problem: format!(
+                        "it may have to be undone, but `{child}` only goes forward from its pivot on; give the last step of \
+                         that saga a compensation, or put `.pivot()` behind this one"
+                    ),
+                },
+            });
         }
+    }
+}
+
+fn problem_with_child<S: Store, T: SubSaga>(child: &Definition<S>) -> Option<String> {
+    if let Err(error) = check_step_name(<T as SubSaga>::NAME) {
+        return Some(error.to_string().replacen("the step name", "its name", 1));
+    }
+    let shape = &child.shape;
+    if let Some(step) = shape.steps.iter().find(|step| step.child.is_some()) {
+        return Some(format!(
+            "`{}` is a saga of its own; a saga that is a step has none, so make it a step here",
+            step.name
+        ));
+    }
+    if let Some(step) = shape.steps.iter().find(|step| matches!(step.effect, Effect::Remote { .. })) {
+        return Some(format!(
+            "`{}` is done by another service; make it a step of this saga, beside that one",
+            step.name
+        ));
+    }
+    let result = <T::Result as Step>::NAME;
+    match shape.steps.iter().find(|step| step.name == result) {
+        None => Some(format!("its result is what `{result}` gives, which is no step of it")),
+        Some(step) if step.within.is_some() => {
+            Some(format!("its result is what `{result}` gives, which stands in an arm of a choice and may not run"))
+        }
+        Some(_) => None,
     }
 }
 

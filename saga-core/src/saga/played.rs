@@ -24,15 +24,18 @@ pub trait Player: Send + Sync + 'static {
 
 impl<S: Store, I> Saga<S, I> {
     /// The same definition, name and digest included, on a store in memory, with somebody who answers for its functions.
-    /// What they are given is read as their own types, and so is what is answered. Steps of other services are played as
-    /// external ones. No time passes in it: nobody sleeps, what is not received at once is not received, and there is no
-    /// deadline.
+    /// What they are given is read as their own types, and so is what is answered. Steps of other services, and those that
+    /// are sagas, are played as external ones. No time passes in it: nobody sleeps, what is not received at once is not
+    /// received, and there is no deadline.
     #[doc(hidden)]
     pub fn played(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
         let original = self.definition();
         let mut shape: Shape = original.shape.clone();
         for step in shape.steps.iter_mut().filter(|step| matches!(step.effect, Effect::Remote { .. })) {
             step.effect = Effect::External;
+        }
+        for step in shape.steps.iter_mut().filter(|step| step.child.is_some()) {
+            (step.effect, step.child) = (Effect::External, None);
         }
         let definition = Definition {
             id: original.id.clone(),

@@ -9,7 +9,7 @@ use crate::shapes::NAMES;
 const STEPS_MAX: usize = 14;
 const ARMS: [&str; 3] = ["x", "y", "z"];
 
-/// One to three pieces, each a step, a group of two branches, or a choice of one to three arms. Branches and arms are of
+/// One to three pieces, each a step (some are sagas of their own), a group of two branches, or a choice of one to three arms. Branches and arms are of
 /// pieces again, and an arm may be empty. The pivot, if there is one, is a piece of its own.
 pub(crate) fn choices() -> impl Strategy<Value = Shape> {
     (prop::collection::vec(any::<u8>(), 120), 1..=3_usize, prop::option::of(0..3_usize)).prop_map(
@@ -57,11 +57,13 @@ impl Growing {
     }
 
     fn step(&mut self) {
-        let effect = [Effect::Transactional, Effect::External, Effect::Remote { service: "elsewhere" }];
-        let effect = effect[usize::from(self.next(3))];
+        let effect = [Effect::Transactional, Effect::External, Effect::Remote { service: "elsewhere" }, Effect::Own];
+        let effect = effect[usize::from(self.next(4))];
+        // A saga of its own is all that the engine does itself and has undone.
+        let child = (effect == Effect::Own).then(|| "sub".to_owned());
         let undo = [UndoShape::NeedsOutput, UndoShape::NotNeeded, UndoShape::TakesUnknown, UndoShape::Missing];
         let undo = undo[usize::from(self.next(4))];
-        self.add(StepShape::new(NAMES[self.steps.len()], effect, undo));
+        self.add(StepShape { child, ..StepShape::new(NAMES[self.steps.len()], effect, undo) });
     }
 
     fn piece(&mut self, depth: u8) {

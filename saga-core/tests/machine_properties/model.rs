@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, UndoShape};
+use saga_core::machine::{Action, Command, Effect, Event, Shape, Side, StepShape, UndoShape};
 use saga_core::store::Status;
 
 /// What the model believes.
@@ -191,10 +191,8 @@ impl Model {
     /// Whether the step only waits.
     fn is_idle(&self, step: usize) -> bool {
         let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
-        self.shape
-            .steps
-            .get(step)
-            .is_some_and(|step| is_own(step.effect) && step.each.is_none() && step.arms.is_empty())
+        let is_more = |step: &StepShape| step.each.is_some() || step.child.is_some() || !step.arms.is_empty();
+        self.shape.steps.get(step).is_some_and(|step| is_own(step.effect) && !is_more(step))
     }
 
     /// The saga turns round because something of it failed: nobody waits for what only waits.

@@ -354,3 +354,37 @@ fn each_rule_has_its_sentence() {
     );
     check("a! b!", "a b", &[], Err("it has ended"));
 }
+
+/// The key of a sub-saga goes with the name of its step, so what began as one goes on as the same one, by the same name.
+#[test]
+fn a_sub_saga_that_has_begun_stays_what_it_is() {
+    let child = |name, child: Option<&str>| StepShape {
+        child: child.map(ToOwned::to_owned),
+        ..StepShape::new(name, Effect::Own, UndoShape::TakesUnknown)
+    };
+    let shape = |first: StepShape| Shape { steps: vec![first, child("z", None)], pivot: None };
+    let old = shape(child("a", Some("ship")));
+    let (fresh, _) = machine::start(&old);
+    let mut done = fresh.clone();
+    machine::apply(&old, &mut done, Event::Done { step: 0 }).expect("no operator acts");
+    for state in [fresh, done] {
+        let moved = |first: StepShape| {
+            let to = shape(first);
+            machine::migrate(&Route { from: &old, to: &to, places: &[Some(0), Some(1)], passed: &[] }, &state).err()
+        };
+        let said = |first| moved(first).expect("it is refused").join("; ");
+        assert_eq!(moved(child("a", Some("ship"))), None);
+        assert_eq!(
+            said(child("b", Some("ship"))),
+            "`a` has begun, and the key of its saga goes with its name; call the new step by it"
+        );
+        assert_eq!(
+            said(child("a", Some("send"))),
+            "`a` has begun, and is the saga `ship` in one version and the saga `send` in the other"
+        );
+        assert_eq!(
+            said(child("a", None)),
+            "`a` has begun, and is the saga `ship` in one version and no saga in the other"
+        );
+    }
+}

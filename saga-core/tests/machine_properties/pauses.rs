@@ -10,13 +10,8 @@ use crate::shapes::{failure, rejection};
 
 fn calls(after: &[Option<Vec<usize>>]) -> Shape {
     let step = |(index, after): (usize, &Option<Vec<usize>>)| StepShape {
-        name: ["a", "b", "c"][index],
-        effect: Effect::External,
-        undo: UndoShape::TakesUnknown,
         after: after.clone(),
-        each: None,
-        arms: Vec::new(),
-        within: None,
+        ..StepShape::new(["a", "b", "c"][index], Effect::External, UndoShape::TakesUnknown)
     };
     Shape { steps: after.iter().enumerate().map(step).collect(), pivot: None }
 }

@@ -89,16 +89,8 @@ fn passed_by(shape: &Shape, from: usize, chance: usize) -> Vec<usize> {
 /// Nothing is taken over by a saga that is under way.
 #[test]
 fn a_saga_that_has_begun_takes_nothing_over() {
-    let step = machine::StepShape {
-        name: "a",
-        effect: machine::Effect::External,
-        undo: machine::UndoShape::TakesUnknown,
-        after: None,
-        each: None,
-        arms: Vec::new(),
-        within: None,
-    };
-    let shape = Shape { steps: vec![step.clone(), machine::StepShape { name: "b", ..step }], pivot: None };
+    let step = |name| machine::StepShape::new(name, machine::Effect::External, machine::UndoShape::TakesUnknown);
+    let shape = Shape { steps: vec![step("a"), step("b")], pivot: None };
     let (mut state, _) = machine::start(&shape);
     machine::apply(&shape, &mut state, Event::Done { step: 0 }).expect("it is accepted");
     let before = state.clone();

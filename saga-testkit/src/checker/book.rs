@@ -316,6 +316,11 @@ impl<'a> SagaBook<'a> {
         self.cancels.iter().filter_map(|(.., told)| *told).chain(self.overdue_for_certain).min()
     }
 
+    /// Whether it is a step of the saga that is a step of this one.
+    pub(super) fn is_sub(&self, step: u8) -> bool {
+        self.variant().and_then(|variant| variant.steps.get(usize::from(step))).is_some_and(|step| step.is_sub)
+    }
+
     /// Whether the step stands in an arm that was not taken.
     pub(super) fn is_passed_by(&self, step: u8) -> bool {
         let arms = self.variant().and_then(|variant| variant.steps.get(usize::from(step))).map(|step| &step.arms);

@@ -75,6 +75,9 @@ pub struct StepPlan {
     /// The arms of choices that it stands in, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmPlan>,
+    /// Whether it is a step of the saga that is a step of this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sub: bool,
     /// The nap before it.
     #[serde(default)]
     pub nap: Nap,

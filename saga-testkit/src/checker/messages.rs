@@ -94,8 +94,8 @@ fn order(book: &Book<'_>, saga: usize, first: &BTreeMap<EventRef, (usize, &str)>
         let round = earlier.filter(|other| senders.contains(&other.number)).count();
         let records = of.end.records.iter().filter(|record| record.outcome == Recorded::Done && !record.is_late);
         let record = records.filter(|record| (record.step, record.op) == (call.step, call.op)).nth(round)?;
-        // What another service records has an order of its own.
-        let host = of.host(call.step).map(|_| call.step);
+        // What another service records has an order of its own, and so has a saga that is a step.
+        let host = of.host(call.step).map(|_| call.step).or(of.is_sub(call.step).then_some(u8::MAX));
         Some((*key, record.position, *nth, *at, host))
     });
     let mut arrived: Vec<_> = arrived.collect();

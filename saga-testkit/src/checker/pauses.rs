@@ -81,9 +81,11 @@ fn goes_on(book: &Book<'_>, saga: usize, window: Window, note: &mut impl FnMut(S
     }
 }
 
-/// Whether the one begins only when the other has ended. What other services undo they undo in their own time.
+/// Whether the one begins only when the other has ended. What other services undo they undo in their own time. A saga that
+/// is a step is not paused with the one that it is a step of.
 fn comes_after(of: &SagaBook<'_>, op: Op, next: u8, step: u8) -> bool {
     match op {
+        _ if of.is_sub(next) && of.is_sub(step) => false,
         Op::Do => of.is_behind(next, step),
         Op::Undo => of.is_behind(step, next) && of.host(step).is_none() && of.host(next).is_none(),
     }
@@ -92,7 +94,7 @@ fn comes_after(of: &SagaBook<'_>, op: Op, next: u8, step: u8) -> bool {
 /// What failed while it was paused is not tried again.
 fn tries_again(book: &Book<'_>, saga: usize, window: Window, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
-    for (step, _) in of.steps().filter(|(step, _)| of.host(*step).is_none()) {
+    for (step, _) in of.steps().filter(|(step, _)| of.host(*step).is_none() && !of.is_sub(*step)) {
         for op in [Op::Do, Op::Undo] {
             let failed = |call: &&Call<'_>| match call.left {
                 Some((at, Left::Failed | Left::NotSent)) => window.holds(at),

@@ -93,7 +93,11 @@ fn cancelled(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     }
     let effects = || of.steps().filter_map(|(step, _)| Some((step, book.effect_of(saga, step, Op::Do)?.0)));
     for (later, at) in effects() {
-        let is_new = |(before, ended): &(u8, usize)| *ended > turned && at > *ended && of.is_behind(later, *before);
+        // A saga that is a step hears of it a little later than the one that it is a step of.
+        let is_sub = |before: u8| of.is_sub(before) && of.is_sub(later);
+        let is_new = |(before, ended): &(u8, usize)| {
+            *ended > turned && at > *ended && of.is_behind(later, *before) && !is_sub(*before)
+        };
         if let Some((before, _)) = effects().find(is_new) {
             let (later, before) = (of.name(later, Op::Do), of.name(before, Op::Do));
             note(format!("{later} took effect behind {before}, which ended when the saga was called off already"));
@@ -229,8 +233,8 @@ fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) 
         return;
     };
     for (later, plan) in of.steps().filter(|(later, _)| of.is_behind(*later, step)) {
-        // A person may end just this step at its host by force.
-        let is_ended = plan.host.is_some() && of.is_forced_at_its_host(later);
+        // A person may end just this step at its host by force, or the saga that is a step, which is undone whole all the same.
+        let is_ended = (plan.host.is_some() && of.is_forced_at_its_host(later)) || (of.is_sub(later) && of.is_forced());
         let is_skipped = of.is_skipped(later, Op::Undo) || of.is_skipped(later, Op::Do);
         let must_undo = plan.undo.is_some() && !is_skipped && !is_ended;
         let done = book.effect_of(saga, later, Op::Do).is_some_and(|(at, _)| at < first.entered);

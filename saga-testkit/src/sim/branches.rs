@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fault::Fault;
 use super::world::World;
-use crate::checker::{Ledger, Left, Op, StepPlan, What, is_behind};
+use crate::checker::{Ledger, Left, Op, RecordSeen, Recorded, StepPlan, What, is_behind};
 
 /// A call of a step function: when it began and ended.
 struct Span {
@@ -20,6 +20,16 @@ struct Span {
 pub(super) fn note_branches(world: &World, ledger: &Ledger) {
     for chosen in ledger.finals.iter().flat_map(|end| &end.chosen) {
         world.hit(if chosen.arm.is_some() { Fault::ArmTaken } else { Fault::NoArmTaken });
+    }
+    for (plan, end) in ledger.sagas.iter().zip(&ledger.finals) {
+        let variant = end.variant.and_then(|variant| plan.variants.get(usize::from(variant)));
+        let is_sub = |record: &&RecordSeen| {
+            let step = variant.and_then(|variant| variant.steps.get(usize::from(record.step)));
+            step.is_some_and(|step| step.is_sub) && record.outcome == Recorded::Done
+        };
+        let has = |op: Op| end.records.iter().filter(is_sub).any(|record| record.op == op);
+        world.hit_if(has(Op::Do) && !has(Op::Undo), Fault::SubDone);
+        world.hit_if(has(Op::Undo), Fault::SubUndone);
     }
     for (saga, plan) in (0..).zip(&ledger.sagas) {
         let variant = ledger.finals.get(saga as usize).and_then(|end| end.variant);

@@ -85,7 +85,8 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Announce<4>>()
             .build()?,
     ];
-    let inside = [fork_definitions()?, list_definitions()?, choice_definitions()?, idle_definitions()?];
+    let inside =
+        [fork_definitions()?, list_definitions()?, choice_definitions()?, idle_definitions()?, sub_definitions()?];
     Ok([plain, inside.concat(), batch_definitions()?.to_vec()].concat())
 }
 
@@ -245,6 +246,31 @@ fn choice_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .pivot()
             .choose(0, |choice| choice.when(Planner::step::<Announce<2>>).otherwise(Planner::step::<Confirm<3>>))
             .step::<Charge<4>>()
+            .build()?,
+    ])
+}
+
+/// Those with a saga as a step.
+fn sub_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("sub")
+            .step::<Reserve<0>>()
+            .sub_saga::<Reserve<2>>(|sub| sub.step::<Charge<1>>().step::<Reserve<2>>())?
+            .after_sub::<Reserve<3>, Reserve<2>>(2)
+            .step::<Confirm<4>>()
+            .build()?,
+        named("sub-first")
+            .sub_saga::<Ship<0>>(|sub| sub.step::<Ship<0>>().after::<Reserve<1>, Ship<0>>(0))?
+            .step::<Charge<2>>()
+            .step::<Confirm<3>>()
+            .build()?,
+        named("sub-last")
+            .step::<Reserve<0>>()
+            .sub_saga::<Charge<1>>(|sub| sub.step::<Charge<1>>().step::<Reserve<2>>())?
+            .build()?,
+        named("sub-pivot")
+            .step::<Reserve<0>>()
+            .sub_saga::<Charge<1>>(|sub| sub.step::<Charge<1>>().step::<Confirm<2>>())?
             .build()?,
     ])
 }

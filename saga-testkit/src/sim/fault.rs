@@ -235,6 +235,10 @@ faults! {
     ArmTaken = "arm taken",
     /// A choice was made, and none of its arms was taken.
     NoArmTaken = "no arm taken",
+    /// A saga that is a step was done.
+    SubDone = "sub-saga done",
+    /// A saga that is a step was undone, or turned round.
+    SubUndone = "sub-saga undone",
     /// A saga completed.
     Completed = "saga completed",
     /// A saga was compensated.

@@ -14,7 +14,7 @@ use super::Scenario;
 use super::client::tenant_of;
 use super::definitions::SimDefinition;
 use super::elsewhere::{HOME, SERVICES};
-use super::planner::CHOICES;
+use super::planner::{CHOICES, SUB};
 use super::steps::{SimInput, SimOutput};
 use super::words::Word;
 use super::world::{World, place_of};
@@ -53,7 +53,9 @@ pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
         if script.heir_of.is_some() && ended.is_none() {
             continue;
         }
-        if !ended.is_some_and(|stored| stored.saga.status.is_ended() && stored.work.is_empty()) {
+        let is_over = |stored: &SagaWithSteps| stored.saga.status.is_ended() && stored.work.is_empty();
+        let sub = stored(&stores[0], script.tenant, &format!("{}>{SUB}", script.key)).await;
+        if !ended.is_some_and(|stored| is_over(&stored)) || sub.is_some_and(|sub| !is_over(&sub)) {
             return false;
         }
     }
@@ -104,6 +106,7 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
             end.standing = if is_ended { Standing::Compensated } else { Standing::Unfinished };
             end.variant = Some(0);
         }
+        known += collect_sub(&stores[0], script.tenant, plan, &mut end).await;
         known += collect_hosted(stores, script.tenant, plan, &mut end).await;
         finals.push(end);
     }
@@ -121,6 +124,13 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
     }
     rest.strangers = rest.strangers.saturating_sub(known);
     (finals, rest)
+}
+
+/// Adds the records of the saga that is a step; answers whether there is one.
+async fn collect_sub(store: &MemoryStore, tenant: &str, plan: &SagaPlan, end: &mut Final) -> u64 {
+    let Some(sub) = stored(store, tenant, &format!("{}>{SUB}", plan.key)).await else { return 0 };
+    end.records.extend(final_of(&sub).records);
+    1
 }
 
 /// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside

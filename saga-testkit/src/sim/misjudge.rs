@@ -14,6 +14,7 @@ pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefiniti
         Plant::ForgetsItems => forget_items,
         Plant::RunsEveryArm => run_every_arm,
         Plant::ForgetsArms => forget_arms,
+        Plant::ForgetsSubSagas => forget_sub_sagas,
         _ => return definition.clone(),
     };
     SimDefinition { saga: definition.saga.misjudged(change), ..definition.clone() }
@@ -43,6 +44,11 @@ fn run_every_arm(shape: &mut Shape) {
 fn forget_arms(shape: &mut Shape) {
     let in_arms = shape.steps.iter_mut().filter(|step| step.within.is_some());
     in_arms.for_each(|step| step.undo = UndoShape::NotNeeded);
+}
+
+fn forget_sub_sagas(shape: &mut Shape) {
+    let sub_sagas = shape.steps.iter_mut().filter(|step| step.child.is_some());
+    sub_sagas.for_each(|step| step.undo = UndoShape::NotNeeded);
 }
 
 fn detach(shape: &mut Shape) {

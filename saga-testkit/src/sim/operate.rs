@@ -12,6 +12,7 @@ use saga_core::store::{LetterFilter, Outbox, Status};
 use super::Fault;
 use super::bulk::act_in_bulk;
 use super::client::tenant_of;
+use super::planner::SUB;
 use super::replica::{Live, Replica};
 use super::steps::SimOutput;
 use super::world::{World, place_of};
@@ -61,6 +62,9 @@ fn rows(plans: &[SagaPlan], service: u8) -> Vec<Row> {
     for (saga, plan) in (0..).zip(plans) {
         if service == 0 {
             rows.push(Row { saga, key: plan.key.clone(), hosted: None });
+            if plan.variants.iter().flat_map(|variant| &variant.steps).any(|step| step.is_sub) {
+                rows.push(Row { saga, key: format!("{}>{SUB}", plan.key), hosted: None });
+            }
             continue;
         }
         let mut hosted: Vec<_> = plan.variants.iter().flat_map(|variant| (0..).zip(&variant.steps)).collect();

@@ -1,11 +1,12 @@
 //! Definitions and what the checker knows of them, made side by side.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, Chain, Choice, Group, Inside, SagaError, Whole};
-use saga_core::{Each, IfTaken, Saga};
+use saga_core::{Each, IfTaken, Saga, SubSaga};
 
 use super::definitions::SimDefinition;
 use super::finals::ORIGIN_MICROS;
@@ -46,9 +47,23 @@ pub(super) struct PlannedChoice {
     is_total: bool,
 }
 
+/// The name of the step that is a saga of its own.
+pub(super) const SUB: &str = "sub";
+
+/// A saga as a step, whose result is what that step of it gave.
+pub(super) struct Sub<T>(PhantomData<fn(T)>);
+
+impl<T: Planned> SubSaga for Sub<T> {
+    const NAME: &'static str = SUB;
+    type Input = SimInput;
+    type Result = T;
+}
+
 #[derive(Default)]
 struct Plan {
     steps: Vec<StepPlan>,
+    /// Whether the next one is a step of the saga that is a step.
+    is_sub: bool,
     /// The steps that the next one comes after.
     tips: Vec<u8>,
     /// The arms that the next one stands in.
@@ -63,8 +78,8 @@ impl Plan {
         let after = std::mem::replace(&mut self.tips, vec![place]);
         let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
         let arms = self.arms.clone();
-        let nap = std::mem::take(&mut self.nap);
-        self.steps.push(StepPlan { after: (!is_plain).then_some(after), arms, nap, ..T::plan(reads) });
+        let (is_sub, nap) = (self.is_sub, std::mem::take(&mut self.nap));
+        self.steps.push(StepPlan { after: (!is_plain).then_some(after), arms, is_sub, nap, ..T::plan(reads) });
     }
 
     /// The same for a step that is done for each item of a list: in the plan each is a branch.
@@ -286,6 +301,22 @@ impl<P> Planner<P> {
 }
 
 impl Planner<Whole> {
+    /// A saga as a step, with the result of that step of it. In the plan its steps stand among the others.
+    pub(super) fn sub_saga<R: Planned>(self, build: impl FnOnce(Self) -> Self) -> Result<Self, SagaError> {
+        let Self { chain, definition, plan } = self;
+        let child = format!("{definition}-sub");
+        let made =
+            build(Self { chain: Saga::named(&child).input(), definition: child, plan: Plan { is_sub: true, ..plan } });
+        let saga = made.chain.build()?;
+        Ok(Self { chain: chain.sub_saga::<Sub<R>>(&saga), definition, plan: Plan { is_sub: false, ..made.plan } })
+    }
+
+    /// A step whose input is made with the result of the saga that is a step, which the step at that place gave.
+    pub(super) fn after_sub<T: Planned, R: Planned>(mut self, earlier: u8) -> Self {
+        self.plan.step::<T>(Some(earlier));
+        Self { chain: self.chain.step_after::<T, Sub<R>>(read), ..self }
+    }
+
     pub(super) fn build(self) -> Result<SimDefinition, SagaError> {
         let mut steps = self.plan.steps;
         // A last step that cannot be undone is the pivot where none is declared.

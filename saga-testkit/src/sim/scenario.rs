@@ -51,6 +51,8 @@ pub enum Plant {
     RunsEveryArm,
     /// What an arm of a choice did is never undone.
     ForgetsArms,
+    /// What a saga did that is a step of another one is never undone.
+    ForgetsSubSagas,
     /// A saga that is started instead of another one does all of it once more.
     TakesNothingOver,
     /// What a call reports is kept whoever has its claim by then.

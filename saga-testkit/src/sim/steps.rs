@@ -88,6 +88,7 @@ pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output =
             undo: Self::UNDO_PLAN,
             after: None,
             arms: Vec::new(),
+            is_sub: false,
             nap: Nap::default(),
             reads,
             is_pivot: false,

@@ -79,6 +79,7 @@ fn variant(random: &mut Random) -> Variant {
             }),
             after: None,
             arms: Vec::new(),
+            is_sub: false,
             nap: Nap::default(),
             reads: (step > 0 && random.per_mille(500)).then(|| random.below(u64::from(step)) as u8),
             is_pivot: pivot == Some(step),

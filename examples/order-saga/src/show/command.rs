@@ -21,7 +21,7 @@ use crate::{
 /// How many sagas are read at a time.
 const PAGE: usize = 1_000;
 
-/// Prints what happened to one saga.
+/// Prints what happened to one saga, and to those that are steps of it.
 ///
 /// # Errors
 ///
@@ -31,10 +31,16 @@ const PAGE: usize = 1_000;
 ///
 /// It may be dropped at any time; it only reads.
 pub async fn show(place: &impl Place, args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    let Some(saga) = inspector(place).await?.status(&args.key).await? else {
+    let inspector = inspector(place).await?;
+    let Some(saga) = inspector.status(&args.key).await? else {
         bail!("there is no order {} in {}", args.key, place.shown());
     };
     print(Shown(&saga))?;
+    for child in saga.steps.iter().filter_map(|step| step.child.as_ref()) {
+        if let Some(child) = inspector.status(child.key.as_str()).await? {
+            print(format_args!("\n{}", Shown(&child)))?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use saga_core::engine::{Happening, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
+use saga_core::engine::{ChildStatus, Happening, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
 use saga_core::machine::StepPhase;
 
 use super::time::{after, moment};
@@ -21,6 +21,9 @@ impl fmt::Display for Shown<'_> {
             None => write!(f, "started {} UTC, moved {}", moment(start), after(start, summary.advanced_at))?,
         }
         writeln!(f, ", revision {revision}")?;
+        if let Some(outer) = &summary.step_of {
+            writeln!(f, "it is a step of {outer}")?;
+        }
         if let Some(deadline) = deadline {
             writeln!(f, "turns round at {} UTC if it has not come to its pivot", moment(*deadline))?;
         }
@@ -95,6 +98,9 @@ fn said(step: &StepStatus) -> String {
     if !step.arms.is_empty() && step.phase == StepPhase::Done {
         return step.taken.as_deref().map_or("no arm was taken".to_owned(), |arm| format!("{arm} was taken"));
     }
+    if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none()) {
+        return of_child(child, step.error.as_deref());
+    }
     if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
         return format!("by the signal {id:?}");
     }
@@ -114,6 +120,16 @@ fn shortened(report: &str) -> String {
     let cut_off = report.chars().nth(REPORT_MAX).is_some();
     let beginning: String = report.chars().take(REPORT_MAX).collect();
     if cut_off { beginning + ".." } else { beginning }
+}
+
+/// The saga that the step is, and where it stands.
+fn of_child(child: &ChildStatus, hindered: Option<&str>) -> String {
+    let stands = match (&child.outcome, child.status) {
+        (Some(outcome), _) => outcome.to_string(),
+        (None, Some(status)) => status.to_string(),
+        (None, None) => hindered.unwrap_or("not started").to_owned(),
+    };
+    format!("the saga {}: {stands}", child.key)
 }
 
 #[cfg(test)]

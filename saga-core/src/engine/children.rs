@@ -1,0 +1,232 @@
+//! Sub-sagas: steps that are sagas of their own, on the same store, under the key of the saga and the step's name.
+//!
+//! Nothing is sent between the two. The command of the step looks at its saga: it starts it, waits for its end, or turns it
+//! round, and each of these may be done again. While it waits, its row is not leased. Whoever commits the end of the saga
+//! makes that row due (see [`family`](super::family)); nothing rests on it, since the row falls due by itself as well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attempt::Attempted;
+use super::command::{Command, InFlight};
+use super::deadline::When;
+use super::error::StartError;
+use super::prepared::{Findings, HandOn};
+use super::saga_desk::SagaDesk;
+use super::shared::Shared;
+use crate::key::{Key, StepId};
+use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
+use crate::saga::{Definition, StepRun};
+use crate::step::Rejection;
+use crate::store::{Changes, NewSaga, Postponed, SagaId, SagaRow, Status, Store};
+
+/// After how long a saga is looked at again, at first and at most.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const DOUBLINGS_MAX: u32 = 6;
+/// What a saga is told that was taken back.
+const TAKEN_BACK: &str = "the saga that it is a step of compensates";
+
+/// What there is to do about a command.
+enum Look {
+    /// Its step is decided.
+    Settled(Event, Option<Vec<u8>>),
+    /// The saga is not at its end.
+    Waits,
+    /// It cannot even begin now, for a reason in words.
+    Hindered(String),
+}
+
+impl<S: Store> Shared<S> {
+    /// Does what the command of a sub-saga asks for, as far as that can be done now.
+    pub(super) async fn look_after_child(self: &Arc<Self>, command: Command<S>, next_ids: i64) {
+        let look = match self.look_at_child(&command).await {
+            Some(Ok(look)) => look,
+            Some(Err(reason)) if command.is_undo() => {
+                Look::Settled(Event::UndoBlocked { step: command.step_index(), reason }, None)
+            }
+            Some(Err(reason)) => {
+                Look::Settled(Event::Blocked { step: command.step_index(), reason, maybe: false }, None)
+            }
+            None => return self.give_back(&[command.work]).await,
+        };
+        match look {
+            Look::Settled(event, output) => {
+                let findings = Findings { output, attempts: command.attempt_number(), ..Findings::default() };
+                let attempted = Attempted { ending: Ending::Done, findings };
+                self.settle(command, attempted, Next::Settled(event), next_ids).await;
+            }
+            Look::Waits => self.wait_for_child(command, None).await,
+            Look::Hindered(problem) => self.wait_for_child(command, Some(problem)).await,
+        }
+    }
+
+    async fn wait_for_child(self: &Arc<Self>, command: Command<S>, problem: Option<String>) {
+        let doublings = u32::try_from(command.work.epoch).unwrap_or(u32::MAX).saturating_sub(1).min(DOUBLINGS_MAX);
+        let due_in = LOOK_AGAIN.saturating_mul(1 << doublings);
+        let waiting = Postponed {
+            work: command.work,
+            due_in,
+            // Whoever cancels the outer saga must not take it for a command that nobody has had. How often those vanished who
+            // looked before counts no more: this look was survived.
+            attempts: 1,
+            maybe: command.maybe,
+            error: problem,
+        };
+        let changes = Changes { postponed: vec![waiting.clone()], ..Changes::default() };
+        match self.recorder.record(changes).await {
+            Ok(Ok(())) => self.announce_work(due_in),
+            // Somebody else has it.
+            Ok(Err(_)) => return,
+            Err(_) => return self.give_back(&[command.work]).await,
+        }
+        // It may have ended before anybody could see that it is waited for.
+        let saga = &command.saga;
+        let key = saga.key.hosted(command.step().name);
+        let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await.flatten();
+        if row.is_some_and(|row| row.status.is_ended()) {
+            let due = Postponed { due_in: Duration::ZERO, ..waiting };
+            // Whoever has claimed it meanwhile looks for himself.
+            if let Ok(Ok(())) = self.recorder.record(Changes { postponed: vec![due], ..Changes::default() }).await {
+                self.leave_work(Duration::ZERO);
+            }
+        }
+    }
+
+    async fn look_at_child(self: &Arc<Self>, command: &Command<S>) -> Option<Result<Look, String>> {
+        let saga = &command.saga;
+        let StepRun::Child(child, result) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
+        let key = saga.key.hosted(command.step().name);
+        let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await?;
+        Some(match row {
+            None if command.is_undo() => Err(format!("there is no saga with the key `{key}`")),
+            None if saga.state.phase == Phase::Running => self.start_child(command, child, key).await?,
+            None => self.bar_child(command, child, key).await?,
+            Some(row) if row.definition.name != child.id.name => {
+                Err(format!("the key `{key}` belongs to the saga {}", row.definition))
+            }
+            Some(row) => self.judge_child(command, &row, result).await?,
+        })
+    }
+
+    async fn start_child(
+        self: &Arc<Self>,
+        command: &Command<S>,
+        child: &Arc<Definition<S>>,
+        key: Key,
+    ) -> Option<Result<Look, String>> {
+        let saga = &command.saga;
+        let input = saga.input_of(command.step_index()).to_vec();
+        Some(match self.start_saga(child, &saga.tenant, key, input, When::default()).await {
+            Ok(_) => Ok(Look::Waits),
+            Err(StartError::Store(error)) => Ok(Look::Hindered(format!("its saga cannot be started: {error}"))),
+            Err(StartError::ShuttingDown) => return None,
+            Err(error) => Err(format!("its saga cannot be started: {error}")),
+        })
+    }
+
+    /// What was never started must not be started any more, by an owner that was taken for dead.
+    async fn bar_child(
+        self: &Arc<Self>,
+        command: &Command<S>,
+        child: &Arc<Definition<S>>,
+        key: Key,
+    ) -> Option<Result<Look, String>> {
+        let saga = &command.saga;
+        let input = saga.input_of(command.step_index()).to_vec();
+        let new = match self.new_saga(child, &saga.tenant, key, input, When::default()) {
+            Ok(new) => new,
+            Err(error) => return Some(Err(error.to_string())),
+        };
+        let state = machine::barred(&child.shape, TAKEN_BACK);
+        let ids = self.take_ids(1).await?;
+        let barred = NewSaga {
+            id: SagaId(ids.start),
+            status: state.status(),
+            state: state.encode(),
+            commands: Vec::new(),
+            ..new
+        };
+        let start = Changes { start: Some(Box::new(barred)), ..Changes::default() };
+        Some(match self.recorder.record(start).await {
+            Ok(Ok(())) => Ok(Look::Settled(Event::Cancelled { step: command.step_index() }, None)),
+            _ => Ok(Look::Hindered("its saga is to be barred".to_owned())),
+        })
+    }
+
+    async fn judge_child(
+        self: &Arc<Self>,
+        command: &Command<S>,
+        row: &SagaRow,
+        result: &'static str,
+    ) -> Option<Result<Look, String>> {
+        let (saga, step, key) = (&command.saga, command.step_index(), &row.key);
+        let Some(definition) = self.definitions.get(&row.definition) else {
+            return Some(Ok(Look::Hindered(format!("{} is not registered here", row.definition))));
+        };
+        let state = match SagaState::decode(&row.state, definition.steps.len()) {
+            Ok(state) => state,
+            Err(problem) => return Some(Ok(Look::Hindered(format!("the saga {key} {problem}")))),
+        };
+        // Also where a person ended this saga as compensated: what is done after that must not stay.
+        let is_taken_back = matches!(saga.state.phase, Phase::Compensating | Phase::Compensated);
+        Some(Ok(match row.status {
+            Status::Compensated if command.is_undo() => Look::Settled(Event::Undone { step, informed: true }, None),
+            Status::Compensated if is_taken_back => Look::Settled(Event::Cancelled { step }, None),
+            Status::Compensated => Look::Settled(Event::Rejected { step, failure: failure_of(step, &state) }, None),
+            Status::Completed if command.is_undo() => {
+                self.take_child_back(row, definition).await?;
+                Look::Waits
+            }
+            Status::Completed => {
+                let id = StepId::doing(result);
+                let record = self.ask("record_of", || self.store.record_of(&row.tenant, key, &id)).await?;
+                let Some(output) = record.and_then(|record| record.output) else {
+                    return Some(Err(format!("the saga {key} completed, and `{result}` has no recorded output")));
+                };
+                Look::Settled(Event::Done { step }, Some(output))
+            }
+            _ => {
+                if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
+                    let desk = SagaDesk::of(self, &row.tenant);
+                    // What cannot be turned round any more comes to its end, and is undone then.
+                    if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
+                        tracing::debug!(%key, %error, "a sub-saga is not turned round");
+                    }
+                }
+                Look::Waits
+            }
+        }))
+    }
+
+    /// All that a completed saga did is undone.
+    async fn take_child_back(self: &Arc<Self>, row: &SagaRow, definition: &Arc<Definition<S>>) -> Option<()> {
+        let records = self.ask("records_of", || self.store.records_of(&row.tenant, &row.key)).await?;
+        let Ok(mut child) = InFlight::of_row(row, records, definition) else { return Some(()) };
+        let ids = self.take_ids(definition.width).await?;
+        let hand_on = HandOn { ids: ids.start, has_place: false };
+        let prepared = self.advance(&mut child, Event::TakenBack, &Findings::default(), hand_on);
+        if let Ok(prepared) = prepared {
+            // If it moved meanwhile, it is looked at again.
+            _ = self.apply_prepared(prepared).await;
+        }
+        Some(())
+    }
+}
+
+/// Those who look at a saga vanish again and again. Whether it was started is not known without a look.
+pub(super) fn given_up<S: Store>(command: &Command<S>) -> Next {
+    let (step, times) = (command.step_index(), command.attempts);
+    let reason = format!("{times} processes vanished while they looked at its saga");
+    Next::Settled(if command.is_undo() {
+        Event::UndoBlocked { step, reason }
+    } else {
+        Event::Blocked { step, reason, maybe: false }
+    })
+}
+
+/// Why a saga that compensated did so.
+fn failure_of(step: usize, child: &SagaState) -> Failure {
+    let forced = || Rejection::new(child.forced.as_deref().unwrap_or("its saga was compensated"));
+    let reason = child.failure.as_ref().map_or_else(forced, |failure| failure.reason.clone());
+    Failure { step, kind: FailureKind::Rejected, reason }
+}

@@ -1,0 +1,27 @@
+//! Sagas that are steps of others.
+
+use super::shape::{Shape, StepShape};
+use super::state::{Failure, FailureKind, Phase, SagaState};
+use crate::step::Rejection;
+
+/// A saga that never begins, since the one that would have started it compensates: it stands in the way of a late start.
+pub fn barred(shape: &Shape, reason: &str) -> SagaState {
+    let failure = Failure { step: 0, kind: FailureKind::Cancelled, reason: Rejection::new(reason) };
+    SagaState { phase: Phase::Compensated, failure: Some(failure), ..SagaState::new(shape.steps.len()) }
+}
+
+/// Why a step that has begun cannot go on as this one of another version, where one of them is a saga of its own.
+pub(super) fn cannot_move(was: &StepShape, is: &StepShape) -> Option<String> {
+    let (name, child) = (was.name, was.child.as_deref());
+    if child != is.child.as_deref() {
+        let other = |child: Option<&str>| child.map_or("no saga".to_owned(), |child| format!("the saga `{child}`"));
+        return Some(format!(
+            "`{name}` has begun, and is {} in one version and {} in the other",
+            other(child),
+            other(is.child.as_deref())
+        ));
+    }
+    let is_renamed = child.is_some() && name != is.name;
+    is_renamed
+        .then(|| format!("`{name}` has begun, and the key of its saga goes with its name; call the new step by it"))
+}

@@ -1,0 +1,21 @@
+// rule: sub-saga-input
+use saga_core::{Saga, StepError, SubSaga, memory::MemoryStore, saga::SagaBuilder, saga_step};
+
+#[saga_step]
+async fn ship(parcel: u64) -> Result<u64, StepError> {
+    Ok(parcel)
+}
+
+struct Shipping;
+
+impl SubSaga for Shipping {
+    const NAME: &'static str = "shipping";
+    type Input = u64;
+    type Result = ship;
+}
+
+fn order(shipping: &Saga<MemoryStore, u64>) -> SagaBuilder<MemoryStore, String> {
+    Saga::named("order").input::<String>().sub_saga::<Shipping>(shipping)
+}
+
+fn main() {}
