@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use saga_core::engine::{Cancellation, Restart};
 use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::transport::{
@@ -228,4 +229,21 @@ async fn what_takes_long_is_stored_meanwhile_and_done_once() {
     let outcome = slow.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
     assert_eq!(services.charged(), 3);
+}
+
+/// G5: what is kept in memory of a saga that waits for a reply is what was stored when it was restarted, so that a cancel
+/// meanwhile is not written over.
+#[tokio::test(start_paused = true)]
+async fn g5_a_restarted_saga_that_was_cancelled_does_not_go_on_with_its_reply() {
+    let services = Services::start().await;
+    services.order("first").await;
+    services.gate.0.send_replace(false);
+    let desk = services.orders.desk();
+    assert_eq!(desk.restart("first", "charge-card", "again", "it was lost").await.unwrap(), Restart::Begun);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), Cancellation::Begun);
+    services.gate.0.send_replace(true);
+    let outcome = services.orders.attach("again").await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome:?}");
+    assert_eq!(services.orders.store().read(|table| table.counter("confirmed")), 1);
 }

@@ -101,6 +101,11 @@ impl<S: Store> InFlight<S> {
         Ok(())
     }
 
+    /// The same saga while it is not stored: what is decided now goes into its start, by which it gets its first version.
+    pub(super) fn unstored(self) -> Self {
+        Self { version: 0, ..self }
+    }
+
     /// Whether all is here that the command will need of earlier steps. Whoever claims its row reads all of it.
     pub(super) fn knows_all_for(&self, order: machine::Command) -> bool {
         if self.definition.width == 1 {

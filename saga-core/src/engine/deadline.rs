@@ -73,24 +73,28 @@ pub(super) fn overdue(saga: SagaId, within: Duration) -> HistoryEntry {
     HistoryEntry { saga, step: None, kind: HistoryKind::Deadline, attempt: 0, detail }
 }
 
-/// The row that falls due at the deadline of a new saga, if it has one. All but its time is as in
-/// another row of it.
-pub(super) fn deadline_row<S: Store>(
+/// Gives a new saga its deadline, if it has one.
+pub(super) fn deadline_of<S: Store>(
     definition: &Definition<S>,
     state: &mut SagaState,
     when: When,
-    first: &NewWork,
     timer: Timer,
-) -> Option<NewWork> {
-    let within = when.within.or(definition.deadline)?;
-    set_deadline(&definition.shape, state, Deadline { timer, within }).then(|| NewWork {
-        id: timer.row(first.saga),
+) -> Option<Deadline> {
+    let deadline = Deadline { timer, within: when.within.or(definition.deadline)? };
+    set_deadline(&definition.shape, state, deadline).then_some(deadline)
+}
+
+/// The row that falls due at the deadline of a saga that begins after that delay. All but its time is as in another row
+/// of it.
+pub(super) fn deadline_row(deadline: Deadline, delay: Duration, other: &NewWork) -> NewWork {
+    NewWork {
+        id: deadline.timer.row(other.saga),
         kind: WorkKind::Deadline,
         step: StepId::of_deadline(),
         payload: None,
-        due_in: when.delay.saturating_add(within),
+        due_in: delay.saturating_add(deadline.within),
         lease: None,
         tried: None,
-        ..first.clone()
-    })
+        ..other.clone()
+    }
 }

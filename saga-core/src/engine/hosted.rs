@@ -244,7 +244,7 @@ impl<S: Store> Shared<S> {
             earlier: Vec::new(),
         }));
         let mut new = self.fresh(asked, message, &input, state).await?;
-        let mut saga = in_flight(&asked.definition, &new)?;
+        let mut saga = in_flight(&asked.definition, &new)?.unstored();
         let hand_on = HandOn { ids: new.id.0 + 1, has_place: false };
         let findings = Findings { output, ..Findings::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.

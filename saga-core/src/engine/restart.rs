@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::act::Act;
-use super::deadline::{When, deadline_row};
+use super::deadline::{When, deadline_of, deadline_row};
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::in_flight;
@@ -128,7 +128,8 @@ impl<S: Store> SagaDesk<S> {
         let count = u32::try_from(definition.width + 2).unwrap_or(u32::MAX);
         let ids = engine.ids.take(&*self.desk.store, count).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
-        let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?;
+        let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?.unstored();
+        let deadline = deadline_of(&definition, &mut saga.state, When::default(), Timer::of(WorkId(ids.end - 1)));
         for record in &records {
             saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
         }
@@ -144,13 +145,11 @@ impl<S: Store> SagaDesk<S> {
             written.output.clone_from(&record.output);
             written.took = Duration::ZERO;
         }
-        let timer = Timer::of(WorkId(ids.end - 1));
-        let deadline = prepared
-            .changes
-            .commands
-            .first()
-            .and_then(|first| deadline_row(&definition, &mut saga.state, When::default(), first, timer));
-        prepared.changes.commands.extend(deadline);
+        // It may begin behind its pivot.
+        let deadline = deadline.filter(|_| saga.state.deadline.is_some());
+        let first = prepared.changes.commands.first();
+        let row = first.zip(deadline).map(|(first, deadline)| deadline_row(deadline, Duration::ZERO, first));
+        prepared.changes.commands.extend(row);
         // It is one start.
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());

@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::canonical::{first_difference, request_hash};
 use super::command::{Command, InFlight};
-use super::deadline::{When, deadline_row};
+use super::deadline::{When, deadline_of, deadline_row};
 use super::error::StartError;
 use super::grouped::{Grouped, Request};
 use super::guard::is_inside_step;
@@ -227,7 +227,8 @@ impl<S: Store> Shared<S> {
             });
         }
         let timer = Timer::started_with(commands.len());
-        let row = commands.first().and_then(|first| deadline_row(definition, &mut state, when, first, timer));
+        let deadline = deadline_of(definition, &mut state, when, timer);
+        let row = commands.first().zip(deadline).map(|(first, deadline)| deadline_row(deadline, when.delay, first));
         commands.extend(row);
         Ok(NewSaga {
             id: SagaId(0),
