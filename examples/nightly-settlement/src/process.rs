@@ -1,11 +1,12 @@
 //! One process that settles the night. It ends when that is done, or when nobody listens to it any more.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
 use saga_core::{Outcome, Runtime};
 use saga_sqlite::SqliteStore;
-use tokio::io::AsyncReadExt as _;
+use tokio::sync::oneshot;
 
 use crate::bank::Bank;
 use crate::books::Books;
@@ -50,6 +51,12 @@ pub(crate) async fn run(folder: &Path) -> anyhow::Result<()> {
 
 /// Ready when nobody listens any more. A service would wait for a signal here.
 async fn told_to_end() {
-    // An error says the same.
-    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+    let (tell, told) = oneshot::channel();
+    // It waits in a thread of its own, which nobody waits for.
+    std::thread::spawn(move || {
+        // An error says the same, and whoever listened may be gone.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        let _ = tell.send(());
+    });
+    let _ = told.await;
 }
