@@ -18,7 +18,7 @@ use crate::wait::until;
 const SERVER: &str = "RabbitMQ";
 const LOG: &str = "rabbitmq.log";
 const EPMD_LOG: &str = "epmd.log";
-const START_PATIENCE: Duration = Duration::from_mins(3);
+const START_PATIENCE: Duration = Duration::from_mins(10);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A RabbitMQ broker on free ports, with its management interface and the user `guest`.
@@ -258,7 +258,7 @@ impl RabbitMqServer {
                 let is_taken = texts.into_iter().flatten().any(|text| says_port_is_taken(&text));
                 if is_taken { Ok(false) } else { Err(self.not_started("it ended")) }
             }
-            None => Err(self.not_started("it was not ready within three minutes")),
+            None => Err(self.not_started("it was not ready within ten minutes")),
         }
     }
 

@@ -29,7 +29,8 @@ pub struct Settings {
     pub batch_step_max: usize,
     /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
     pub run_on_max: usize,
-    /// How many external calls are under way at a time: 64.
+    /// How many external calls are under way at a time: 64. Those of exclusive steps, which may take hours, are not counted:
+    /// each holds a lease, and no line that others wait for.
     pub calls: usize,
     /// The longest encoded input or output, in bytes: 256 KiB.
     pub payload_bytes_max: usize,

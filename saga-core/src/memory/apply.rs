@@ -112,6 +112,21 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
     }
 }
 
+pub(super) fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {
+    let record = StepRecord {
+        step: new.step,
+        outcome: new.outcome,
+        output: new.output,
+        error: new.error,
+        input: new.input,
+        position: new.position,
+        attempts: new.attempts,
+        recorded_at: now,
+        took: new.took,
+    };
+    data.records.entry((new.tenant, new.key)).or_default().push(record);
+}
+
 /// An id among those to insert that is there already, in words.
 fn double_of(data: &Data, change: &Changes) -> Option<String> {
     let started = change.start.iter().flat_map(|saga| &saga.commands);
@@ -172,21 +187,6 @@ fn postpone(data: &mut Data, postponed: Postponed, now: Timestamp) {
         row.error = Some(error);
         row.retrying_since.get_or_insert(now);
     }
-}
-
-fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {
-    let record = StepRecord {
-        step: new.step,
-        outcome: new.outcome,
-        output: new.output,
-        error: new.error,
-        input: new.input,
-        position: new.position,
-        attempts: new.attempts,
-        recorded_at: now,
-        took: new.took,
-    };
-    data.records.entry((new.tenant, new.key)).or_default().push(record);
 }
 
 fn revise(data: &mut Data, revised: RevisedRecord) {

@@ -3,12 +3,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::MemoryStore;
+use super::apply::insert_record;
 use super::data::Data;
 use super::locks::Lock;
 use super::work::is_free;
 use crate::key::StepId;
 use crate::store::{
-    Applied, Definitions, KeptDefinition, Miss, NewDefinition, SagaMove, StepRecord, StoreError, Timestamp, WorkId,
+    Applied, Definitions, KeptDefinition, Miss, NewDefinition, SagaMove, StoreError, Timestamp, WorkId,
 };
 
 #[async_trait]
@@ -101,15 +102,7 @@ fn migrate(data: &mut Data, moved: SagaMove, now: Timestamp) {
             record.output = change.output.clone().or_else(|| record.output.take());
         }
     }
-    records.extend(moved.records.into_iter().map(|new| StepRecord {
-        step: new.step,
-        outcome: new.outcome,
-        output: new.output,
-        error: new.error,
-        input: new.input,
-        position: new.position,
-        attempts: new.attempts,
-        recorded_at: now,
-        took: new.took,
-    }));
+    for new in moved.records {
+        insert_record(data, new, now);
+    }
 }
