@@ -22,6 +22,9 @@
 //! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
 //! as an operator would, without the disturbance, and must end then.
 //!
+//! Sagas that are wired by events have no definition, and so an exploration of their own: [`explore_events`] lets what the
+//! services tell each other arrive in every order, and once more, and crashes each service at each of its boundaries.
+//!
 //! The runtime's time runs [`SPEED`] times as fast, so that waits and retries of seconds do not make the exploration slow.
 //!
 //! ```
@@ -95,6 +98,7 @@
 mod arrivals;
 mod drive;
 mod environment;
+mod events;
 mod hook;
 mod life;
 mod outbox;
@@ -106,6 +110,7 @@ mod transaction;
 
 pub use self::drive::explore;
 pub use self::environment::SPEED;
+pub use self::events::{EventFailures, EventsExplored, ExploreEvents, FirstEvent, explore_events};
 pub use self::report::{Broken, Exploration, Failures};
 pub use self::store::Explored;
 pub use self::subject::{Ended, Explore};
