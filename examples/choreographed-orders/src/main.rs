@@ -7,6 +7,7 @@ mod awkward;
 mod books;
 mod events;
 mod input;
+mod look;
 mod report;
 mod services;
 mod shop;
@@ -26,6 +27,8 @@ use saga_sqlite::SqliteStore;
 use sqlx::postgres::PgConnectOptions;
 
 use crate::books::Books;
+use crate::look::Look;
+use crate::services::FOLLOWER;
 use crate::shop::Shop;
 
 /// The names of the services, which are those of their databases.
@@ -35,17 +38,20 @@ const SERVICES: [&str; 3] = ["stock", "payments", "shipping"];
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
+    /// Looks at what an earlier run left, with `--data` or `--database`, instead of placing orders.
+    #[command(subcommand)]
+    look: Option<Look>,
     /// A file of orders, one a line as JSON, instead of the sample.
     #[arg(long, value_name = "FILE")]
     orders: Option<PathBuf>,
     /// A PostgreSQL database, in which each service has a schema of its own, instead of three SQLite files.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     database: Option<String>,
     /// A RabbitMQ broker, instead of the memory of this process.
     #[arg(long, value_name = "URL")]
     transport: Option<String>,
     /// The folder for the SQLite files. Without it they are gone afterwards.
-    #[arg(long, value_name = "DIR", conflicts_with = "database")]
+    #[arg(long, value_name = "DIR", conflicts_with = "database", global = true)]
     data: Option<PathBuf>,
     /// How many seconds an order may take until it is shipped. One that takes longer is undone.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
@@ -67,12 +73,28 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: &Args) -> anyhow::Result<bool> {
+    if let Some(look) = &args.look {
+        return look_at(look, args).await;
+    }
     match &args.transport {
         None => on_transport(args, MemoryTransport::new()).await,
         Some(url) => {
             let transport = AmqpTransport::connect(url).await.map_err(|error| anyhow!("the broker: {error}"))?;
             on_transport(args, transport).await
         }
+    }
+}
+
+/// The service that follows the orders has the timelines; a run may work on its store meanwhile.
+async fn look_at(look: &Look, args: &Args) -> anyhow::Result<bool> {
+    match (&args.database, &args.data) {
+        (Some(url), _) => look.at(open_schema(url, FOLLOWER, PostgresOptions::read_only).await?).await,
+        (None, Some(folder)) => {
+            let file = folder.join(format!("{FOLLOWER}.db"));
+            let store = SqliteStore::read_only(&file).await;
+            look.at(store.map_err(|error| anyhow!("{}: {error}", file.display()))?).await
+        }
+        (None, None) => bail!("say where the orders are: `--data DIR` or `--database URL`"),
     }
 }
 
@@ -87,7 +109,7 @@ async fn on_transport<T: Transport + Clone>(args: &Args, transport: T) -> anyhow
     };
     let mut stores = Vec::new();
     for service in SERVICES {
-        stores.push(open_schema(url, service).await?);
+        stores.push(open_schema(url, service, |options| options.connections_max(8)).await?);
     }
     let Ok(stores) = <[PostgresStore; 3]>::try_from(stores) else { bail!("there are three services") };
     play(args, stores, transport).await
@@ -98,13 +120,17 @@ async fn open_file(file: &Path) -> anyhow::Result<SqliteStore> {
 }
 
 /// A schema of the database, in which both the store's tables and the service's own are found.
-async fn open_schema(url: &str, service: &str) -> anyhow::Result<PostgresStore> {
+async fn open_schema(
+    url: &str,
+    service: &str,
+    more: impl FnOnce(PostgresOptions) -> PostgresOptions,
+) -> anyhow::Result<PostgresStore> {
     let options: PgConnectOptions = url
         .parse()
         .map_err(|_| anyhow!("--database takes a URL such as postgres://user:password@host:port/database"))?;
     let schema = format!("choreographed_{service}");
-    let options = PostgresOptions::new(options.options([("search_path", &schema)])).schema(&schema)?.connections_max(8);
-    PostgresStore::connect_with(options).await.map_err(|error| anyhow!("the database: {error}"))
+    let options = PostgresOptions::new(options.options([("search_path", &schema)])).schema(&schema)?;
+    PostgresStore::connect_with(more(options)).await.map_err(|error| anyhow!("the database: {error}"))
 }
 
 /// Places the orders, provokes what is awkward, and says what came of all of it; answers whether the books are right.
@@ -127,7 +153,10 @@ async fn play<S: Books, T: Transport + Clone>(args: &Args, stores: [S; 3], trans
     }
     let is_shipped = |key: &str| journal.iter().any(|entry| entry.what == "ship-order" && entry.order == key);
     let shipped = orders.iter().filter(|order| is_shipped(&order.key)).count();
-    println!("{} orders: {shipped} shipped, {} came to nothing", orders.len(), orders.len() - shipped);
+    let is_late = |key: &str| ended.get(key).is_some_and(report::is_late);
+    let late = orders.iter().filter(|order| is_late(&order.key)).count();
+    let late = if late > 0 { format!(", {late} of them since they were not shipped in time") } else { String::new() };
+    println!("{} orders: {shipped} shipped, {} came to nothing{late}", orders.len(), orders.len() - shipped);
     let letters = shop.dead_letters().await?;
     let problems = report::problems(&ended, &journal);
     shop.stop().await;

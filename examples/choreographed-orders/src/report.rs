@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use saga_core::Event;
 use saga_core::engine::TimelineStatus;
 use saga_core::machine::Happened;
 
 use crate::awkward::Case;
 use crate::books::Entry;
+use crate::events::OrderExpired;
 
 /// What undoes what.
 const PAIRS: [(&str, &str); 3] =
@@ -17,18 +19,30 @@ pub(crate) fn show(case: &Case, timeline: &TimelineStatus, journal: &[Entry]) {
     println!("{}: {}", case.name, case.done);
     println!("  {} is {}", case.key, timeline.status);
     for entry in &timeline.entries {
-        match &entry.what {
-            Happened::Event { name, .. } => println!("    {name}"),
-            Happened::Step { step, became, reason } => {
-                let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                println!("    {step} {}{why}", became.as_str());
-            }
-            _ => {}
-        }
+        println!("    {}", line(&entry.what));
     }
     for entry in journal.iter().filter(|entry| entry.order == case.key) {
         println!("  in the books: {} {} time(s), {}", entry.what, entry.times, entry.amount);
     }
+}
+
+/// A line of a timeline.
+pub(crate) fn line(happened: &Happened) -> String {
+    match happened {
+        Happened::Event { name, .. } => name.clone(),
+        Happened::Step { step, became, reason } => {
+            let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{step} {}{why}", became.as_str())
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether the order was not shipped in time.
+pub(crate) fn is_late(timeline: &TimelineStatus) -> bool {
+    let is_expired =
+        |happened: &Happened| matches!(happened, Happened::Event { name, .. } if name == OrderExpired::NAME);
+    timeline.entries.iter().any(|entry| is_expired(&entry.what))
 }
 
 /// What is wrong with the books, each in a sentence: something that happened twice, or stands though it was undone.

@@ -7,7 +7,14 @@ use saga_core::store::{MessageId, NewParked, Outbox as _};
 use saga_postgres::PostgresStore;
 use saga_servers::shared::Vhost;
 use serde_json::{Value, json};
+use sqlx::postgres::PgListener;
+use sqlx::{Connection as _, PgConnection};
 use support::{Ran, Services, blocking, number};
+
+/// A notification reaches who listens when its transaction has committed.
+const TELL: &str = "CREATE FUNCTION public.tell() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_notify('committed', NEW.id::text); RETURN NULL; END $$;
+    CREATE TRIGGER tell AFTER INSERT ON saga.outbox FOR EACH ROW EXECUTE FUNCTION public.tell()";
 
 /// Publishes to the queue of the payments, as a program of somebody else would.
 fn send(vhost: &Vhost, properties: &Value, payload: &str) {
@@ -129,9 +136,11 @@ fn what_cannot_be_sent_is_listed_and_goes_on_when_it_is_released() {
     let orders = services.some_orders(1);
     let _shipping = services.start("shipping");
     // Nobody has ever received what is addressed to the payments: it waits until somebody does.
-    let mut driver = services.drive(&orders).spawn().expect("it runs");
-    wait_for(|| services.shop.rows("SELECT id::text FROM saga.outbox").is_some_and(|rows| rows.len() == 1));
-    let message = services.shop.rows("SELECT id::text FROM saga.outbox").expect("one row")[0].text(0).expect("an id");
+    let (mut driver, message) = blocking(async {
+        let mut committed = committed_messages(services.store("orders")).await;
+        let driver = services.drive(&orders).spawn().expect("it runs");
+        (driver, committed.recv().await.expect("the first message").payload().to_owned())
+    });
     driver.kill().expect("it is killed");
     driver.wait().expect("it ends");
     blocking(park(services.store("orders"), &message));
@@ -166,8 +175,13 @@ async fn park(store: &str, message: &str) {
     store.park(&[parked]).await.expect("parked");
 }
 
-fn wait_for(holds: impl Fn() -> bool) {
-    while !holds() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+/// The ids of the messages that are committed from now on, as the database tells them.
+async fn committed_messages(store: &str) -> PgListener {
+    // It makes the table.
+    PostgresStore::connect(store).await.expect("the store");
+    let mut conn = PgConnection::connect(store).await.expect("the database");
+    sqlx::raw_sql(TELL).execute(&mut conn).await.expect("a trigger");
+    let mut listener = PgListener::connect(store).await.expect("the database");
+    listener.listen("committed").await.expect("it is listened to");
+    listener
 }

@@ -21,6 +21,15 @@
 //! say [`reports_to`](crate::service::ServiceBuilder::reports_to) it, and
 //! [`Inspector::timeline`](crate::engine::Inspector::timeline) shows what happened, as one. That is a view: nothing hangs
 //! on it.
+//!
+//! What a person looks at, and where:
+//!
+//! | question | answer |
+//! |---|---|
+//! | where does the whole saga stand, and what happened when? | [`Inspector::timeline`](crate::engine::Inspector::timeline) by its key, in the store of the service that follows it |
+//! | which sagas are there? | [`Inspector::timelines`](crate::engine::Inspector::timelines), in the same store |
+//! | what becomes of one step, with its attempts and its errors? | [`Inspector::status`](crate::engine::Inspector::status) by `key>step`, in the store of the service that does it; [`list`](crate::engine::Inspector::list) has it among the sagas |
+//! | what is stuck? | a timeline says that a step needs a person; the operator of that service acts on `key>step` |
 
 mod event_step;
 mod on;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::act::Act;
+use super::choreography::TIMELINES;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::outcome::{Outcome, outcome_of};
@@ -217,7 +218,8 @@ impl<S: Store> SagaDesk<S> {
         let mut sagas = Vec::new();
         loop {
             let rows = self.desk.store.list(&page).await?;
-            for row in &rows {
+            // A timeline is kept as a row, and is no saga.
+            for row in rows.iter().filter(|row| row.definition.name != TIMELINES.name) {
                 if filter.limit.is_some_and(|limit| sagas.len() >= limit) {
                     return Ok(BulkPlan { id, action, sagas });
                 }

@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::act::{Act, Acted};
+use super::choreography::TIMELINES;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::outline::Outline;
@@ -113,6 +114,9 @@ impl<S: Store> Inspector<S> {
 
     /// The sagas that pass the filter, by the order of their starts. The filter's tenant is the inspector's.
     ///
+    /// A step that an event asked for is listed as the saga of one step that it is, under `key>step`. What joins the steps
+    /// of one key is its [timeline](Self::timeline), which is no saga: [`timelines`](Self::timelines) lists those.
+    ///
     /// # Errors
     /// When the store fails.
     ///
@@ -121,13 +125,29 @@ impl<S: Store> Inspector<S> {
     pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
         outside_step()?;
         let filter = SagaFilter { tenant: self.tenant.clone(), ..filter };
-        let rows = self.store.list(&filter).await?;
+        let rows = self.rows(filter).await?;
         let kept = self.kept(&rows).await?;
         let summary = |row: SagaRow| {
             let outline = self.outline(&row, &kept);
             SagaSummary::of(row, outline.as_ref())
         };
         Ok(rows.into_iter().map(summary).collect())
+    }
+
+    /// The rows of sagas: those that keep timelines are left out, and the page is filled all the same.
+    async fn rows(&self, mut filter: SagaFilter) -> Result<Vec<SagaRow>, RuntimeError> {
+        let limit = filter.limit;
+        let mut found: Vec<SagaRow> = Vec::new();
+        loop {
+            let rows = self.store.list(&filter).await?;
+            let is_last = rows.len() < filter.limit;
+            filter.after = rows.last().map(|row| row.id).or(filter.after);
+            found.extend(rows.into_iter().filter(|row| row.definition.name != TIMELINES.name));
+            filter.limit = limit.saturating_sub(found.len());
+            if is_last || filter.limit == 0 {
+                return Ok(found);
+            }
+        }
     }
 
     /// Definitions that are not known here, and of which commands wait, of any tenant: they go on where somebody registers
@@ -166,7 +186,8 @@ impl<S: Store> Inspector<S> {
         kept.and_then(Outline::of_kept)
     }
 
-    /// How many sagas there are in each status; every status is listed.
+    /// How many sagas there are in each status; every status is listed. Where a service follows sagas that are wired by
+    /// events, each of their timelines counts as one that is completed, since there is nothing to do for it.
     ///
     /// # Errors
     /// When the store fails.

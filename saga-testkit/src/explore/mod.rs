@@ -24,6 +24,9 @@
 //!
 //! A saga that waits for signals gets them from [`signal`](Explore::signal), in each life of it anew.
 //!
+//! Sagas that are wired by events have no definition, and so an exploration of their own: [`explore_events`] lets what the
+//! services tell each other arrive in every order, and once more, and crashes each service at each of its boundaries.
+//!
 //! The runtime's time runs [`SPEED`] times as fast, so that waits and retries of seconds do not make the exploration slow.
 //!
 //! ```
@@ -97,6 +100,7 @@
 mod arrivals;
 mod drive;
 mod environment;
+mod events;
 mod hook;
 mod life;
 mod outbox;
@@ -108,6 +112,7 @@ mod transaction;
 
 pub use self::drive::explore;
 pub use self::environment::SPEED;
+pub use self::events::{EventFailures, EventsExplored, ExploreEvents, FirstEvent, explore_events};
 pub use self::report::{Broken, Exploration, Failures};
 pub use self::store::Explored;
 pub use self::subject::{Ended, Explore};

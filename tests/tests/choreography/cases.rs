@@ -13,6 +13,12 @@ use super::events::{CardCharged, CardDeclined, NoteAdded, OrderPlaced, StockReje
 use super::meddler::Meddling;
 use super::shop::{Shop, event, last_of, raw};
 
+/// Whether these steps were undone, or barred where what takes them back came first: services work side by side.
+fn is_taken_back(timeline: &TimelineStatus, steps: &[&str]) -> bool {
+    let last = last_of(timeline);
+    steps.iter().all(|step| matches!(last.get(*step), Some(Became::Undone | Became::Barred)))
+}
+
 async fn events_alone_bring_an_order_to_its_end<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     shop.place("o-1", 12, 3).await;
@@ -34,15 +40,14 @@ async fn g5_a_rejection_undoes_what_the_others_did<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     shop.place("o-1", 12, 11).await;
     shop.place("o-2", 1_001, 3).await;
-    shop.comes_to(&shop.payments, "refunds", 1).await;
-    shop.comes_to(&shop.stock, "releases", 1).await;
-    let is_unpacked = |timeline: &TimelineStatus| {
-        last_of(timeline).get("shipping/pack").is_some_and(|became| matches!(became, Became::Undone | Became::Barred))
-    };
-    shop.timeline("o-2", is_unpacked).await;
+    shop.timeline("o-1", |timeline| is_taken_back(timeline, &["payments/charge-card"])).await;
+    shop.timeline("o-2", |timeline| is_taken_back(timeline, &["stock/reserve-stock", "shipping/pack"])).await;
     shop.is_quiet_but_for(2).await;
-    assert_eq!((shop.payments.counter("charged").await, shop.payments.counter("charges").await), (0, 1));
-    assert_eq!((shop.stock.counter("reserved").await, shop.stock.counter("reservations").await), (0, 1));
+    let (charges, refunds) = (shop.payments.counter("charges").await, shop.payments.counter("refunds").await);
+    assert!(charges == refunds && charges <= 1, "{charges} and {refunds}");
+    assert_eq!((shop.payments.counter("charged").await, shop.stock.counter("reserved").await), (0, 0));
+    let (reservations, releases) = (shop.stock.counter("reservations").await, shop.stock.counter("releases").await);
+    assert!(reservations == releases && reservations <= 1, "{reservations} and {releases}");
     assert_eq!((shop.shipping.counter("shipped").await, shop.shipping.counter("packed").await), (0, 0));
     shop.close().await;
 }
@@ -54,9 +59,11 @@ async fn g2_duplicates_of_every_event_change_nothing<S: Books>() {
         shop.place("o-2", 20, 11).await;
     }
     shop.comes_to(&shop.shipping, "shipped", 1).await;
-    shop.comes_to(&shop.payments, "refunds", 1).await;
+    shop.timeline("o-2", |timeline| is_taken_back(timeline, &["payments/charge-card"])).await;
     shop.is_quiet_but_for(2).await;
-    assert_eq!((shop.payments.counter("charged").await, shop.payments.counter("charges").await), (12, 2));
+    let (charges, refunds) = (shop.payments.counter("charges").await, shop.payments.counter("refunds").await);
+    assert!(charges == refunds + 1 && refunds <= 1, "{charges} and {refunds}");
+    assert_eq!(shop.payments.counter("charged").await, 12);
     assert_eq!((shop.stock.counter("reserved").await, shop.stock.counter("reservations").await), (3, 1));
     shop.close().await;
 }
@@ -184,8 +191,8 @@ async fn g5_a_deadline_bars_the_pivot_and_has_the_rest_undone<S: Books>() {
     let mut shop = Shop::<S>::open_until(Meddling::default(), Duration::from_secs(1)).await;
     shop.stop_stock().await;
     shop.payments_runtime.publish("o-1", &OrderPlaced { cents: 12, quantity: 3 }).await.unwrap();
-    // The card is charged, nothing can be packed, and the deadline passes.
-    shop.comes_to(&shop.payments, "refunds", 1).await;
+    // The card is charged, if there is time for it, nothing can be packed, and the deadline passes.
+    shop.timeline("o-1", |timeline| is_taken_back(timeline, &["payments/charge-card"])).await;
     let pivot = shop.shipping_runtime.saga("o-1>ship").await.unwrap().unwrap();
     assert_eq!(pivot.summary.status, Status::Compensated);
     // The stock is back, and gets the order and its end; what is packed late is never shipped.
@@ -194,19 +201,32 @@ async fn g5_a_deadline_bars_the_pivot_and_has_the_rest_undone<S: Books>() {
     shop.publish(event(7, "o-1", &StockReserved { quantity: 3 })).await;
     shop.publish(event(8, "o-1", &CardCharged { payment: "late".into() })).await;
     shop.is_quiet().await;
-    assert_eq!((shop.payments.counter("charged").await, shop.payments.counter("charges").await), (0, 1));
+    let (charges, refunds) = (shop.payments.counter("charges").await, shop.payments.counter("refunds").await);
+    assert!(charges == refunds && charges <= 1, "{charges} and {refunds}");
+    assert_eq!(shop.payments.counter("charged").await, 0);
     assert_eq!((shop.stock.counter("reserved").await, shop.shipping.counter("shipped").await), (0, 0));
     shop.close().await;
 }
 
 async fn a_deadline_of_what_was_done_in_time_does_nothing<S: Books>() {
-    let shop = Shop::<S>::open_until(Meddling::default(), Duration::from_secs(2)).await;
-    shop.place("o-1", 12, 3).await;
-    shop.comes_to(&shop.shipping, "shipped", 1).await;
-    // Until the deadline is over as well.
-    shop.is_quiet().await;
-    assert_eq!((shop.stock.counter("releases").await, shop.payments.counter("refunds").await), (0, 0));
-    shop.close().await;
+    // On a busy machine it may take longer than the first of them: then it is not in time, and nothing is tried.
+    for deadline in [2, 8, 30].map(Duration::from_secs) {
+        let shop = Shop::<S>::open_until(Meddling::default(), deadline).await;
+        shop.place("o-1", 12, 3).await;
+        // Until the deadline is over as well.
+        let ended = shop.timeline("o-1", |timeline| timeline.ended_at.is_some()).await;
+        let is_in_time = ended.status == Status::Completed;
+        if is_in_time {
+            shop.is_quiet().await;
+            assert_eq!((shop.stock.counter("releases").await, shop.payments.counter("refunds").await), (0, 0));
+            assert_eq!(shop.shipping.counter("shipped").await, 1);
+        }
+        shop.close().await;
+        if is_in_time {
+            return;
+        }
+    }
+    panic!("nothing was shipped in time");
 }
 
 async fn a_step_is_barred_when_what_it_needs_was_taken_back<S: Books>() {
