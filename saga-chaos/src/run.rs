@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use order_saga::outside::LateCalls;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -13,7 +13,7 @@ use crate::judge::{Evidence, Judged, judge, with_a_charge_too_many};
 use crate::orders::OrderBook;
 use crate::plan::{Plan, REPLICAS, Role, Shape};
 use crate::report::Report;
-use crate::watch::{NotAtRest, Watched, Watcher, wait_for_rest};
+use crate::watch::{NotAtRest, Watched, Watcher, look_for_rest, wait_for_rest};
 use crate::world::{
     ClockShift, Diary, Happened, Outside, Programs, Replica, ReplicaKey, Servers, Setting, Times, Waves, prepare_shop,
 };
@@ -73,7 +73,7 @@ pub async fn run(options: Options) -> anyhow::Result<Report> {
     match result {
         Ok(report) => Ok(report),
         Err(error) => {
-            let folder = world.keep();
+            let folder = world.keep().await;
             Err(error.context(format!("everything is in {}", folder.display())))
         }
     }
@@ -126,10 +126,6 @@ impl World {
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
         let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary));
         let mut tasks = JoinSet::new();
-        for replica in self.replicas.iter() {
-            let replica = replica.clone();
-            tasks.spawn(async move { replica.supervise().await });
-        }
         let copies =
             copy_everything(self.servers.broker_url.clone(), Arc::clone(&self.counts), Arc::clone(&self.diary));
         tasks.spawn(async move {
@@ -141,28 +137,49 @@ impl World {
             watching.watch().await;
             Ok(())
         });
-        let not_at_rest = {
-            let work = async {
-                self.wait_for_flow(&watcher).await?;
-                self.diary.say("orders flow, the faults begin");
-                Injector::new(&self.servers, &self.replicas, &self.counts, &self.diary).carry_out(plan).await?;
-                self.settle().await
-            };
-            // None of them ends by itself, so the first that does has failed.
-            tokio::select! {
-                done = work => done?,
-                Some(failed) = tasks.join_next() => {
-                    failed??;
-                    bail!("somebody who should go on for ever has ended");
-                }
-            }
+        let faults = async {
+            self.wait_for_flow(&watcher).await?;
+            self.diary.say("orders flow, the faults begin");
+            Injector::new(&self.servers, &self.replicas, &self.counts, &self.diary).carry_out(plan).await?;
+            self.diary.enter(0, Happened::FaultsEnded);
+            self.diary.say("the faults are over");
+            self.waves.close();
+            self.settle().await
         };
+        let mut not_at_rest = self.with_replicas(&mut tasks, faults).await?;
         tasks.shutdown().await;
+        // What the broker still held came in between the last look and their end, or began something.
+        let begin = Instant::now();
+        while not_at_rest.is_empty() && !self.look_for_rest().await?.is_empty() && begin.elapsed() < REST_LIMIT {
+            self.diary.say("something came late, so the replicas go on");
+            not_at_rest = self.with_replicas(&mut tasks, self.settle()).await?;
+        }
+        self.judge(plan, &not_at_rest, &watcher.watched()).await
+    }
+
+    /// Does `work` while the replicas run and all `tasks` go on; then the replicas end.
+    async fn with_replicas<T>(
+        &self,
+        tasks: &mut JoinSet<anyhow::Result<()>>,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        let mut supervisors = JoinSet::new();
+        for replica in self.replicas.iter() {
+            let replica = replica.clone();
+            supervisors.spawn(async move { replica.supervise().await });
+        }
+        // None of them ends by itself, so the first that does has failed.
+        let done = tokio::select! {
+            done = work => done?,
+            Some(failed) = supervisors.join_next() => return Err(ended_early(failed)),
+            Some(failed) = tasks.join_next() => return Err(ended_early(failed)),
+        };
+        supervisors.shutdown().await;
         for replica in self.replicas.iter() {
             replica.end().await?;
         }
         self.diary.say("the replicas have ended");
-        self.judge(plan, &not_at_rest, &watcher.watched()).await
+        Ok(done)
     }
 
     /// The first orders must have ended before anything breaks.
@@ -175,17 +192,18 @@ impl World {
         timeout(FLOW_LIMIT, flowing).await.context("no orders came to their end, before anything was broken")
     }
 
-    /// No more faults and no more orders; what is under way comes to rest.
+    /// What is under way comes to rest.
     async fn settle(&self) -> anyhow::Result<Vec<NotAtRest>> {
-        self.diary.enter(0, Happened::FaultsEnded);
-        self.diary.say("the faults are over");
-        self.waves.close();
         let begin = Instant::now();
         let databases = self.servers.databases();
         let found = wait_for_rest(databases, &self.outside.book, &self.waves, REST_LIMIT).await?;
         let verdict = if found.is_empty() { "everything is at rest" } else { "not everything is at rest" };
         self.diary.say(format_args!("{verdict} after {:.1} s", begin.elapsed().as_secs_f64()));
         Ok(found)
+    }
+
+    async fn look_for_rest(&self) -> anyhow::Result<Vec<NotAtRest>> {
+        look_for_rest(self.servers.databases(), &self.outside.book, &self.waves).await
     }
 
     async fn judge(&self, plan: &Plan, not_at_rest: &[NotAtRest], watched: &Watched) -> anyhow::Result<Report> {
@@ -221,7 +239,7 @@ impl World {
             let ledgers = serde_json::to_string(&judged.ledgers)?;
             std::fs::write(self.folder.path().join("ledgers.json"), ledgers)?;
             self.dump_databases().await;
-            report.folder = Some(self.keep());
+            report.folder = Some(self.keep().await);
         }
         Ok(report)
     }
@@ -320,12 +338,30 @@ impl World {
         }
     }
 
-    /// Keeps the folder when this value is gone.
-    fn keep(&self) -> PathBuf {
+    /// Keeps the folder when this value is gone, with what the servers said.
+    async fn keep(&self) -> PathBuf {
+        if let Some(own) = &self.servers.own {
+            let logs = [("postgres", own.postgres.lock().await.log()), ("rabbitmq", own.broker.lock().await.log())];
+            for (server, log) in logs {
+                let path = self.folder.path().join(format!("{server}.log"));
+                let kept = log.map_err(anyhow::Error::from).and_then(|log| Ok(std::fs::write(path, log)?));
+                if let Err(error) = kept {
+                    self.diary.say(format_args!("the log of {server} is not kept: {error}"));
+                }
+            }
+        }
         let kept = self.folder.path().with_extension("kept");
         match std::fs::rename(self.folder.path(), &kept) {
             Ok(()) => kept,
             Err(_) => self.folder.path().to_path_buf(),
         }
+    }
+}
+
+fn ended_early(failed: Result<anyhow::Result<()>, tokio::task::JoinError>) -> anyhow::Error {
+    match failed {
+        Ok(Ok(())) => anyhow::anyhow!("somebody who should go on for ever has ended"),
+        Ok(Err(error)) => error,
+        Err(error) => error.into(),
     }
 }

@@ -184,7 +184,7 @@ async fn run_saga(
     Ran { outcomes, rows, calls: seen.calls(), statistics }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn many_inputs_are_one_call_and_one_answer_each() {
     let ran = run(100, &[], |_| {}).await;
     assert!((0..100).all(|id| ran.is_completed(id)));
@@ -199,7 +199,7 @@ async fn many_inputs_are_one_call_and_one_answer_each() {
     assert_eq!(ran.statistics.batched, 200, "{:?}", ran.statistics);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_concerns_its_own_saga_only() {
     let ran = run(40, &[(7, Trouble::Rejected), (9, Trouble::ErredOnce)], |_| {}).await;
     assert!((0..40).all(|id| id == 7 || ran.is_completed(id)));
@@ -214,7 +214,7 @@ async fn an_answer_concerns_its_own_saga_only() {
 }
 
 /// The others do not pay for one: each halving is one more call, in the same transaction.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_bad_in_a_hundred_is_found_by_halving() {
     let ran = run(100, &[(42, Trouble::Breaks)], |_| {}).await;
     assert!((0..100).all(|id| id == 42 || ran.is_completed(id)));
@@ -228,7 +228,7 @@ async fn one_bad_in_a_hundred_is_found_by_halving() {
     assert_eq!(ran.statistics.failures, 0, "what was taken back with it counts for nobody");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_breaks_a_batch_is_an_attempt_of_its_own_alone() {
     let ran = run(20, &[(3, Trouble::BreaksOnce), (11, Trouble::Panics)], |_| {}).await;
     assert!((0..20).all(|id| id == 11 || ran.is_completed(id)), "{:?}", ran.outcomes);
@@ -248,7 +248,7 @@ async fn a_call_that_takes_too_long_is_split() {
 }
 
 /// G8: what cannot be stored makes its own saga stuck, and no other.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_cannot_be_stored_is_stuck_alone() {
     let ran = run(20, &[(5, Trouble::TooLong)], |_| {}).await;
     assert!((0..20).all(|id| id == 5 || ran.is_completed(id)));
@@ -257,7 +257,7 @@ async fn an_answer_that_cannot_be_stored_is_stuck_alone() {
     assert!((0..20).all(|id| id == 5 || ran.reserved(id).is_some()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_ends_its_transaction_makes_only_its_own_saga_stuck() {
     let ran = run(8, &[(5, Trouble::Commits)], |_| {}).await;
     assert!((0..8).all(|id| id == 5 || ran.is_completed(id)), "{:?}", ran.outcomes);
@@ -266,7 +266,7 @@ async fn a_call_that_ends_its_transaction_makes_only_its_own_saga_stuck() {
 
 /// Sagas whose batch step is done run on in its transaction: to the next batch step together, and each by itself to an
 /// ordinary one.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_batch_has_done_runs_on_together() {
     let ran = run(30, &[(4, Trouble::Rejected)], |_| {}).await;
     let calls = i64::from_be_bytes(ran.rows["calls of confirm"].as_slice().try_into().unwrap());
@@ -283,7 +283,7 @@ async fn what_a_batch_has_done_runs_on_together() {
     assert_eq!(of("packed", 4), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_batch_has_no_more_than_its_limit() {
     let ran = run(30, &[], |settings| settings.batch_step_max = 4).await;
     assert!((0..30).all(|id| ran.is_completed(id)));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    DefinitionId, Headers, MemberId, Message, RecordedOutcome, SagaId, SagaRow, Status, StepRecord, Timestamp, WorkId,
-    WorkKind, WorkRef, WorkStatus,
+    DefinitionId, Headers, MemberId, Message, RecordedOutcome, Reported, SagaId, SagaRow, Status, StepRecord,
+    Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{Error, Row as _};
@@ -66,7 +66,17 @@ pub(crate) fn work_status(row: &PgRow) -> Result<WorkStatus, Error> {
         retrying_since: moment_or_none(row, 6)?,
         error: row.try_get(7)?,
         payload: row.try_get(10)?,
+        reported: reported(row, 11)?,
     })
+}
+
+/// The three columns of a report, where there is one.
+pub(crate) fn reported(row: &PgRow, index: usize) -> Result<Option<Reported>, Error> {
+    if row.try_get::<Option<i64>, _>(index)?.is_none() {
+        return Ok(None);
+    }
+    let (number, at) = (unsigned(row, index)?, moment(row, index + 1)?);
+    Ok(Some(Reported { number, at, progress: row.try_get(index + 2)? }))
 }
 
 pub(crate) fn step(row: &PgRow, index: usize) -> Result<StepId, Error> {

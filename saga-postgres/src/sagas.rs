@@ -236,7 +236,8 @@ impl PostgresStore {
             self.sql("SELECT at, step, kind, attempt, detail FROM {schema}.history WHERE saga = $1 ORDER BY id");
         let history = sqlx::query(history).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         let work = self.sql(
-            "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload \
+            "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
+             report, reported_at, progress \
              FROM {schema}.work \
              WHERE saga = $1 ORDER BY id",
         );

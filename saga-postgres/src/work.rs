@@ -56,6 +56,25 @@ impl Work for PostgresStore {
         Ok(self.execute("begin_attempt", query).await? == 1)
     }
 
+    async fn report(
+        &self,
+        work: WorkRef,
+        number: u64,
+        progress: &[u8],
+        lease: Option<Lease>,
+    ) -> Result<bool, StoreError> {
+        let sql = self.sql(
+            "UPDATE {schema}.work SET report = $3, reported_at = clock_timestamp(), progress = $4, \
+             owner = coalesce($5, owner), \
+             leased_until = coalesce(clock_timestamp() + $6 * interval '1 microsecond', leased_until) \
+             WHERE id = $1 AND epoch = $2 AND coalesce(report, 0) <= $3",
+        );
+        let query = sqlx::query(sql).bind(work.id.0).bind(signed(work.epoch)).bind(signed(number));
+        let query = query.bind(progress.to_vec());
+        let query = query.bind(lease.map(|lease| lease.owner.0)).bind(lease.map(|lease| micros(lease.ttl)));
+        Ok(self.execute("report", query).await? == 1)
+    }
+
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
         // Two calls of one step key have one effect outside, so the first report stands.
         let sql = self.sql("UPDATE {schema}.work SET late = coalesce(late, $2) WHERE id = $1");
@@ -102,7 +121,7 @@ impl PostgresStore {
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Claimed, StoreError> {
         let numbers = self.known_definitions(conn, "claim", request.definitions.iter().cloned()).await?;
-        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.claim_work($1, $2, $3, $4)"))
+        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.claim_reported_work($1, $2, $3, $4)"))
             .bind(numbers.all())
             .bind(request.lease.owner.0)
             .bind(micros(request.lease.ttl))
@@ -207,5 +226,6 @@ fn claimed_work(row: &PgRow) -> Result<ClaimedWork, sqlx::Error> {
         retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
         payload: row.try_get(9)?,
         late: row.try_get(10)?,
+        reported: rows::reported(row, 12)?,
     })
 }

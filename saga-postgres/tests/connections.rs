@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use saga_core::store::{ClaimRequest, Lease, Members as _, Outbox as _, Records as _, Sagas as _, Work as _};
 use saga_postgres::PostgresStore;
+use saga_servers::PostgresServer;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 use support::{Body, Place, begun, completed, definition, member, new_saga};
 
@@ -129,10 +131,11 @@ async fn statements_keep_their_index_plans_on_wrong_statistics() {
 
 #[tokio::test]
 async fn without_settings_of_their_own_the_functions_read_whole_tables() {
+    let (_alone, server) = alone().await;
     let spoilt = async || {
         let mut read = Vec::new();
-        for function in ["grant_claims", "claim_work", "record_changes"] {
-            let place = Place::new().await;
+        for function in ["grant_claims", "claim_reported_work", "record_changes"] {
+            let place = Place::on(&server).await;
             place.open().await.close().await;
             place.spoil(function, "SET enable_seqscan TO 'off'", "").await;
             place.spoil(function, "SET enable_hashjoin TO 'off'", "").await;
@@ -147,8 +150,9 @@ async fn without_settings_of_their_own_the_functions_read_whole_tables() {
 /// An index, too, can be read from end to end: by its first column alone, which is the same in all rows of a tenant.
 #[tokio::test]
 async fn as_a_join_the_records_of_a_tenant_are_read_from_end_to_end() {
+    let (_alone, server) = alone().await;
     let spoilt = async || {
-        let place = Place::new().await;
+        let place = Place::on(&server).await;
         place.open().await.close().await;
         place.spoil("grant_claims", "r.step = c.step OFFSET 0", "r.step = c.step").await;
         let read = read_from_end_to_end(&place, SAY_NOTHING).await;
@@ -159,9 +163,15 @@ async fn as_a_join_the_records_of_a_tenant_are_read_from_end_to_end() {
     assert_eq!(read.into_iter().map(|(table, _)| table).collect::<Vec<_>>(), ["records"]);
 }
 
-/// What a spoilt function reads from end to end, on the first try on which it does. A session that falls behind with the
-/// changes of definitions anywhere on the server forgets all its plans, and makes them anew on the full tables: then
-/// there is nothing to see.
+/// A server that nobody else uses. A session that falls behind with the changes of definitions anywhere on its server
+/// forgets all its plans, and makes them anew on the full tables: then there is nothing to see.
+async fn alone() -> (PostgresServer, PgConnectOptions) {
+    let server = PostgresServer::start().await.unwrap();
+    let connect = server.url().parse().unwrap();
+    (server, connect)
+}
+
+/// What a spoilt function reads from end to end, on the first try on which it does.
 async fn on_some_try(spoilt: impl AsyncFn() -> Vec<(String, i64)>) -> Vec<(String, i64)> {
     for _ in 0..TRIES_MAX {
         let read = spoilt().await;

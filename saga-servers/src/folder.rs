@@ -49,11 +49,15 @@ impl Folder {
         &self.path
     }
 
-    /// Runs a server that logs to the file `log`, from its beginning. It ends with this process, by `on_end`, unless
-    /// the folder is kept.
+    /// Runs a server that logs to the file `log`, from its beginning; what it logged before it was restarted is kept. It
+    /// ends with this process, by `on_end`, unless the folder is kept.
     pub(crate) fn run(&self, mut command: Command, log: &str, on_end: Signal) -> Result<ProcessGroup, Error> {
         let log = self.path.join(log);
         let shown = || format!("write {}", log.display());
+        if log.exists() {
+            let before = with_earlier(&log).map_err(Error::system(shown()))?;
+            fs::write(earlier(&log), before).map_err(Error::system(shown()))?;
+        }
         let output = fs::File::create(&log).map_err(Error::system(shown()))?;
         let errors = output.try_clone().map_err(Error::system(shown()))?;
         command.current_dir(&self.path).stdin(Stdio::null()).stdout(output).stderr(errors);
@@ -98,12 +102,33 @@ impl Folder {
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 
+    /// All that the server logged to the file `log`, also before it was restarted.
+    pub(crate) fn whole_log(&self, log: &str) -> Result<String, Error> {
+        let log = self.path.join(log);
+        let whole = with_earlier(&log).map_err(Error::system(format!("read {}", log.display())))?;
+        Ok(String::from_utf8_lossy(&whole).into_owned())
+    }
+
     /// The server's user may pass through, and see nothing else.
     fn let_others_pass(&self) -> Result<(), Error> {
         let searchable = Permissions::from_mode(0o711);
         fs::set_permissions(&self.path, searchable)
             .map_err(Error::system(format!("open the folder {}", self.path.display())))
     }
+}
+
+/// Where the log of a server is kept that was restarted.
+fn earlier(log: &Path) -> PathBuf {
+    log.with_extension("earlier.log")
+}
+
+fn with_earlier(log: &Path) -> std::io::Result<Vec<u8>> {
+    let mut whole = match fs::read(earlier(log)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        read => read?,
+    };
+    whole.extend(fs::read(log)?);
+    Ok(whole)
 }
 
 /// A call of `program`: as the unprivileged user if this process is root, and without this process's environment.

@@ -142,6 +142,14 @@ impl PostgresServer {
         }
     }
 
+    /// All that it logged, also before it was killed and restarted.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn log(&self) -> Result<String, Error> {
+        self.folder.whole_log(LOG)
+    }
+
     /// The address of the database `postgres`, as its superuser.
     pub fn url(&self) -> String {
         self.url_of("postgres")

@@ -157,6 +157,14 @@ impl RabbitMqServer {
         }
     }
 
+    /// All that it logged, also before it was killed and restarted.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn log(&self) -> Result<String, Error> {
+        self.folder.whole_log(LOG)
+    }
+
     /// The address of the default virtual host.
     pub fn url(&self) -> String {
         self.url_of("/")

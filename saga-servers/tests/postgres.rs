@@ -22,6 +22,8 @@ async fn what_was_committed_survives_a_kill() -> Result<(), Error> {
     server.restart().await?;
     assert_eq!(psql(&url, "SELECT count(*) FROM orders").await?, "2");
 
+    // The log tells of each of its lives.
+    assert_eq!(server.log()?.matches("database system is ready to accept connections").count(), 3);
     let connections: u32 = psql(&url, "SHOW max_connections").await?.parse().expect("a number");
     assert!(connections >= 200, "{connections}");
     Ok(())

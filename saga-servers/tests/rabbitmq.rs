@@ -26,6 +26,7 @@ async fn what_was_confirmed_survives_a_kill_and_a_stop() -> Result<(), Error> {
     has_a_message(&management, "quorum").await?;
     let missing = management.get("queues/orders%2Ftest/other").await.expect_err("there is none").to_string();
     assert!(missing.contains("404"), "{missing}");
+    assert_eq!(server.log()?.matches("Server startup complete").count(), 3, "the log tells of each of its lives");
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use rusqlite::types::{FromSqlError, Type, ValueRef};
 use rusqlite::{Connection, Row};
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    DefinitionId, Headers, MemberId, Message, MessageId, RecordedOutcome, SagaId, SagaRow, Status, StepRecord,
-    Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
+    DefinitionId, Headers, MemberId, Message, MessageId, RecordedOutcome, Reported, SagaId, SagaRow, Status,
+    StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 use uuid::Uuid;
 
@@ -96,7 +96,17 @@ pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
         retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),
         error: row.get(7)?,
         payload: row.get(10)?,
+        reported: reported(row, 11)?,
     })
+}
+
+/// The three columns of a report, where there is one.
+pub(crate) fn reported(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Reported>> {
+    if !is_set(row, index)? {
+        return Ok(None);
+    }
+    let at = Timestamp(row.get(index + 1)?);
+    Ok(Some(Reported { number: unsigned(row, index)?, at, progress: row.get(index + 2)? }))
 }
 
 pub(crate) fn status(row: &Row<'_>, index: usize) -> rusqlite::Result<Status> {

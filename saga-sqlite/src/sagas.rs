@@ -192,7 +192,8 @@ fn history_entry(row: &Row<'_>) -> rusqlite::Result<(Timestamp, HistoryEntry)> {
 
 fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
     conn.prepare_cached(
-        "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload \
+        "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
+         report, reported_at, progress \
          FROM saga_work \
          WHERE saga = ?1 ORDER BY id",
     )?

@@ -63,6 +63,31 @@ impl Work for SqliteStore {
         .await
     }
 
+    async fn report(
+        &self,
+        work: WorkRef,
+        number: u64,
+        progress: &[u8],
+        lease: Option<Lease>,
+    ) -> Result<bool, StoreError> {
+        let progress = progress.to_vec();
+        self.call("report", move |session| {
+            let now = session.now();
+            let sql = "UPDATE saga_work SET report = ?3, reported_at = ?4, progress = ?5, \
+                 owner = coalesce(?6, owner), leased_until = coalesce(?7, leased_until) \
+                 WHERE id = ?1 AND epoch = ?2 AND coalesce(report, 0) <= ?3";
+            let owner = lease.map(|lease| lease.owner.0);
+            let until = lease.map(|lease| after(now, lease.ttl).0);
+            let row = (work.id.0, signed(work.epoch), signed(number), now.0, &*progress, owner, until);
+            let is_kept = session.conn.prepare_cached(sql)?.execute(row)? == 1;
+            if let Some(lease) = lease {
+                session.note_owner(lease.owner);
+            }
+            Ok(is_kept)
+        })
+        .await
+    }
+
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
         let output = output.to_vec();
         self.call("note_late", move |session| {
@@ -249,7 +274,7 @@ fn take(
             .prepare_cached(
                 "UPDATE saga_work SET epoch = epoch + 1, suspect = suspect OR owner IS NOT NULL, owner = ?2, \
                  leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, kind, saga, step, attempts, maybe, suspect, \
-                 retrying_since, payload, late",
+                 retrying_since, payload, late, report, reported_at, progress",
             )?
             .query_row(params![candidate.id, request.lease.owner.0, until], |row| claimed_work(row, now))?;
         claimed.work.push(work);
@@ -270,6 +295,7 @@ fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> 
         retrying_for: retrying_since.map(|since| between(Timestamp(since), now)),
         payload: row.get(9)?,
         late: row.get(10)?,
+        reported: rows::reported(row, 11)?,
     })
 }
 

@@ -5,8 +5,8 @@ use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     acts, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters, limits, listing, members,
-    misses, outbox, publish_in, records, recovery, running_on, sagas, start_in, starting, together, transaction,
-    unknown,
+    misses, outbox, publish_in, records, recovery, reports, running_on, sagas, start_in, starting, together,
+    transaction, unknown,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
 
@@ -119,6 +119,11 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-9"] => leases::an_attempt_without_an_error_is_no_retry::<H>,
         ["S-WORK-9"] => claims::the_backlog_counts_what_waits::<H>,
         ["S-WORK-9"] => claims::work_that_is_not_due_is_not_overdue::<H>,
+        ["S-WORK-10"] => reports::a_report_stays_on_the_row::<H>,
+        ["S-WORK-10", "S-WORK-9"] => reports::a_report_has_the_time_of_its_statement::<H>,
+        ["S-WORK-10"] => reports::whoever_lost_the_row_reports_nothing::<H>,
+        ["S-WORK-10"] => reports::an_earlier_report_does_not_replace_a_later_one::<H>,
+        ["S-WORK-10"] => reports::a_report_with_a_lease_renews_it::<H>,
     ]
 }
 

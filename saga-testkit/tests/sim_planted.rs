@@ -83,6 +83,16 @@ fn an_arm_that_is_not_undone_is_found() {
 }
 
 #[test]
+fn a_report_that_counts_whoever_has_the_claim_is_found() {
+    is_found_in(Plant::ReportsUnfenced, Guarantee::G7, "was neither told nor reported", |_| true);
+}
+
+#[test]
+fn a_last_report_that_is_not_written_down_is_found() {
+    is_found_in(Plant::ForgetsLastReport, Guarantee::G3, "had reported", |_| true);
+}
+
+#[test]
 fn a_sub_saga_that_is_not_undone_is_found() {
     is_found_in_groups(Plant::ForgetsSubSagas, "was never undone");
 }

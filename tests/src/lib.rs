@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_debug_implementations, reason = "only tests use this crate")]
 
 mod books;
+mod engines;
 mod faults;
 mod fixture;
 mod mail;
@@ -16,6 +17,7 @@ mod warnings;
 mod world;
 
 pub use self::books::{Books, Kept};
+pub use self::engines::{Engine, engines};
 pub use self::faults::{Faults, When};
 pub use self::fixture::{Fixture, quick};
 pub use self::mail::Mail;

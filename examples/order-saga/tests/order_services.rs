@@ -3,8 +3,12 @@
 
 mod support;
 
-use std::process::{Child, Output};
+use std::{
+    io::{BufRead as _, BufReader, Read},
+    process::{Child, Output, Stdio},
+};
 
+use saga_servers::{FaultProxy, Traffic};
 use serde_json::Value;
 use support::{Ran, Random, Replica, Services, number};
 
@@ -101,6 +105,25 @@ fn each_service_may_have_a_file() {
     assert_eq!(number(&services.verify(), "orders"), FEW as u64);
 }
 
+/// Services and their broker are started side by side, and one of them comes first.
+#[test]
+fn a_service_waits_for_its_broker_and_says_so() {
+    let services = Services::on_sqlite();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let proxy = runtime.block_on(FaultProxy::start(services.vhost.url())).expect("a proxy");
+    proxy.set_traffic(Traffic::RefusesNew);
+    let own = ["service", "payments", "--store", &services.payments, "--transport", proxy.url()];
+    let mut command = services.shop.command(&[&own[..], &["--outside", &services.outside.url]].concat());
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+    let line = |stream: &mut dyn Read| BufReader::new(stream).lines().next().expect("a line").expect("text");
+    let said = line(child.stderr.as_mut().expect("a pipe"));
+    assert!(said.starts_with("waiting up to 60s for the broker: "), "{said}");
+    proxy.set_traffic(Traffic::Flows);
+    assert_eq!(line(child.stdout.as_mut().expect("a pipe")), "payments is ready");
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+}
+
 #[test]
 fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
     let services = Services::on_postgres();
@@ -113,7 +136,11 @@ fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
         (&payments, &["--outside", outside], "a service talks to the others by a broker"),
         (&payments, &["--outside", outside, "--transport", "memory:"], "a service talks to the others by a broker"),
         (&payments, &["--transport", vhost], "give it --outside URL"),
-        (&payments, &["--outside", outside, "--transport", "amqp://u:secret@127.0.0.1:1/x"], "127.0.0.1:1"),
+        (
+            &payments,
+            &["--outside", outside, "--transport", "amqp://u:secret@127.0.0.1:1/x", "--wait-for-broker", "100ms"],
+            "127.0.0.1:1",
+        ),
         (&payments, &["--outside", outside, "--transport", &wrong_vhost], "vhost"),
         (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory: and amqp:"),
         (&payments, &["--transport", vhost, "--outside", "http://127.0.0.1:1"], "the services outside do not answer"),

@@ -242,6 +242,8 @@ impl Replica {
         let (lease, answer) = (seconds(times.lease), seconds(times.answer_within));
         let mut args = vec!["service", self.key.role.name(), "--store", &urls.store, "--transport", &urls.transport];
         args.extend(["--outside", &urls.outside, "--lease", &lease, "--answer-within", &answer]);
+        // To kill one that only waits for its broker would prove little.
+        args.extend(["--wait-for-broker", "1ms"]);
         let concurrency = times.concurrency.to_string();
         let products = products.to_string_lossy();
         if slot.wave.is_none() && self.key.role == Role::Orders {

@@ -12,13 +12,14 @@ use super::choreography::tell_of_success;
 use super::command::{Command, InFlight};
 use super::guard::inside_step;
 use super::prepared::Findings;
+use super::report::IN_TRANSACTION;
 use super::shared::Shared;
 use crate::env::timeout;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
 use crate::step::{
-    Args, CancelSignal, ContextParts, Earlier, Emitted, FailedStep, OutsideKey, StepContext, StepError, StepErrorKind,
-    TimeLeft,
+    Args, CancelSignal, ContextParts, Earlier, Emitted, FailedStep, OutsideKey, Reporting, StepContext, StepError,
+    StepErrorKind, TimeLeft,
 };
 use crate::store::{Store, Verdict};
 
@@ -35,7 +36,7 @@ impl<S: Store> Shared<S> {
     /// Runs a handler on the connection of a transaction.
     pub(super) async fn attempt_in(&self, command: &Command<S>, conn: &mut S::Conn) -> (Attempted, Verdict) {
         let limit = command.options().timeout;
-        let ctx = self.context(command, limit, &self.stopping);
+        let ctx = self.context(command, limit, &self.stopping, Reporting::refused(IN_TRANSACTION));
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let index = command.step_index();
         let step = command.step();
@@ -57,7 +58,7 @@ impl<S: Store> Shared<S> {
     pub(super) async fn attempt_outside(&self, command: &Command<S>) -> Attempted {
         let limit = command.options().timeout;
         let cancel = self.stopping.child();
-        let ctx = self.context(command, limit, &cancel);
+        let ctx = self.context(command, limit, &cancel, self.reporting(command));
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let step = command.step();
         let input = command.saga.input_of(command.step_index());
@@ -71,7 +72,8 @@ impl<S: Store> Shared<S> {
                 _ => Err(no_handler()),
             }
         };
-        self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler)).await.0
+        let attempt = self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler));
+        self.while_reporting(command, &ctx, &cancel, async { attempt.await.0 }).await
     }
 
     /// What comes after an attempt of this command.
@@ -175,7 +177,13 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    pub(super) fn context(&self, command: &Command<S>, limit: Duration, cancel: &CancelSignal) -> StepContext {
+    pub(super) fn context(
+        &self,
+        command: &Command<S>,
+        limit: Duration,
+        cancel: &CancelSignal,
+        reporting: Reporting,
+    ) -> StepContext {
         let saga = &command.saga;
         // A step that is hosted for another service has the key that it has there.
         let key = saga.outside_key();
@@ -192,6 +200,7 @@ impl<S: Store> Shared<S> {
             cancel: cancel.clone(),
             failure: failure_of(command),
             earlier: command.saga.earlier(),
+            reporting,
         })
     }
 }

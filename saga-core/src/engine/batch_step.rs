@@ -6,12 +6,13 @@ use super::attempt::{Attempted, caught, ending_of, erred, trace};
 use super::command::Command;
 use super::guard::inside_step;
 use super::prepared::Findings;
+use super::report::IN_TRANSACTION;
 use super::shared::Shared;
 use crate::env::timeout;
 use crate::key::{Key, StepId};
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
-use crate::step::{Args, ContextParts, Contexts, Earlier, OutsideKey, StepContext, StepError, TimeLeft};
+use crate::step::{Args, ContextParts, Contexts, Earlier, OutsideKey, Reporting, StepContext, StepError, TimeLeft};
 use crate::store::{Store, Verdict};
 
 /// What became of a call of a batch step.
@@ -149,6 +150,7 @@ impl<S: Store> Shared<S> {
                 cancel: cancel.clone(),
                 failure: None,
                 earlier: call.earlier.clone(),
+                reporting: Reporting::refused(IN_TRANSACTION),
             })
         })
     }

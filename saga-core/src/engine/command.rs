@@ -9,7 +9,9 @@ use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
 use crate::saga::{Definition, StepDefinition, StepRun, StepUndo};
 use crate::step::{NeededOutput, Outputs, StepOptions, items_of};
-use crate::store::{Claim, ClaimedWork, RecordedOutcome, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef};
+use crate::store::{
+    Claim, ClaimedWork, RecordedOutcome, Reported, SagaId, SagaRow, StepRecord, Store, WorkKind, WorkRef,
+};
 
 /// A saga as this process holds it while one of its commands is under way.
 pub(super) struct InFlight<S: Store> {
@@ -48,6 +50,8 @@ pub(super) struct Command<S: Store> {
     pub(super) starting: Option<Box<Starting>>,
     /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
     pub(super) kept: Option<Kept>,
+    /// What an earlier call of it reported last.
+    pub(super) reported: Option<Reported>,
 }
 
 impl<S: Store> InFlight<S> {
@@ -313,6 +317,7 @@ impl<S: Store> Command<S> {
             place,
             starting: None,
             kept: None,
+            reported: claimed.reported,
             saga,
         })
     }

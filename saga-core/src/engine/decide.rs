@@ -49,6 +49,7 @@ impl<S: Store> Shared<S> {
                 if !matches!(event, Event::Done { .. } | Event::Chosen { .. } | Event::Undone { .. }) {
                     // The step may be given out again, on another row.
                     saga.state.steps[command.step_index()].fence += command.work.epoch;
+                    Self::keep_report(command, &mut saga, findings);
                 }
                 // Only an operator's action is refused, and no attempt ends with one.
                 let mut prepared = match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
@@ -91,6 +92,7 @@ impl<S: Store> Shared<S> {
         let definition = std::sync::Arc::clone(&saga.definition);
         let told = answer_of(&saga.state);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
+        saga.state.drop_reports();
         if is_to_be_taken_back(&saga.state) {
             let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
             decision.commands.extend(back.commands);
@@ -225,6 +227,7 @@ impl<S: Store> Shared<S> {
             place: None,
             starting: None,
             kept: None,
+            reported: None,
         }
     }
 

@@ -141,6 +141,7 @@ impl<S: Store> Shared<S> {
             runs_on: true,
             starting: None,
             kept: None,
+            reported: None,
             retrying_for: Duration::ZERO,
             late: None,
             lease_until,

@@ -10,7 +10,7 @@ use super::command::Command;
 use super::shared::Shared;
 use crate::saga::Unfinished;
 use crate::step::{CancelSignal, StepError};
-use crate::store::{Lease, Status, Store};
+use crate::store::{Lease, MemberId, Status, Store};
 
 /// What an exclusive call ends with whose claim is somebody else's, or may be.
 const LOST: &str = "its claim could not be kept, so it was given up before another begins it";
@@ -22,6 +22,23 @@ pub(super) struct Kept {
     until: AtomicU64,
     /// As which member of its store this process has it: once it was taken for dead, it goes on as another one.
     member: AtomicI64,
+}
+
+impl Kept {
+    /// It is this member's until then.
+    pub(super) fn renewed(&self, until: Duration, owner: MemberId) {
+        self.until.store(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
+        self.member.store(owner.0, Ordering::Release);
+    }
+
+    fn until(&self) -> Duration {
+        Duration::from_nanos(self.until.load(Ordering::Acquire))
+    }
+
+    /// Somebody else has it.
+    pub(super) fn lose(&self) {
+        self.until.store(0, Ordering::Release);
+    }
 }
 
 impl<S: Store> Shared<S> {
@@ -79,8 +96,7 @@ impl<S: Store> Shared<S> {
         if kept.member.load(Ordering::Acquire) != self.member_id().0 {
             return Duration::ZERO;
         }
-        let until = Duration::from_nanos(kept.until.load(Ordering::Acquire)).min(self.alive_until());
-        until.saturating_sub(self.env.now())
+        kept.until().min(self.alive_until()).saturating_sub(self.env.now())
     }
 
     /// Wakes whoever polls it when the claim may be somebody else's.
@@ -92,14 +108,22 @@ impl<S: Store> Shared<S> {
     }
 
     async fn look_after(&self, command: &Command<S>, cancel: &CancelSignal, kept: Option<&Kept>) {
+        let third = self.settings.lease_ttl / 3;
+        // A report renews the claim as well, so that it is not due for so long.
+        let spared = || {
+            let until = kept.map_or(Duration::ZERO, Kept::until);
+            until.saturating_sub(self.env.now() + self.settings.lease_ttl - third)
+        };
+        let mut pause = third;
         loop {
-            self.env.sleep(self.settings.lease_ttl / 3).await;
-            if let Some(kept) = kept {
+            self.env.sleep(pause).await;
+            if let Some(kept) = kept.filter(|_| spared().is_zero()) {
                 self.renew_one(command, cancel, kept).await;
             }
             if !command.is_undo() && !cancel.is_cancelled() && self.has_turned_round(command).await {
                 cancel.cancel();
             }
+            pause = if spared().is_zero() { third } else { spared() };
         }
     }
 
@@ -109,11 +133,9 @@ impl<S: Store> Shared<S> {
         match self.store.renew(&[command.work], Lease { owner, ttl }).await {
             Ok(held) if held == [true] => {
                 self.store_works("renew");
-                let until = u64::try_from((began + ttl).as_nanos()).unwrap_or(u64::MAX);
-                kept.until.store(until, Ordering::Release);
-                kept.member.store(owner.0, Ordering::Release);
+                kept.renewed(began + ttl, owner);
             }
-            Ok(_) => kept.until.store(0, Ordering::Release),
+            Ok(_) => kept.lose(),
             Err(error) => {
                 self.store_failed("renew", &error);
                 if self.time_left(kept) < ttl / 3 {

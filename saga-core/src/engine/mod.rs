@@ -62,6 +62,7 @@ mod register;
 mod relay;
 mod remote;
 mod replies;
+mod report;
 mod resolve;
 mod restart;
 mod retry;
@@ -107,6 +108,8 @@ pub use self::saga_desk::SagaDesk;
 pub use self::settings::Settings;
 pub use self::signal::Receipt;
 pub use self::statistics::Statistics;
-pub use self::status::{ChildStatus, Happening, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepStatus};
+pub use self::status::{
+    ChildStatus, Happening, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
+};
 pub use self::timelines::TimelineStatus;
 pub use self::trouble::{Health, Standing};

@@ -157,6 +157,7 @@ impl<S: Store> Shared<S> {
         let hand_on = HandOn { ids: ids.start, has_place: false };
         let mut saga = command.saga.clone();
         saga.state.steps[step].fence = command.fence();
+        Self::keep_report(&command, &mut saga, &findings);
         if let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) {
             prepared.changes.finished.push((command.work, condition));
             match self.apply_prepared(prepared).await {

@@ -1,5 +1,6 @@
 //! What a decision writes, and what follows when that is committed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -22,6 +23,8 @@ pub(super) struct Findings {
     pub(super) took: Duration,
     /// How much of that falls to this command: of a batch step's call a part.
     pub(super) share: Duration,
+    /// What the attempt reported last of how far it is.
+    pub(super) reported: Option<Arc<[u8]>>,
 }
 
 /// Where the next command goes.

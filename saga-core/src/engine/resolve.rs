@@ -5,11 +5,12 @@ use std::time::Duration;
 use super::attempt::{Attempted, erred};
 use super::command::Command;
 use super::prepared::Findings;
+use super::report::IN_RESOLUTION;
 use super::shared::Shared;
 use crate::env::timeout;
 use crate::machine::{Ending, Phase, Resolving, attempts_max};
 use crate::saga::StepResolve;
-use crate::step::Args;
+use crate::step::{Args, ReportLimit};
 use crate::store::Store;
 
 impl<S: Store> Shared<S> {
@@ -45,7 +46,9 @@ impl<S: Store> Shared<S> {
     async fn ask_other_side(&self, command: &Command<S>, resolve: &StepResolve) -> Attempted {
         let limit = resolve.options.timeout;
         let cancel = self.stopping.child();
-        let ctx = self.context(command, limit, &cancel);
+        let mut reporting = self.reporting(command);
+        reporting.limit = Some(ReportLimit::Refused(IN_RESOLUTION));
+        let ctx = self.context(command, limit, &cancel, reporting);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let input = command.saga.input_of(command.step_index());
         let handler = async { (resolve.ask)(args, input).await.map(Some) };

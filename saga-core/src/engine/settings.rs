@@ -33,6 +33,11 @@ pub struct Settings {
     pub calls: usize,
     /// The longest encoded input or output, in bytes: 256 KiB.
     pub payload_bytes_max: usize,
+    /// The longest encoded report of a step's progress, in bytes: 16 KiB.
+    pub report_bytes_max: usize,
+    /// How long lies between two writes of what one call reports, at least: 1 s. Of the reports in between the last one is
+    /// written.
+    pub report_interval: Duration,
     /// How many messages one step may emit: 100.
     pub messages_max: usize,
     /// How many items a list may have that a step is done for. The state of the saga, which is written with each item,
@@ -73,6 +78,8 @@ impl Default for Settings {
             run_on_max: 16,
             calls: 64,
             payload_bytes_max: 256 * 1_024,
+            report_bytes_max: 16 * 1_024,
+            report_interval: Duration::from_secs(1),
             messages_max: 100,
             items_max: 1_000,
             drain_limit: Duration::from_secs(30),

@@ -348,6 +348,7 @@ impl<S: Store> Shared<S> {
             place,
             starting: None,
             kept: None,
+            reported: None,
         })
     }
 }

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use super::act::Act;
 use super::outcome::{Outcome, outcome_by};
 use super::outline::{Outline, OutlinedStep};
@@ -7,8 +9,8 @@ use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
 use crate::store::{
-    HistoryEntry, HistoryKind, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Timestamp,
-    WorkKind, WorkStatus,
+    HistoryEntry, HistoryKind, RecordedOutcome, Reported, SagaId, SagaRow, SagaWithSteps, Status, StepRecord,
+    Timestamp, WorkKind, WorkStatus,
 };
 
 /// A saga in a list.
@@ -111,6 +113,18 @@ pub struct StepStatus {
     pub due_at: Option<Timestamp>,
     /// Why it was not done, or what its last attempt said.
     pub error: Option<String>,
+    /// What it reported last, or its undo, while that is tried.
+    pub progress: Option<StepProgress>,
+}
+
+/// What a step reported last of how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepProgress {
+    /// When it was written down.
+    pub at: Timestamp,
+    /// The report as JSON.
+    pub report: String,
 }
 
 /// The saga that a step of another one is.
@@ -204,19 +218,16 @@ impl SagaStatus {
                 signal: step.awaits_signal.then(|| signal_of(&step.name, &stored)).flatten(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
+                progress: progress(&step.name, index, &state, &stored),
                 ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
             });
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
             for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
-                let number = state.item_number(item).unwrap_or_default();
+                let name = StepId::of_item(&step.name, state.item_number(item).unwrap_or_default());
                 steps.push(StepStatus {
                     stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    ..step_status(
-                        StepId::of_item(&step.name, number).as_str(),
-                        state.steps[item].phase,
-                        &stored,
-                        parked,
-                    )
+                    progress: progress(name.as_str(), item, &state, &stored),
+                    ..step_status(name.as_str(), state.steps[item].phase, &stored, parked)
                 });
             }
         }
@@ -237,6 +248,20 @@ impl Happening {
         let act = (entry.kind == HistoryKind::Operator).then(|| Act::read(&entry.detail));
         let detail = act.as_ref().map_or(entry.detail, ToString::to_string);
         Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, act }
+    }
+}
+
+impl StepProgress {
+    fn of(reported: &Reported) -> Self {
+        Self { at: reported.at, report: String::from_utf8_lossy(&reported.progress).into_owned() }
+    }
+
+    /// The report as the step's own type.
+    ///
+    /// # Errors
+    /// The report is no `T`.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.report)
     }
 }
 
@@ -298,7 +323,24 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         // What waits for a resumption is due when that comes.
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
+        progress: None,
     }
+}
+
+/// What a step or its undo reported last: on its row, or, where a person decides, with the state of the saga.
+fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) -> Option<StepProgress> {
+    let is_of_step = |id: &StepId| id.step_and_item() == name;
+    let on_row = stored.work.iter().find(|work| is_of_step(&work.step)).and_then(|work| work.reported.as_ref());
+    let kept = || {
+        let kept = state.reports.iter().rfind(|kept| kept.step == step)?;
+        let stuck = stored
+            .history
+            .iter()
+            .rfind(|(_, entry)| entry.kind == HistoryKind::Stuck && entry.step.as_ref().is_some_and(is_of_step));
+        let at = stuck.map_or(stored.saga.advanced_at, |(at, _)| *at);
+        Some(StepProgress { at, report: kept.report.clone() })
+    };
+    on_row.map(StepProgress::of).or_else(kept)
 }
 
 fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildStatus> {

@@ -196,6 +196,7 @@ impl SagaState {
             position: self.position,
             messages: self.messages,
             failure: self.failure.clone(),
+            reports: self.reports.clone(),
             stuck: self.stuck.clone(),
             stuck_too: self.stuck_too.clone(),
             caller: self.caller.clone(),

@@ -218,6 +218,7 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     });
     moved.stuck = state.stuck.as_ref().map(stuck);
     moved.stuck_too = state.stuck_too.iter().map(stuck).collect();
+    moved.reports.iter_mut().for_each(|kept| kept.step = place(kept.step));
     (moved.steps, moved.items) = (steps, items);
     moved
 }

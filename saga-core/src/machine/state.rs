@@ -4,6 +4,7 @@ use super::deadline::Deadline;
 use super::items::Items;
 use super::pause::Pause;
 use super::remote::{Caller, Sent};
+use super::report::KeptReport;
 use super::timer::Timer;
 use crate::step::Rejection;
 use crate::store::Status;
@@ -48,6 +49,9 @@ pub struct SagaState {
     /// Set while a person has paused it.
     #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<Box<Pause>>,
+    /// What steps reported whose commands are gone while a person decides.
+    #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<KeptReport>,
 }
 
 /// The direction of a saga.
@@ -265,6 +269,7 @@ impl SagaState {
             deadline: None,
             forced: None,
             paused: None,
+            reports: Vec::new(),
         }
     }
 

@@ -9,8 +9,8 @@ use super::locks::Locks;
 use super::outbox::OutboxData;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, SagaId,
-    SagaRow, StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
+    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, Reported,
+    SagaId, SagaRow, StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
 /// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.
@@ -75,6 +75,7 @@ pub(super) struct WorkRow {
     pub(super) retrying_since: Option<Timestamp>,
     pub(super) error: Option<String>,
     pub(super) late: Option<Vec<u8>>,
+    pub(super) reported: Option<Reported>,
     /// Set in a row that keeps a received message; it has no saga, no step and no definition.
     pub(super) message: Option<Message>,
 }
@@ -163,6 +164,7 @@ impl Data {
             retrying_since: new.tried.is_some().then_some(now),
             error: new.tried.map(|tried| tried.error),
             late: None,
+            reported: None,
             message: None,
         };
         self.work.insert(new.id, row);
@@ -190,6 +192,7 @@ impl WorkRow {
             retrying_for: self.retrying_since.map(|since| now.since(since)),
             payload: self.payload.clone(),
             late: self.late.clone(),
+            reported: self.reported.clone(),
         }
     }
 
@@ -205,6 +208,7 @@ impl WorkRow {
             retrying_since: self.retrying_since,
             error: self.error.clone(),
             payload: self.payload.clone(),
+            reported: self.reported.clone(),
         }
     }
 }

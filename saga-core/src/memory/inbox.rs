@@ -80,6 +80,7 @@ impl Data {
             retrying_since: None,
             error: None,
             late: None,
+            reported: None,
             message: Some(message),
         };
         self.work.insert(id, row);

@@ -8,7 +8,9 @@ use super::MemoryStore;
 use super::clock::Moment;
 use super::data::{Data, Held, WorkRow};
 use super::locks::Lock;
-use crate::store::{ClaimRequest, Claimed, DefinitionId, Ids, Lease, StoreError, Timestamp, Work, WorkId, WorkRef};
+use crate::store::{
+    ClaimRequest, Claimed, DefinitionId, Ids, Lease, Reported, StoreError, Timestamp, Work, WorkId, WorkRef,
+};
 
 #[async_trait]
 impl Ids for MemoryStore {
@@ -43,6 +45,28 @@ impl Work for MemoryStore {
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
         let answers = self.for_each("begin_attempt", &[work], |row, _| row.attempts = attempt).await?;
         Ok(answers == [true])
+    }
+
+    async fn report(
+        &self,
+        work: WorkRef,
+        number: u64,
+        progress: &[u8],
+        lease: Option<Lease>,
+    ) -> Result<bool, StoreError> {
+        self.writing("report", |data, now| {
+            if is_locked(data, work.id) {
+                return None;
+            }
+            let is_last = |row: &&mut WorkRow| row.reported.as_ref().is_none_or(|last| last.number <= number);
+            let Some(row) = data.held_work(work).filter(is_last) else { return Some(Ok(false)) };
+            row.reported = Some(Reported { number, at: now, progress: progress.to_vec() });
+            if let Some(lease) = lease {
+                row.lease = Some(Held::new(lease, now));
+            }
+            Some(Ok(true))
+        })
+        .await
     }
 
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {

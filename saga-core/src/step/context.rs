@@ -5,6 +5,7 @@ use std::{
 };
 
 use super::call_keys::OutsideKey;
+use super::progress::{Reporting, Reports};
 use super::{CancelSignal, Emitted, Event, Outputs, Step, StepError};
 use crate::env::Environment;
 
@@ -25,8 +26,9 @@ use crate::env::Environment;
 /// # });
 /// ```
 pub struct StepContext {
-    parts: ContextParts,
+    pub(super) parts: ContextParts,
     emitted: Mutex<Vec<Emitted>>,
+    pub(super) reports: Reports,
 }
 
 /// What the engine says about a call.
@@ -49,6 +51,8 @@ pub(crate) struct ContextParts {
     pub(crate) failure: Option<FailedStep>,
     /// What earlier steps returned, of those that a step reads which an event asked for.
     pub(crate) earlier: Earlier,
+    /// What it may report, and what was reported before it.
+    pub(crate) reporting: Reporting,
 }
 
 /// What earlier steps returned: of those that the service says are read.
@@ -91,7 +95,7 @@ impl FailedStep {
 impl StepContext {
     /// The context of a call by the engine.
     pub(crate) fn new(parts: ContextParts) -> Self {
-        Self { parts, emitted: Mutex::default() }
+        Self { parts, emitted: Mutex::default(), reports: Reports::default() }
     }
 
     /// A context to call an annotated function with in a test.
@@ -113,6 +117,7 @@ impl StepContext {
             cancel: CancelSignal::new(),
             failure: None,
             earlier: Earlier::default(),
+            reporting: Reporting::default(),
         })
     }
 

@@ -4,7 +4,7 @@
 //! | a parameter | gives |
 //! |---|---|
 //! | `&mut C` | the step's transaction, on a store whose connection is `C` |
-//! | [`&StepContext`](StepContext) | the key, the attempt, the time left, cancellation, the fence, `emit` |
+//! | [`&StepContext`](StepContext) | the key, the attempt, the time left, cancellation, the fence, `emit`, `report` |
 //! | [`State<T>`](State) | a value of the application, given to the runtime when it is built |
 //! | [`Output<step>`](Output) | what an earlier step of the saga returned |
 //! | [`Batch<T>`](Batch) | the inputs of many sagas, for one call |
@@ -27,6 +27,7 @@ mod if_taken;
 mod options;
 mod output;
 mod params;
+mod progress;
 mod received;
 mod rejection;
 mod resolution;
@@ -72,4 +73,5 @@ pub(crate) use self::{
     call_keys::OutsideKey,
     context::{ContextParts, Earlier, TimeLeft},
     each::{items_of, list_of},
+    progress::{ReportLimit, Reporting, Reports},
 };

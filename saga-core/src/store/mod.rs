@@ -46,4 +46,4 @@ pub use self::records::{RecordedOutcome, Records, StepRecord};
 pub use self::sagas::{ActFilter, ActRow, NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Started};
 pub use self::transaction::{Claim, MovedSaga, StartIn, TransactError, TransactionBody, Verdict};
 pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, Timestamp, WorkId};
-pub use self::work::{ClaimRequest, Claimed, ClaimedWork, Ids, Lease, Work, WorkKind, WorkRef, WorkStatus};
+pub use self::work::{ClaimRequest, Claimed, ClaimedWork, Ids, Lease, Reported, Work, WorkKind, WorkRef, WorkStatus};

@@ -54,6 +54,17 @@ pub struct WorkRef {
     pub epoch: u64,
 }
 
+/// What a call reported of how far it is, as it was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reported {
+    /// Its number among the reports of the row.
+    pub number: u64,
+    /// When it was kept.
+    pub at: Timestamp,
+    /// The encoded report.
+    pub progress: Vec<u8>,
+}
+
 /// What to claim.
 #[derive(Debug, Clone)]
 pub struct ClaimRequest {
@@ -88,6 +99,8 @@ pub struct ClaimedWork {
     pub payload: Option<Vec<u8>>,
     /// A success that an older owner reported after it had lost the row.
     pub late: Option<Vec<u8>>,
+    /// What a call reported last.
+    pub reported: Option<Reported>,
 }
 
 /// What a claim answers.
@@ -125,6 +138,8 @@ pub struct WorkStatus {
     pub error: Option<String>,
     /// The input that a mapping gave, where the saga's own input is not the step's.
     pub payload: Option<Vec<u8>>,
+    /// What a call reported last.
+    pub reported: Option<Reported>,
 }
 
 /// Handing out ids.
@@ -149,6 +164,7 @@ pub trait Ids: Send + Sync {
 /// - `S-WORK-7` [`begin_attempt`](Work::begin_attempt) writes down, before it runs, that this is the `attempt`th attempt of a row with the given epoch, and says whether the row was still there. The same call again changes nothing.
 /// - `S-WORK-8` [`note_late`](Work::note_late) keeps a success that an older owner reports, on the row, whoever owns it now; it answers false when the row is gone. From then on [`Condition::NotLate`](super::Condition::NotLate) does not hold for it.
 /// - `S-WORK-9` Times are those of the store's clock at the moment of the statement, which [`now`](Work::now) tells.
+/// - `S-WORK-10` [`report`](Work::report) keeps a call's report on the row if it still has the given epoch and no report with a higher number, and says whether it had. With a lease it renews that in the same commit, under the same condition. The report stays on the row whatever becomes of its lease, its epoch and its due time, and comes with every claim of it; it is gone with the row.
 #[async_trait]
 pub trait Work: Ids {
     /// Claims work.
@@ -162,6 +178,15 @@ pub trait Work: Ids {
 
     /// Writes down that an attempt begins.
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError>;
+
+    /// Keeps what a call reports of how far it is. Numbers grow with every try, also with one of the same report.
+    async fn report(
+        &self,
+        work: WorkRef,
+        number: u64,
+        progress: &[u8],
+        lease: Option<Lease>,
+    ) -> Result<bool, StoreError>;
 
     /// Keeps the output of a call whose owner had lost the row.
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError>;

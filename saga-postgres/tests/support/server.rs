@@ -32,6 +32,11 @@ pub fn server() -> PgConnectOptions {
 impl Place {
     /// A new place with a table `business` for what steps write.
     pub async fn new() -> Self {
+        Self::on(&server()).await
+    }
+
+    /// The same on another server.
+    pub async fn on(server: &PgConnectOptions) -> Self {
         static PLACES: AtomicU32 = AtomicU32::new(0);
         let number = PLACES.fetch_add(1, Ordering::Relaxed);
         // The process makes it unique among those that run, and what an earlier one left is dropped.
@@ -41,10 +46,10 @@ impl Place {
              CREATE TABLE {schema}.business (name text PRIMARY KEY, value bigint NOT NULL); \
              CREATE TABLE {schema}.notes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text NOT NULL)"
         );
-        let mut conn = PgConnection::connect_with(&server()).await.expect("the server of the tests answers");
+        let mut conn = PgConnection::connect_with(server).await.expect("the server of the tests answers");
         conn.execute(sqlx::raw_sql(AssertSqlSafe(create))).await.expect("a schema can be created on it");
         conn.close().await.expect("the connection was open");
-        let connect = server().options([("search_path", &schema)]);
+        let connect = server.clone().options([("search_path", &schema)]);
         Self { connect, schema }
     }
 

@@ -4,6 +4,7 @@ use super::heirs::Restarted;
 use super::ledger::{
     Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
 };
+use super::progress::Told;
 use super::violation::{Guarantee, Violation};
 
 /// The ledger, sorted by saga and by call. Places in it are places in `ledger.entries`.
@@ -77,6 +78,10 @@ pub(super) struct Call<'a> {
     pub(super) wrote: Vec<usize>,
     /// Where it went on, in an exclusive step.
     pub(super) hauled: Vec<usize>,
+    /// What it was told of how far the calls before it were.
+    pub(super) told: Option<Told<'a>>,
+    /// What it reported, in order.
+    pub(super) reports: Vec<u64>,
 }
 
 impl Call<'_> {
@@ -189,6 +194,8 @@ impl<'a> Book<'a> {
                         barred: None,
                         found: None,
                         hauled: Vec::new(),
+                        told: None,
+                        reports: Vec::new(),
                         wrote: Vec::new(),
                     },
                 );
@@ -204,6 +211,8 @@ impl<'a> Book<'a> {
         | What::Barred { call }
         | What::Found { call, .. }
         | What::Hauled { call }
+        | What::Told { call, .. }
+        | What::Reported { call, .. }
         | What::Wrote { call }) = what
         else {
             return;
@@ -217,6 +226,10 @@ impl<'a> Book<'a> {
             What::Called { key, .. } => call.key = Some(key),
             What::Took { .. } => call.took.push(at),
             What::Hauled { .. } => call.hauled.push(at),
+            What::Told { key, attempt, report, .. } => {
+                call.told = Some(Told { key, attempt: *attempt, report: *report });
+            }
+            What::Reported { report, .. } => call.reports.push(*report),
             What::Barred { .. } => call.barred = Some(at),
             What::Found { saga, .. } => call.found = call.found.or(Some((at, *saga as usize))),
             _ => call.wrote.push(at),

@@ -1,7 +1,7 @@
 use super::book::Book;
 use super::{
-    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pauses, services, signals, starts, time,
-    undo,
+    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pauses, progress, services, signals,
+    starts, time, undo,
 };
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
@@ -11,6 +11,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     effects::check(&book, &mut found);
     undo::check(&book, &mut found);
     pauses::check(&book, &mut found);
+    progress::check(&book, &mut found);
     choices::check(&book, &mut found);
     time::check(&book, &mut found);
     messages::check(&book, &mut found);

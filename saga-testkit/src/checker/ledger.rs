@@ -231,6 +231,24 @@ pub enum What {
         /// The number of that call.
         call: u64,
     },
+    /// A call outside is told how far the calls before it were.
+    Told {
+        /// The number of that call.
+        call: u64,
+        /// Its key.
+        key: String,
+        /// Which attempt it is told to be.
+        attempt: u32,
+        /// The number of the report that it is told.
+        report: Option<u64>,
+    },
+    /// A call outside reports how far it is.
+    Reported {
+        /// The number of that call.
+        call: u64,
+        /// The number of the report, unique in the run.
+        report: u64,
+    },
     /// The service outside was asked by a step's key, and said that this call took effect.
     Found {
         /// The number of the call that took effect.

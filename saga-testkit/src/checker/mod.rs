@@ -17,6 +17,7 @@ mod ledger;
 mod liveness;
 mod messages;
 mod pauses;
+mod progress;
 mod services;
 mod signals;
 mod starts;

@@ -224,6 +224,16 @@ impl<S: Store> Work for Explored<S> {
         self.between("writing down an attempt", self.inner.begin_attempt(work, attempt)).await
     }
 
+    async fn report(
+        &self,
+        work: WorkRef,
+        number: u64,
+        progress: &[u8],
+        lease: Option<Lease>,
+    ) -> Result<bool, StoreError> {
+        self.between("a report", self.inner.report(work, number, progress, lease.map(slower_lease))).await
+    }
+
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
         self.between("the note of a late success", self.inner.note_late(work, output)).await
     }

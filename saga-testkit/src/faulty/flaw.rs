@@ -74,6 +74,14 @@ flaws! {
         IgnoresLate breaks "S-WORK-8",
         /// Retrying is counted from the last error.
         ForgetsFirstError breaks "S-WORK-9",
+        /// A report is gone with the claim that it was made under.
+        ForgetsReports breaks "S-WORK-10",
+        /// An older owner's report takes the place of the new one's.
+        ReportsUnderAnyEpoch breaks "S-WORK-10",
+        /// A report takes the place of a later one.
+        KeepsAnyReport breaks "S-WORK-10",
+        /// A report does not renew its lease.
+        ReportsRenewNothing breaks "S-WORK-10",
         /// Of changes that missed, the commands and the history are written.
         AppliesHalf breaks "S-REC-1",
         /// The messages of changes are not written.

@@ -86,6 +86,7 @@ impl FaultyStore {
             retrying_for: None,
             payload: None,
             late: None,
+            reported: None,
         };
         noted.waiting.insert((command.tenant.clone(), command.key.clone(), command.step.clone()), row);
     }

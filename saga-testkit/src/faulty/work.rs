@@ -46,6 +46,22 @@ impl Work for FaultyStore {
         self.inner.begin_attempt(self.all_inward(&[work])[0], attempt).await
     }
 
+    async fn report(
+        &self,
+        work: WorkRef,
+        number: u64,
+        progress: &[u8],
+        lease: Option<Lease>,
+    ) -> Result<bool, StoreError> {
+        let mut work = self.all_inward(&[work])[0];
+        if self.has(StoreFlaw::ReportsUnderAnyEpoch) {
+            work.epoch = self.noted().epochs.get(&work.id).copied().unwrap_or(work.epoch);
+        }
+        let number = if self.has(StoreFlaw::KeepsAnyReport) { u64::MAX } else { number };
+        let lease = lease.filter(|_| !self.has(StoreFlaw::ReportsRenewNothing));
+        self.inner.report(work, number, progress, lease.map(|lease| self.revived_lease(lease))).await
+    }
+
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
         if self.has(StoreFlaw::LosesLate) {
             return Ok(self.noted().epochs.contains_key(&work));
@@ -81,6 +97,7 @@ impl FaultyStore {
             noted.epochs.insert(work.work.id, work.work.epoch);
             work.work.epoch -= noted.lags.get(&work.work.id).copied().unwrap_or(0);
             work.suspect &= !self.has(StoreFlaw::SuspectsNobody);
+            work.reported.take_if(|_| self.has(StoreFlaw::ForgetsReports));
             if self.has(StoreFlaw::ForgetsFirstError) {
                 work.retrying_for = work.retrying_for.map(|_| Duration::ZERO);
             }

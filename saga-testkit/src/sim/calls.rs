@@ -7,6 +7,7 @@ use saga_core::StepError;
 use saga_core::env::Environment;
 use saga_core::memory::MemoryConn;
 use saga_core::step::StepContext;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::Fault;
@@ -97,6 +98,10 @@ pub(crate) async fn haul(call: Call<'_>) -> Result<SimOutput, StepError> {
     running.end(result)
 }
 
+/// What a call reports: a number that no other report has.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct SimReport(u64);
+
 /// Emits what a call of that number emits.
 pub(super) fn emit(ctx: &StepContext, call: u64, emits: u8) -> Result<(), StepError> {
     (0..emits).try_for_each(|nth| ctx.emit(&SimEvent { call, nth }))
@@ -127,7 +132,11 @@ impl<'a> Call<'a> {
             transaction,
         });
         let Self { ctx, op, step, emits, .. } = self;
-        Ok(Running { seat, ctx, number, op, step, emits, input })
+        let running = Running { seat, ctx, number, op, step, emits, input };
+        if transaction.is_none() {
+            running.hear()?;
+        }
+        Ok(running)
     }
 }
 
@@ -150,6 +159,32 @@ impl Running<'_> {
         Ok(SimOutput { effect: self.number, call: self.number })
     }
 
+    /// Hears how far the calls before it were.
+    fn hear(&self) -> Result<(), StepError> {
+        let (key, attempt) = (self.ctx.key().to_owned(), self.ctx.attempt());
+        let kept = self.ctx.progress()?.map(|SimReport(report)| report);
+        let report = self.world().desk.hear(self.world().scenario.plant, &key, self.ctx.fence(), kept);
+        if report.is_some() {
+            self.world().hit(Fault::ToldProgress);
+            self.world().hit_if(attempt == 1, Fault::ToldByTheVanished);
+        }
+        self.seat.enter(What::Told { call: self.number, key, attempt, report });
+        Ok(())
+    }
+
+    /// Reports how far it is, where the schedule wants it.
+    fn report(&self) -> Result<(), StepError> {
+        let world = self.world();
+        let rate = world.scenario.rates.reports;
+        if rate == 0 || !world.draw(|random| random.per_mille(rate)) {
+            return Ok(());
+        }
+        let report = world.recorder.number();
+        self.seat.enter(What::Reported { call: self.number, report });
+        world.hit_if(world.desk.note(self.ctx.key(), self.ctx.fence(), report), Fault::ReportedTooLate);
+        self.ctx.report(&SimReport(report))
+    }
+
     async fn haul(&self) -> Result<SimOutput, StepError> {
         for _ in 0..HAUL_ROUNDS {
             self.world().wait_up_to(HAUL_MAX).await;
@@ -158,6 +193,7 @@ impl Running<'_> {
                 return Err(StepError::not_sent("no longer wanted"));
             }
             self.seat.enter(What::Hauled { call: self.number });
+            self.report()?;
         }
         self.call_outside(LATE_MAX).await
     }
@@ -172,6 +208,7 @@ impl Running<'_> {
             return Err(StepError::not_sent("connection refused"));
         }
         self.emit()?;
+        self.report()?;
         let request = Request {
             call: self.number,
             op: self.op,
@@ -180,7 +217,9 @@ impl Running<'_> {
             is_refused: self.op == Op::Do && self.is_refused(),
         };
         self.seat.enter(What::Called { call: self.number, key: request.key.clone() });
-        let reply = self.send(request, late_max).await?;
+        let reply = self.send(request, late_max).await;
+        self.report()?;
+        let reply = reply?;
         match reply {
             Reply::Done { effect } => Ok(SimOutput { effect, call: self.number }),
             Reply::Undone { .. } | Reply::Barred => {

@@ -81,6 +81,12 @@ faults! {
     FoundNothing = "found nothing",
     /// A long call sees that it is no longer wanted.
     HaulGivenUp = "haul given up",
+    /// A call is told how far the calls before it were.
+    ToldProgress = "told how far it was",
+    /// A call is told so that took over from an owner that vanished.
+    ToldByTheVanished = "told by an owner that vanished",
+    /// A call reports though another one has begun.
+    ReportedTooLate = "reported too late",
     /// A call was never sent, and the step function says so.
     NotSent = "not sent",
     /// A call arrives outside after its caller has gone.

@@ -7,6 +7,7 @@ mod bulk;
 mod calls;
 mod client;
 mod definitions;
+mod desk;
 mod elsewhere;
 pub mod executor;
 mod fault;

@@ -68,6 +68,8 @@ pub struct Rates {
     pub restarts: u32,
     /// A person acts on many sagas at once.
     pub person_bulk: u32,
+    /// A call outside reports how far it is.
+    pub reports: u32,
 }
 
 /// Sets the draws of what people do to many sagas, and to those that have ended, apart from all others.
@@ -113,6 +115,12 @@ impl Rates {
             person_hurries: rate(&[100, 500]),
             restarts,
             person_bulk,
+            reports: 0,
         }
+    }
+
+    /// Draws how often calls report. It has a draw of its own, so that the schedules are otherwise as without it.
+    pub(super) fn draw_reports(random: &mut Random) -> u32 {
+        *random.pick(&[0, 300, 1000])
     }
 }

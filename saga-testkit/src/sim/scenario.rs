@@ -55,6 +55,10 @@ pub enum Plant {
     ForgetsSubSagas,
     /// A saga that is started instead of another one does all of it once more.
     TakesNothingOver,
+    /// What a call reports is kept whoever has its claim by then.
+    ReportsUnfenced,
+    /// What an attempt reports last is not written down any more.
+    ForgetsLastReport,
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
@@ -130,7 +134,9 @@ pub const SAGAS_MIN: u64 = 3;
 const SAGAS_MAX: u64 = 5;
 /// How many schedules of a thousand have several services; they take longer than others.
 const SERVICES_PER_MILLE: u32 = 150;
-/// Sets the draw of that apart from all others.
+/// Sets the draw of how often calls report apart from all others.
+const REPORTS_SEED: u64 = 0x7265_706f_7274_7300;
+/// Sets the draw of which have several services apart from all others.
 const SERVICES_SEED: u64 = 0x7365_7276_6963_6573;
 /// How many schedules of a thousand have a crowd of sagas with batch steps, where they have one service.
 const CROWD_PER_MILLE: u32 = 150;
@@ -184,7 +190,8 @@ impl Scenario {
         let blows = if random.per_mille(700) { random.below(4) } else { 0 };
         let services = hosts.len() as u64 + 1;
         let blows = (0..blows).map(|_| (moment(&mut random), Blow::draw(&mut random, all, services))).collect();
-        let rates = Rates::draw(&mut random, seed);
+        let reports = Rates::draw_reports(&mut Random::new(seed ^ REPORTS_SEED));
+        let rates = Rates { reports, ..Rates::draw(&mut random, seed) };
         sagas.extend(heirs(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
         Self { seed, replicas, hosts, sagas, blows, rates, poll_max, plant: None }

@@ -7,6 +7,7 @@ use saga_core::env::Environment;
 use saga_core::transport::{Message, MessageKind};
 
 use super::broker::Broker;
+use super::desk::Desk;
 use super::elsewhere::SERVICES;
 use super::executor::{Control, ProcessId, SimEnvironment};
 use super::outside::Outside;
@@ -22,6 +23,7 @@ pub(crate) struct World {
     pub(crate) env: SimEnvironment,
     pub(crate) recorder: Recorder,
     pub(crate) outside: Outside,
+    pub(crate) desk: Desk,
     pub(crate) broker: Broker,
     pub(crate) hits: Hits,
     pub(crate) scenario: Scenario,
@@ -49,6 +51,7 @@ impl World {
             env,
             recorder,
             outside: Outside::default(),
+            desk: Desk::default(),
             broker: Broker::default(),
             hits: Hits::new(),
             scenario,

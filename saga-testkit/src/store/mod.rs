@@ -18,6 +18,7 @@ pub(crate) mod outbox;
 pub(crate) mod publish_in;
 pub(crate) mod records;
 pub(crate) mod recovery;
+pub(crate) mod reports;
 pub(crate) mod running_on;
 pub(crate) mod sagas;
 pub(crate) mod start_in;

@@ -1,5 +1,7 @@
 //! Makes ledgers of runs in which nothing went wrong that a runtime may not live with.
 
+use std::collections::BTreeMap;
+
 use saga_testkit::checker::{
     Answer, Entry, Final, Kind, Ledger, Left, Nap, Op, RecordSeen, Recorded, SagaPlan, SagaTime, Sent, Standing,
     StepPlan, UndoPlan, Variant, What,
@@ -27,6 +29,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
             entries: Vec::new(),
             records: Vec::new(),
             told: Vec::new(),
+            reported: BTreeMap::new(),
         };
         let standing = run.whole();
         let end = Final {
@@ -97,6 +100,8 @@ struct Run<'a> {
     entries: Vec<What>,
     records: Vec<RecordSeen>,
     told: Vec<RecordSeen>,
+    /// What each step, or its undo, reported last.
+    reported: BTreeMap<(u8, Op), u64>,
 }
 
 /// How a step ended.
@@ -223,7 +228,9 @@ impl Run<'_> {
 
     fn enter(&mut self, step: u8, op: Op, reads: Option<u64>) -> u64 {
         let call = self.number();
-        let fence = self.entries.len() as u64;
+        let is_same =
+            |what: &&What| matches!(what, What::Entered { step: of, op: how, .. } if (*of, *how) == (step, op));
+        let fence = self.entries.iter().filter(is_same).count() as u64 + 1;
         self.entries.push(What::Entered {
             call,
             saga: self.saga,
@@ -241,7 +248,18 @@ impl Run<'_> {
         if kind == Kind::External {
             let (tenant, key) = (&self.plan.tenant, &self.plan.key);
             let key = format!("{tenant}/{key}:s{step}{}", if op == Op::Undo { ":undo" } else { "" });
+            let attempt = self.entries.iter().find_map(|what| match what {
+                What::Entered { call: entered, fence, .. } if *entered == call => Some(*fence as u32),
+                _ => None,
+            });
+            let report = self.reported.get(&(step, op)).copied();
+            self.entries.push(What::Told { call, key: key.clone(), attempt: attempt.unwrap_or(1), report });
             self.entries.push(What::Called { call, key });
+            for _ in 0..self.random.below(3) {
+                let report = self.number();
+                self.entries.push(What::Reported { call, report });
+                self.reported.insert((step, op), report);
+            }
         }
     }
 

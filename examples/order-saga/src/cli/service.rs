@@ -1,8 +1,8 @@
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use super::{OrdersArgs, TimesArgs};
+use super::{OrdersArgs, TimesArgs, times::time};
 
 /// How to run a service.
 #[derive(Debug, Args)]
@@ -15,6 +15,9 @@ pub struct ServiceArgs {
     /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT/VHOST
     #[arg(long, value_name = "URL")]
     pub transport: Option<String>,
+    /// How long to wait at the start for a broker that is away
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    pub wait_for_broker: Duration,
     /// The gateway and the carrier, as `order-saga outside` prints it; `orders` needs it to count what they did
     #[arg(long, value_name = "URL")]
     pub outside: Option<String>,

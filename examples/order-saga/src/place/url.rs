@@ -56,7 +56,7 @@ pub fn without_password(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::{path::Path, time::Duration};
 
     use super::*;
     use crate::place::{Place as _, connect_transport};
@@ -95,8 +95,8 @@ mod tests {
             let error = StoreUrl::parse(url).expect_err(url).to_string();
             assert!(error.contains(said) && !error.contains("secret") && !error.contains('\n'), "{error}");
         }
-        assert!(connect_transport("memory:").await.is_ok_and(|transport| transport.is_none()));
-        let refused = connect_transport("nats://u:secret@h").await.expect_err("unknown").to_string();
+        assert!(connect_transport("memory:", Duration::ZERO).await.is_ok_and(|transport| transport.is_none()));
+        let refused = connect_transport("nats://u:secret@h", Duration::ZERO).await.expect_err("unknown").to_string();
         assert!(refused.contains("knows memory: and amqp:, but not nats:"), "{refused}");
     }
 

@@ -1,4 +1,4 @@
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use saga_core::Runtime;
@@ -27,7 +27,7 @@ pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode>
         outside.tally().await.context("the services outside do not answer")?;
     }
     let input = Input::read(&args.orders)?;
-    let transport = connect_transport(&args.transport).await?;
+    let transport = connect_transport(&args.transport, Duration::ZERO).await?;
     let counter = Counter::open(place, input).await?;
     let outside = match elsewhere {
         Some(outside) => outside,

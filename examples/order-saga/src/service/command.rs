@@ -40,7 +40,9 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     // What can be wrong with the rest is found before anything is connected.
     let input = args.orders.orders.as_ref().map(|_| Input::read(&args.orders)).transpose()?;
     let outside = match (name, outside) {
-        (ServiceName::Orders, outside) => return orders(place, args, connect(transport).await?, input, outside).await,
+        (ServiceName::Orders, outside) => {
+            return orders(place, args, connect(transport, args).await?, input, outside).await;
+        }
         (_, None) => {
             bail!(
                 "the service {name} calls the services outside: give it --outside URL, as `order-saga outside` prints it"
@@ -48,7 +50,7 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
         }
         (_, Some(outside)) => outside,
     };
-    let transport = connect(transport).await?;
+    let transport = connect(transport, args).await?;
     if name == ServiceName::Payments {
         let gateway = Gateway(outside);
         return host(place, args, transport, |runtime| runtime.service(&payments()).state(gateway)).await;
@@ -57,8 +59,9 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     host(place, args, transport, |runtime| runtime.service(&shipping()).state(carrier)).await
 }
 
-async fn connect(url: &str) -> anyhow::Result<AmqpTransport> {
-    connect_transport(url).await?.context(NEEDS_BROKER)
+/// Services and their broker are started side by side, and one of them comes first.
+async fn connect(url: &str, args: &ServiceArgs) -> anyhow::Result<AmqpTransport> {
+    connect_transport(url, args.wait_for_broker).await?.context(NEEDS_BROKER)
 }
 
 /// The services outside, if they were given: they must answer.

@@ -1,9 +1,12 @@
 use std::fmt;
 
-use saga_core::engine::{ChildStatus, Happening, ItemCounts, SagaStatus, SagaSummary, StepStatus};
+use saga_core::engine::{ChildStatus, Happening, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
 use saga_core::machine::StepPhase;
 
 use super::time::{after, moment};
+
+/// How many characters of a report are shown.
+const REPORT_MAX: usize = 120;
 
 /// All that is known of one saga, for people.
 pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
@@ -102,12 +105,21 @@ fn said(step: &StepStatus) -> String {
         return format!("by the signal {id:?}");
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
-    match step.due_at {
+    let waits = match step.due_at {
         Some(at) if step.waits => format!("{error} (waits until {} UTC)", moment(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", moment(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", moment(at)),
         None => error,
-    }
+    };
+    let Some(StepProgress { at, report, .. }) = &step.progress else { return waits };
+    format!("{waits} (reported {} at {} UTC)", shortened(report), moment(*at)).trim_start().to_owned()
+}
+
+/// A report that is too long for a line, cut off.
+fn shortened(report: &str) -> String {
+    let cut_off = report.chars().nth(REPORT_MAX).is_some();
+    let beginning: String = report.chars().take(REPORT_MAX).collect();
+    if cut_off { beginning + ".." } else { beginning }
 }
 
 /// The saga that the step is, and where it stands.
@@ -124,7 +136,7 @@ fn of_child(child: &ChildStatus, hindered: Option<&str>) -> String {
 mod tests {
     use saga_core::memory::MemoryStore;
     use saga_core::saga::Branch;
-    use saga_core::{Runtime, Saga, StepError, saga_step};
+    use saga_core::{Runtime, Saga, StepContext, StepError, saga_step};
 
     use super::Shown;
 
@@ -179,6 +191,32 @@ mod tests {
             let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
             assert!(line("is-large").ends_with(taken), "{said}");
             assert!(line("check-credit").contains(phase), "{said}");
+        }
+    }
+
+    #[saga_step(no_compensation, retry(attempts = 9, base = "1h"))]
+    async fn export(ctx: &StepContext, rows: u32) -> Result<(), StepError> {
+        ctx.report(&"x".repeat(rows as usize))?;
+        Err(StepError::retry("the line broke"))
+    }
+
+    #[tokio::test]
+    async fn what_a_step_reported_is_shown_while_it_is_tried() {
+        for (rows, reported) in [(3, "(reported \"xxx\" at "), (500, "xx.. at ")] {
+            let saga = Saga::named("export").input::<u32>().step::<export>().build().expect("it is valid");
+            let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+            runtime.start(&saga, "TH-1", rows).await.expect("it is new");
+            let said = loop {
+                let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+                if status.steps[0].retrying_since.is_some() {
+                    break Shown(&status).to_string();
+                }
+                tokio::task::yield_now().await;
+            };
+            runtime.shutdown().await;
+            let line = said.lines().find(|line| line.starts_with("export")).unwrap_or_default();
+            assert!(line.contains("the line broke (tried again at ") && line.contains(reported), "{said}");
+            assert!(line.len() < 320, "{said}");
         }
     }
 

@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, pauses, rest, services, signals, starts, time, undo};
+use super::{effects, messages, pauses, progress, rest, services, signals, starts, time, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -84,6 +84,11 @@ damages! {
     G7 starts::outcome_changes,
     G7 starts::two_acts_on_one_revision,
     G7 starts::older_epoch_commits,
+    G3 progress::told_what_nobody_reported,
+    G3 progress::last_report_forgotten,
+    G7 progress::told_what_an_older_call_reports,
+    G7 progress::told_nothing_any_more,
+    G12 progress::told_what_another_step_reported,
     G8 rest::called_without_end,
     G8 rest::work_left_behind,
     G9 messages::events_swapped,

@@ -4,6 +4,7 @@ mod effects;
 mod list;
 mod messages;
 mod pauses;
+mod progress;
 mod rest;
 mod services;
 mod signals;
