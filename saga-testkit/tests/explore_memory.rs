@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Received, Saga, Signal, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Received, Saga, Signal, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +111,14 @@ struct World {
     shelf: Shelf,
 }
 
+struct Paying;
+
+impl SubSaga for Paying {
+    const NAME: &'static str = "paying";
+    type Input = i64;
+    type Result = charge;
+}
+
 /// Which of the ways to be wrong, if any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shop {
@@ -124,6 +132,8 @@ enum Shop {
     Choosing,
     /// It sleeps, waits for a word, and has a deadline.
     Waiting,
+    /// The card is charged by a saga of its own.
+    BySubSaga,
     /// Piece by piece: each is taken out, and each is charged, two at once.
     Each,
 }
@@ -141,6 +151,10 @@ impl Explore for Shop {
             Self::AtOnce => {
                 let saga = saga.parallel(|group| group.branch(Branch::step::<take_out>).branch(Branch::step::<charge>));
                 return saga.step::<confirm>().build().unwrap();
+            }
+            Self::BySubSaga => {
+                let paying = Saga::named("pay").input().step::<charge>().build().unwrap();
+                return saga.step::<take_out>().sub_saga::<Paying>(&paying).step::<confirm>().build().unwrap();
             }
             Self::Each => {
                 let pieces = |amount: &i64| vec![1; usize::try_from(*amount).unwrap()];
@@ -238,6 +252,18 @@ async fn a_saga_that_waits_survives_everything() {
         "behind charge:undo",
     ] {
         assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
+    }
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
+}
+
+/// Whatever crashes, whichever of the two sagas it is of: they end together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g5_a_sub_saga_survives_everything_with_its_saga() {
+    let report = explore(Shop::BySubSaga).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report}");
+    for boundary in ["before charge", "behind charge", "before charge:undo", "before confirm"] {
+        let is_known = |known: &String| known.contains(boundary);
+        assert!(report.boundaries().iter().any(is_known), "{boundary}: {:#?}", report.boundaries());
     }
     assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
 }

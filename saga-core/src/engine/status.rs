@@ -239,7 +239,7 @@ impl SagaStatus {
             let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
             paused.since = paused_at.map(|entry| entry.at);
         }
-        Ok(Self { summary, revision, deadline, steps, history })
+        Ok(Self { summary, revision, steps, deadline, history })
     }
 }
 

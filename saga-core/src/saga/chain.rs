@@ -250,7 +250,10 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     ///
     /// The step is done when its saga has completed, and then gives what the [`Result`](SubSaga::Result) step gave. If that
     /// saga compensates, the step is rejected, with its reason. When this saga compensates, so does the other: it turns round
-    /// where it has come to, or, completed, undoes all that it did. While it needs a person, this saga waits, and says so.
+    /// where it has come to, or, completed, undoes all that it did. While it needs a person, this saga waits, and shows it
+    /// ([`StepStatus::child`](crate::engine::StepStatus::child)). A cancel of that saga alone rejects the step; a pause of one
+    /// of the two is none of the other.
+    ///
     /// One with a pivot cannot be undone, so it stands where nothing behind it can fail.
     ///
     /// ```

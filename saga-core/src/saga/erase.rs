@@ -113,9 +113,8 @@ impl<S: Store> StepRun<S> {
             Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
-            Self::Choice(_) | Self::Child(..) => Effect::Own,
             Self::Idle(Idle::Signal(_)) => Effect::Signal,
-            Self::Idle(_) => Effect::Own,
+            Self::Choice(_) | Self::Child(..) | Self::Idle(_) => Effect::Own,
         }
     }
 }

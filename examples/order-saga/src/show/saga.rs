@@ -136,7 +136,7 @@ fn of_child(child: &ChildStatus, hindered: Option<&str>) -> String {
 mod tests {
     use saga_core::memory::MemoryStore;
     use saga_core::saga::Branch;
-    use saga_core::{Runtime, Saga, StepContext, StepError, saga_step};
+    use saga_core::{Runtime, Saga, StepContext, StepError, SubSaga, saga_step};
 
     use super::Shown;
 
@@ -166,6 +166,30 @@ mod tests {
         let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         Shown(&status).to_string()
+    }
+
+    /// The stock is reserved by a saga of its own.
+    struct Reserving;
+
+    impl SubSaga for Reserving {
+        const NAME: &'static str = "reserving";
+        type Input = u32;
+        type Result = reserve_stock;
+    }
+
+    #[tokio::test]
+    async fn a_saga_and_the_one_that_is_a_step_of_it_are_named_in_each_other() {
+        let stock = Saga::named("stock").input::<u32>().step::<reserve_stock>().build().expect("it holds together");
+        let saga = Saga::named("order").input::<u32>().sub_saga::<Reserving>(&stock).step::<confirm_order>();
+        let saga = saga.build().expect("it holds together");
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
+        let outer = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        let inner = runtime.saga("TH-1>reserving").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        let (outer, inner) = (Shown(&outer).to_string(), Shown(&inner).to_string());
+        assert!(outer.contains("the saga TH-1>reserving: completed") && !outer.contains("a step of"), "{outer}");
+        assert!(inner.contains("\nit is a step of TH-1\n"), "{inner}");
     }
 
     #[tokio::test]
