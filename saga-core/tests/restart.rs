@@ -77,8 +77,8 @@ async fn g5_a_list_whose_items_were_undone_is_not_taken_over() {
     refuses.0.store(true, Ordering::Relaxed);
     runtime.start(&parcels(), "k", 2).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Compensated { .. }));
-    let refused = runtime.desk().restart("k", "bill", "k-again", WHY).await.unwrap_err().to_string();
-    assert!(refused.contains("its step `pack` was undone, so that nothing of it can be taken over"), "{refused}");
+    let problem = runtime.desk().restart("k", "bill", "k-again", WHY).await.unwrap_err().to_string();
+    assert!(problem.contains("its step `pack` was undone, so that nothing of it can be taken over"), "{problem}");
     refuses.0.store(false, Ordering::Relaxed);
     assert_eq!(runtime.desk().restart("k", "pack", "k-again", WHY).await.unwrap(), Restart::Begun);
     assert!(matches!(ended(&runtime, "k-again").await, Outcome::Completed { .. }));
@@ -161,8 +161,8 @@ async fn g5_what_may_have_been_undone_is_not_taken_over() {
     let desk = runtime.desk();
     assert_eq!(desk.restart("known", "ship", "known-again", WHY).await.unwrap(), Restart::Begun);
     assert!(matches!(ended(&runtime, "known-again").await, Outcome::Completed { .. }));
-    let refused = desk.restart("unknown", "ship", "unknown-again", WHY).await.unwrap_err().to_string();
-    assert!(refused.contains("nobody knows whether the undo of its step `charge` happened"), "{refused}");
+    let problem = desk.restart("unknown", "ship", "unknown-again", WHY).await.unwrap_err().to_string();
+    assert!(problem.contains("nobody knows whether the undo of its step `charge` happened"), "{problem}");
     runtime.shutdown().await;
 }
 

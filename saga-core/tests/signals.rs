@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Receipt, RuntimeError, SagaDesk};
+use saga_core::engine::{Receipt, RuntimeBuilder, RuntimeError, SagaDesk};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Work as _};
@@ -71,7 +71,7 @@ fn store() -> MemoryStore {
 
 async fn runtime(store: &MemoryStore, sagas: &[Saga<MemoryStore, u32>]) -> Runtime<MemoryStore> {
     let builder = Runtime::builder(store.clone()).settings(|set| set.poll_interval = SECOND);
-    sagas.iter().fold(builder, |builder, saga| builder.saga(saga)).start().await.unwrap()
+    sagas.iter().fold(builder, RuntimeBuilder::saga).start().await.unwrap()
 }
 
 async fn until_it_waits(runtime: &Runtime<MemoryStore>, key: &str, step: usize) {
@@ -261,9 +261,9 @@ async fn of_many_signals_at_once_one_counts() {
             let (runtime, key) = (runtime.clone(), key.clone());
             tokio::spawn(async move { runtime.signal(&key, id.to_string(), &by(&id.to_string())).await.unwrap() })
         };
-        let sent: Vec<_> = (0..8).map(|nth| send(nth / 2)).collect();
+        let sending: Vec<_> = (0..8).map(|nth| send(nth / 2)).collect();
         let mut receipts = Vec::new();
-        for sent in sent {
+        for sent in sending {
             receipts.push(sent.await.unwrap());
         }
         let count = |wanted: &[Receipt]| receipts.iter().filter(|receipt| wanted.contains(receipt)).count();

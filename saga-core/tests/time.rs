@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
+use saga_core::saga::Branch;
 use saga_core::store::{HistoryKind, Sagas as _, Status, Work as _};
 use saga_core::{Outcome, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use tokio::sync::Notify;
@@ -279,9 +280,7 @@ async fn g5_who_sleeps_is_woken_when_the_saga_turns_round() {
         .input::<u32>()
         .step::<charge>()
         .parallel(|group| {
-            group
-                .branch(|branch| branch.sleep("cool-off", 9 * MINUTE).step::<ship>())
-                .branch(|branch| branch.step::<refuse>())
+            group.branch(|branch| branch.sleep("cool-off", 9 * MINUTE).step::<ship>()).branch(Branch::step::<refuse>)
         })
         .build()
         .unwrap();
@@ -314,9 +313,9 @@ async fn a_failure_counts_also_where_a_branch_woke_meanwhile() {
         Err(StepError::reject("no"))
     }
     let (store, woken) = (store(), Arc::new(Notify::new()));
-    let group = Saga::named("woken").input::<u32>().parallel(|group| {
-        group.branch(|branch| branch.sleep("a-moment", SECOND)).branch(|branch| branch.step::<decline>())
-    });
+    let group = Saga::named("woken")
+        .input::<u32>()
+        .parallel(|group| group.branch(|branch| branch.sleep("a-moment", SECOND)).branch(Branch::step::<decline>));
     let saga = group.build().unwrap();
     let runtime = Runtime::builder(store.clone()).saga(&saga).state(Arc::clone(&woken)).start().await.unwrap();
     let began = Instant::now();

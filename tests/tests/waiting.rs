@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::engine::{Cancellation, Pausing, Receipt, Restart, Resumption, SagaDesk, SagaStatus};
 use saga_core::machine::StepPhase;
-use saga_core::saga::SagaBuilder;
+use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::Status;
 use saga_core::{Outcome, Output, Received, Runtime, Saga, Signal, StepError, saga_compensation, saga_step};
 use saga_tests::Books;
@@ -235,7 +235,7 @@ async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
 async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let (store, _kept) = S::fresh().await;
     let group = named::<S>().deadline(FOREVER).step::<take_out>().parallel(|group| {
-        group.branch(|branch| branch.sleep("rest", FOREVER)).branch(|branch| branch.wait_without_limit::<Approval>())
+        group.branch(|branch| branch.sleep("rest", FOREVER)).branch(Branch::wait_without_limit::<Approval>)
     });
     let saga = group.step::<place>().build().unwrap();
     let runtime = start(&store, &saga).await;

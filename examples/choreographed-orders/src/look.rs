@@ -1,5 +1,7 @@
 //! Looking at orders that an earlier run left, or that another process works on: all of them, or what happened with one.
 
+use std::time::Duration;
+
 use anyhow::bail;
 use clap::Subcommand;
 use saga_core::engine::{Inspector, TimelineStatus};
@@ -65,7 +67,8 @@ async fn show<S: Store>(inspector: &Inspector<S>, key: &str) -> anyhow::Result<b
     println!("{key} is {status}");
     let begun = entries.first().map_or(0, |entry| entry.at.0);
     for entry in entries {
-        println!("  {:>10.3} s  {}", (entry.at.0 - begun) as f64 / 1e6, line(&entry.what));
+        let after = Duration::from_micros((entry.at.0 - begun).unsigned_abs());
+        println!("  {:>10.3} s  {}", after.as_secs_f64(), line(&entry.what));
     }
     if *is_cut {
         println!("  more happened than is kept");

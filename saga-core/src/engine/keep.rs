@@ -109,10 +109,11 @@ impl<S: Store> Shared<S> {
 
     async fn look_after(&self, command: &Command<S>, cancel: &CancelSignal, kept: Option<&Kept>) {
         let third = self.settings.lease_ttl / 3;
+        let rest = self.settings.lease_ttl.saturating_sub(third);
         // A report renews the claim as well, so that it is not due for so long.
         let spared = || {
             let until = kept.map_or(Duration::ZERO, Kept::until);
-            until.saturating_sub(self.env.now() + self.settings.lease_ttl - third)
+            until.saturating_sub(self.env.now() + rest)
         };
         let mut pause = third;
         loop {

@@ -301,7 +301,7 @@ impl TimeLeft {
 
 impl fmt::Debug for StepContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StepContext").field("parts", &self.parts).field("emitted", &self.lock()).finish()
+        f.debug_struct("StepContext").field("parts", &self.parts).field("emitted", &self.lock()).finish_non_exhaustive()
     }
 }
 

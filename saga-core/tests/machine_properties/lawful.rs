@@ -239,7 +239,7 @@ fn note_timer(shape: &Shape, state: &mut SagaState, command: Command) {
     if let Command::Do { step } = command
         && shape.is_idle(step)
     {
-        state.steps[step].timer = Some(Timer::of(WorkId(step as i64 + 1)));
+        state.steps[step].timer = Some(Timer::of(WorkId(1 + i64::try_from(step).unwrap_or(i64::MAX - 1))));
     }
 }
 

@@ -210,7 +210,9 @@ impl Model {
             .filter(|open| open.stuck.is_none())
             .map(|open| step_of(open.command))
             .collect();
-        waiting.into_iter().for_each(|step| self.settle(step));
+        for step in waiting {
+            self.settle(step);
+        }
     }
 
     fn listed(&mut self, step: usize, count: usize) -> Vec<Command> {

@@ -298,7 +298,8 @@ pub enum What {
     Acted {
         /// On which saga.
         saga: u32,
-        /// On which row of it: 0 is its own, any other is one more than the place of a step that another service hosts.
+        /// On which row of it: 0 is its own, the highest number that of its sub-saga, and any other is one more than the
+        /// place of a step that another service hosts.
         row: u8,
         /// What is done.
         act: Act,

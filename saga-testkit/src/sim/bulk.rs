@@ -76,9 +76,10 @@ pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], r
     if is_over && is_hosted {
         return;
     }
-    let action = match is_over {
-        true => BulkAction::Resume,
-        false => world.draw(|random| *random.pick(if is_hosted { HOSTED } else { OWN })),
+    let action = if is_over {
+        BulkAction::Resume
+    } else {
+        world.draw(|random| *random.pick(if is_hosted { HOSTED } else { OWN }))
     };
     let Some(bulk) = plan(world, &live, rows, action, is_over).await else { return };
     if world.draw(|random| random.per_mille(500)) && !is_over {
@@ -89,16 +90,13 @@ pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], r
     for _ in 0..TURNS_MAX {
         let Some(live) = anyone(world, replicas) else { break };
         let other = world.draw(|random| random.per_mille(300)).then(|| anyone(world, replicas)).flatten();
-        let is_carried_out = match other {
-            Some(other) => {
-                turns += 2;
-                let both = tokio::join!(biased; bulk.carry_out(&live), bulk.carry_out(&other));
-                both.0 && both.1
-            }
-            None => {
-                turns += 1;
-                bulk.carry_out(&live).await
-            }
+        let is_carried_out = if let Some(other) = other {
+            turns += 2;
+            let both = tokio::join!(biased; bulk.carry_out(&live), bulk.carry_out(&other));
+            both.0 && both.1
+        } else {
+            turns += 1;
+            bulk.carry_out(&live).await
         };
         if is_carried_out && world.draw(|random| random.per_mille(700)) {
             break;
@@ -143,8 +141,7 @@ async fn plan(world: &Arc<World>, live: &Live, rows: &[Row], action: BulkAction,
             }
             _ => None,
         };
-        let row_number = row.hosted.map_or(0, |place| place + 1);
-        acts.push(Told { saga: row.saga, row: row_number, call: world.recorder.number(), act });
+        acts.push(Told { saga: row.saga, row: row.number(), call: world.recorder.number(), act });
         kept.push(planned);
     }
     plan.sagas = kept;

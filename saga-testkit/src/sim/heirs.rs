@@ -45,7 +45,7 @@ pub(super) fn heirs(seed: u64, rates: &Rates, sagas: &[SagaScript]) -> Vec<SagaS
                 of = sagas.len() + heirs.len();
             }
             let (key, starts, time) = (key.clone(), Vec::new(), SagaTime::default());
-            heirs.push(SagaScript { key, starts, time, refused_step, heir_of, ..script.clone() });
+            heirs.push(SagaScript { key, starts, refused_step, time, heir_of, ..script.clone() });
         }
     }
     heirs

@@ -32,6 +32,14 @@ pub(super) struct Row {
     pub(super) hosted: Option<u8>,
 }
 
+impl Row {
+    /// The row's number in the ledger: 0 is the saga, and the last one its sub-saga.
+    pub(super) fn number(&self) -> u8 {
+        let own = if self.key.contains('>') { u8::MAX } else { 0 };
+        self.hosted.map_or(own, |place| place + 1)
+    }
+}
+
 /// Looks again and again after one service.
 pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, store: MemoryStore, plans: Vec<SagaPlan>) {
     let mut rounds = 0;
@@ -153,8 +161,7 @@ async fn hurry(world: &World, live: &Live, row: &Row) {
 async fn act_and_note(world: &World, live: &Live, row: &Row, act: Act, revision: u64) {
     let call = world.recorder.number();
     // The answer may come too late for the ledger, or never, and the act may have been done all the same.
-    let number = row.hosted.map_or(0, |place| place + 1);
-    world.enter(What::Acted { saga: row.saga, row: number, act, call, revision });
+    world.enter(What::Acted { saga: row.saga, row: row.number(), act, call, revision });
     let is_done = act_on(world, live, row, act, revision).await;
     if let Some(is_done) = is_done {
         world.enter(What::ActAnswered { call, is_done });

@@ -19,7 +19,7 @@ const CALL: u64 = 2_000_000;
 struct Heir {
     ledger: Ledger,
     old: usize,
-    heir: usize,
+    index: usize,
     last: u8,
 }
 
@@ -67,7 +67,7 @@ fn heir(mut ledger: Ledger) -> Option<Heir> {
     });
     restart(&mut ledger, heir, old, last, Answer::Started { is_new: Some(true) }, 0);
     call(&mut ledger, heir, last, Op::Do, CALL, &outside);
-    Some(Heir { ledger, old, heir, last })
+    Some(Heir { ledger, old, index: heir, last })
 }
 
 fn push(ledger: &mut Ledger, what: What) {
@@ -96,7 +96,7 @@ fn is_found(ledger: &Ledger, guarantee: Guarantee, how: &str) -> bool {
 
 #[test]
 fn what_is_taken_over_soundly_passes() {
-    for Heir { ledger, heir, old, last } in heirs() {
+    for Heir { ledger, index: heir, old, last } in heirs() {
         assert_eq!(check(&ledger), []);
         let mut again = ledger;
         restart(&mut again, heir, old, last, Answer::Started { is_new: Some(false) }, 1);
@@ -110,7 +110,7 @@ fn what_is_taken_over_soundly_passes() {
 /// G2, G3: who did it does not matter: it was done.
 #[test]
 fn what_was_taken_over_is_not_done_again() {
-    for Heir { mut ledger, heir, .. } in heirs() {
+    for Heir { mut ledger, index: heir, .. } in heirs() {
         call(&mut ledger, heir, 0, Op::Do, CALL + 1, "again");
         let found = check(&ledger);
         let mut of_it = found.iter().filter(|violation| violation.about.contains("was taken over, and done again"));
@@ -121,7 +121,7 @@ fn what_was_taken_over_is_not_done_again() {
 /// G5: it belongs to the saga that did it, so that the new one never undoes it, and the old one has ended.
 #[test]
 fn what_was_taken_over_is_undone_by_nobody() {
-    for Heir { ledger, old, heir, .. } in heirs() {
+    for Heir { ledger, old, index: heir, .. } in heirs() {
         let mut by_heir = ledger.clone();
         call(&mut by_heir, heir, 0, Op::Undo, CALL + 1, "undo");
         assert!(is_found(&by_heir, Guarantee::G5, "was taken over, and undone"));
@@ -152,7 +152,7 @@ fn what_never_took_effect_is_not_taken_over() {
 /// G6: one key is one saga, whoever asks for it.
 #[test]
 fn a_key_is_taken_over_for_once() {
-    for Heir { ledger, old, heir, last } in heirs() {
+    for Heir { ledger, old, index: heir, last } in heirs() {
         let asked = |of: usize, from: u8, answer: Answer| {
             let mut asked = ledger.clone();
             restart(&mut asked, heir, of, from, answer, 1);

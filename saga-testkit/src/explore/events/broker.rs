@@ -61,17 +61,14 @@ impl Broker {
     pub(super) fn hand_out(&self, wanted: &str) -> bool {
         let mut state = self.lock();
         let copy = state.handed_out.iter().find(|(taker, message)| once_more(&label(taker, message)) == wanted);
-        let next = match copy.cloned() {
-            Some((taker, message)) => {
-                let id = MessageId(Uuid::from_u128(message.id.0.as_u128() ^ COPY));
-                (taker, Message { id, ..message })
-            }
-            None => {
-                let at = state.held.iter().position(|(taker, message)| label(taker, message) == wanted);
-                let Some(next) = at.and_then(|at| state.held.remove(at)) else { return false };
-                state.handed_out.push(next.clone());
-                next
-            }
+        let next = if let Some((taker, message)) = copy.cloned() {
+            let id = MessageId(Uuid::from_u128(message.id.0.as_u128() ^ COPY));
+            (taker, Message { id, ..message })
+        } else {
+            let at = state.held.iter().position(|(taker, message)| label(taker, message) == wanted);
+            let Some(next) = at.and_then(|at| state.held.remove(at)) else { return false };
+            state.handed_out.push(next.clone());
+            next
         };
         state.put(next.0, next.1);
         drop(state);
@@ -90,8 +87,8 @@ impl Broker {
         let mut state = self.lock();
         state.moves += 1;
         let takes = state.takers.iter().filter(|(_, topics)| topics.contains(&message.topic));
-        let takers: Vec<String> = takes.map(|(name, _)| name.clone()).collect();
-        for taker in &takers {
+        let names: Vec<String> = takes.map(|(name, _)| name.clone()).collect();
+        for taker in &names {
             match message.kind {
                 MessageKind::Event => state.held.push_back((taker.clone(), message.clone())),
                 _ => state.put(taker.clone(), message.clone()),
@@ -99,7 +96,7 @@ impl Broker {
         }
         drop(state);
         self.filled.notify_waiters();
-        !takers.is_empty() || message.kind == MessageKind::Event
+        !names.is_empty() || message.kind == MessageKind::Event
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

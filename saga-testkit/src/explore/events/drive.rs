@@ -97,7 +97,7 @@ impl<E: ExploreEvents> Explorer<E> {
             }
             match under_way.join_next().await {
                 None => return,
-                Some(Ok(came)) => self.conclude(came),
+                Some(Ok(came)) => self.conclude(&came),
                 Some(Err(panic)) => self.broken.push(Broken {
                     disturbance: "a run".to_owned(),
                     problem: format!("the exploration itself, or the audit, panicked: {panic}"),
@@ -106,7 +106,7 @@ impl<E: ExploreEvents> Explorer<E> {
         }
     }
 
-    fn conclude(&mut self, came: Came) {
+    fn conclude(&mut self, came: &Came) {
         self.explored.runs += 1;
         let taken: Vec<String> = came.choices.iter().filter_map(|choice| choice.taken.clone()).collect();
         match &came.run.crash {
@@ -123,7 +123,7 @@ impl<E: ExploreEvents> Explorer<E> {
             let disturbance = format!("{}{order}", crash.unwrap_or_default());
             self.broken.push(Broken { disturbance, problem: problem.clone() });
         } else if came.run.crash.is_none() {
-            self.go_on_from(&came, &taken);
+            self.go_on_from(came, &taken);
         }
     }
 

@@ -103,9 +103,9 @@ impl<E: ExploreEvents> Process<E> {
 
     fn builder(&self, life: &Arc<Life>, env: &Arc<Mortal>) -> RuntimeBuilder<Explored<E::Store>> {
         let store = Explored { inner: self.store(), life: Arc::clone(life) };
-        let line = Line { broker: self.broker.clone(), life: Arc::clone(life) };
+        let transport = Line { broker: self.broker.clone(), life: Arc::clone(life) };
         let builder = self.subject.states(&self.world, self.service.name(), Runtime::builder(store));
-        let builder = builder.environment(Arc::clone(env) as Arc<_>).transport(line).service(&self.service);
+        let builder = builder.environment(Arc::clone(env) as Arc<_>).transport(transport).service(&self.service);
         builder.settings(|settings| {
             settings.lease_ttl = LEASE;
             settings.member_ttl = LEASE;
