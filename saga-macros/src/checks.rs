@@ -37,6 +37,7 @@ pub(crate) const IDS: &[&str] = &[
     "payload",
     "resolve-input",
     "resolve-output",
+    "signal",
     "resolved",
     "send",
     "state-clone",

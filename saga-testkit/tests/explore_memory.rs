@@ -132,6 +132,8 @@ enum Shop {
     Choosing,
     /// It sleeps, waits for a word, and has a deadline.
     Waiting,
+    /// A person pauses and resumes it.
+    HeldUp,
     /// The card is charged by a saga of its own.
     BySubSaga,
     /// Piece by piece: each is taken out, and each is charged, two at once.
@@ -200,12 +202,17 @@ impl Explore for Shop {
         runtime.state(world.gateway.clone()).state(world.shelf.clone())
     }
 
-    async fn signal(&self, desk: &SagaDesk<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
-        if *self != Self::Waiting {
-            return Ok(());
-        }
-        // The saga has the word of an earlier life, or has turned round.
-        desk.signal(key, "letter-1", &Word(3)).await.map(drop).map_err(|error| error.to_string())
+    async fn meanwhile(&self, desk: &SagaDesk<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
+        let done = match self {
+            // The saga has the word of an earlier life, or has turned round.
+            Self::Waiting => desk.signal(key, "letter-1", &Word(3)).await.map(drop),
+            Self::HeldUp => {
+                let paused = desk.pause(key, "somebody looks at it").await;
+                paused.and(desk.resume(key, "all is well").await).map(drop)
+            }
+            _ => return Ok(()),
+        };
+        done.map_err(|error| error.to_string())
     }
 
     async fn audit(&self, world: &World, ended: &Ended) -> Result<(), String> {
@@ -265,6 +272,14 @@ async fn g5_a_sub_saga_survives_everything_with_its_saga() {
         let is_known = |known: &String| known.contains(boundary);
         assert!(report.boundaries().iter().any(is_known), "{boundary}: {:#?}", report.boundaries());
     }
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
+}
+
+/// Who pauses it and is gone has it paused; who comes next resumes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_saga_that_is_held_up_survives_everything() {
+    let report = explore(Shop::HeldUp).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report} {:#?}", report.boundaries());
     assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
 }
 

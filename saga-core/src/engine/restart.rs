@@ -230,11 +230,14 @@ fn standing<'a, S: Store>(
     let earlier = "restart it from there, or from an earlier step";
     // Of what was done for each item of a list, the items say what became of it.
     let items = state.items.iter().filter(|items| items.step == index).flat_map(Items::range);
-    let phases: Vec<StepPhase> = items.map(|item| state.steps[item].phase).collect();
+    let items: Vec<usize> = items.collect();
+    let phases: Vec<StepPhase> = items.iter().map(|item| state.steps[*item].phase).collect();
     let undone = [StepPhase::Undone, StepPhase::Undoing, StepPhase::UndoSkipped];
     let phase = undone.into_iter().find(|undone| phases.contains(undone)).unwrap_or(state.steps[index].phase);
-    // Of an undo outside nobody knows what became of it when a person went past it. One in a transaction left nothing.
-    let is_undo_definite = matches!(step.undo, Some((StepUndo::Transaction(_), _)));
+    // Of an undo outside nobody knows what became of it when a person went past it. One in a transaction left nothing, nor
+    // did one that never began before the saga was ended by force.
+    let has_begun = items.iter().chain([&index]).any(|step| state.steps[*step].undo_round > 0);
+    let is_undo_definite = !has_begun || matches!(step.undo, Some((StepUndo::Transaction(_), _)));
     let record = match (phase, outcome) {
         (StepPhase::Skipped, Some(RecordedOutcome::Skipped)) if is_anothers => record,
         (StepPhase::UndoSkipped, _) if !is_undo_definite => {

@@ -123,11 +123,13 @@ impl<E: Explore> Explorer<E> {
         let mut passed = Vec::new();
         let mut waiting = runs.into_iter();
         let mut under_way = JoinSet::new();
+        // What others do to the saga may come in front of it, amid of it or behind it.
+        let is_alone = !self.seen.iter().any(|boundary| boundary.ends_with(" the note `operator`"));
         loop {
             while under_way.len() < RUNS_AT_A_TIME
                 && let Some(run) = waiting.next()
             {
-                under_way.spawn(one_run(Arc::clone(&self.subject), run));
+                under_way.spawn(one_run(Arc::clone(&self.subject), run, is_alone));
             }
             match under_way.join_next().await {
                 None => return passed,
@@ -175,10 +177,10 @@ fn unexpected(run: &Run, ended: &Ended, is_operated: bool) -> Option<String> {
     (*ended != expected).then(|| format!("it ended {ended:?} instead of {expected:?}"))
 }
 
-async fn one_run<E: Explore>(subject: Arc<E>, run: Run) -> Came {
-    // Which branch of a group comes first is another thing in each run.
-    let has_branches = subject.saga().has_branches();
-    let mut tries = if has_branches { TRIES_MAX } else { 1 };
+async fn one_run<E: Explore>(subject: Arc<E>, run: Run, is_alone: bool) -> Came {
+    // Which branch of a group comes first is another thing in each run, and so is when others come.
+    let is_racing = subject.saga().has_branches() || !is_alone;
+    let mut tries = if is_racing { TRIES_MAX } else { 1 };
     loop {
         tries -= 1;
         let director = Arc::new(Director::new(run.0, run.1.clone()));
@@ -188,7 +190,7 @@ async fn one_run<E: Explore>(subject: Arc<E>, run: Run) -> Came {
         if is_unreached && tries > 0 {
             continue;
         }
-        if is_unreached && !has_branches {
+        if is_unreached && !is_racing {
             result = Err("it was never reached".to_owned());
         }
         if let (Ok(_), Some(written)) = (&result, director.written()) {
@@ -262,8 +264,8 @@ async fn one_life<E: Explore>(
     let runtime = builder.start().await.map_err(|error| error.to_string())?;
     let running = runtime.start(&saga, KEY, input).await.map_err(|error| error.to_string())?;
     let desk = runtime.desk();
-    let (outcome, signalled) = tokio::join!(running.outcome(), subject.signal(&desk, KEY));
-    signalled.map_err(|problem| format!("a signal: {problem}"))?;
+    let (outcome, meanwhile) = tokio::join!(running.outcome(), subject.meanwhile(&desk, KEY));
+    meanwhile.map_err(|problem| format!("what was done meanwhile: {problem}"))?;
     let mut outcome = outcome.map_err(|error| error.to_string())?;
     let is_operated = matches!(outcome, Outcome::Stuck { .. });
     if is_operated {

@@ -22,7 +22,8 @@
 //! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
 //! as an operator would, without the disturbance, and must end then.
 //!
-//! A saga that waits for signals gets them from [`signal`](Explore::signal), in each life of it anew.
+//! What others do to the saga is done beside it in each life of the process: it gets its signals, and is paused and resumed
+//! ([`meanwhile`](Explore::meanwhile)).
 //!
 //! Sagas that are wired by events have no definition, and so an exploration of their own: [`explore_events`] lets what the
 //! services tell each other arrive in every order, and once more, and crashes each service at each of its boundaries.

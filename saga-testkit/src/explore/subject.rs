@@ -43,16 +43,16 @@ pub trait Explore: Send + Sync + 'static {
         runtime
     }
 
-    /// Sends what comes to the saga from outside while it runs: the signals that it waits for, by
-    /// [`desk.signal(key, ..)`](SagaDesk::signal). It begins beside the saga in each life, so that the saga is crashed
-    /// while it receives them, and they come again. A saga that waits for nothing leaves this as it is.
+    /// Does what others do to the saga while it runs: they send the signals that it waits for, pause and resume it, all at
+    /// this desk. It begins beside the saga in each life of the process, so that the saga is crashed amid of it, and it is
+    /// done again. A saga that is left alone leaves this as it is.
     ///
     /// # Errors
     /// What the exploration reports, such as a signal that was refused.
     ///
     /// # Cancel safety
     /// It is dropped where the process crashes that it runs in.
-    async fn signal(&self, desk: &SagaDesk<Explored<Self::Store>>, key: &str) -> Result<(), String> {
+    async fn meanwhile(&self, desk: &SagaDesk<Explored<Self::Store>>, key: &str) -> Result<(), String> {
         let _ = (desk, key);
         Ok(())
     }
