@@ -99,7 +99,7 @@ impl Facts<'_> {
         shop: &BTreeMap<&str, Vec<(u64, &Written)>>,
         outside: &BTreeMap<&str, Vec<&Line>>,
     ) -> Ledger {
-        let mut page = Page { events: Vec::new(), calls };
+        let mut page = Page { events: Vec::new(), calls, unanswered: &self.stored.unanswered };
         let mut finals = Vec::new();
         let numbers: BTreeMap<&str, u32> = (0..).zip(keys).map(|(nth, (_, key))| (key.as_str(), nth)).collect();
         self.diary_of(keys, &numbers, &mut page);
@@ -170,6 +170,7 @@ impl Facts<'_> {
 struct Page<'a> {
     events: Vec<Entry>,
     calls: &'a BTreeMap<(&'a str, u32), u64>,
+    unanswered: &'a BTreeSet<(String, String)>,
 }
 
 impl Page<'_> {
@@ -193,7 +194,11 @@ impl Page<'_> {
 
     fn add_outside(&mut self, saga: u32, lines: &[&Line]) {
         for line in lines {
-            let Some((Call { step, is_undo, .. }, call)) = parse(&line.key).zip(self.number(line)) else { continue };
+            let Some((Call { order, step, is_undo, .. }, call)) = parse(&line.key).zip(self.number(line)) else {
+                continue;
+            };
+            // What the other side answered may have come when nobody waited for it any more.
+            let is_unanswered = !is_undo && self.unanswered.contains(&(order.to_owned(), step.to_owned()));
             let Some(step) = place_of(step) else { continue };
             let op = if is_undo { Op::Undo } else { Op::Do };
             let reads = is_undo.then(|| read_by(line, lines, self.calls)).flatten();
@@ -208,7 +213,7 @@ impl Page<'_> {
                 "answered" => {
                     let how = match line.number {
                         Some(200) => Left::Done,
-                        Some(400..500) => Left::Rejected,
+                        Some(400..500) if !is_unanswered => Left::Rejected,
                         _ => Left::Failed,
                     };
                     enter(What::Left { call, how });

@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
-use saga_core::store::{HistoryKind, RecordedOutcome, SagaFilter, SagaWithSteps, Sagas as _, Status, StepRecord};
+use saga_core::store::{
+    HistoryKind, RecordedOutcome, Records as _, SagaFilter, SagaWithSteps, Sagas as _, Status, StepRecord,
+};
 use saga_core::{Key, Tenant};
 use saga_postgres::PostgresStore;
 use saga_testkit::checker::Standing;
@@ -16,6 +18,8 @@ use crate::world::Database;
 pub(crate) struct Stored {
     /// The sagas of the orders.
     pub(crate) orders: BTreeMap<String, Saga>,
+    /// The steps of orders of which their hosts know that a call of them was not answered, and undid it.
+    pub(crate) unanswered: BTreeSet<(String, String)>,
     /// Sagas of which nobody knows.
     pub(crate) strangers: u64,
     pub(crate) outbox: u64,
@@ -63,8 +67,15 @@ impl Stored {
             for saga in &page {
                 let key = saga.key.as_str();
                 // A hosted step is a saga under the key of its order and its step.
-                let order = key.split_once('>').map_or(key, |(order, _)| order);
+                let (order, step) = key.split_once('>').unwrap_or((key, ""));
                 self.strangers += u64::from(!known.contains(order));
+                if !step.is_empty() && saga.status == Status::Compensated {
+                    let records = store.records_of(&Tenant::default(), &saga.key).await?;
+                    let is_unknown = |record: &StepRecord| record.outcome == RecordedOutcome::Unknown;
+                    if records.iter().any(is_unknown) {
+                        self.unanswered.insert((order.to_owned(), step.to_owned()));
+                    }
+                }
                 if role == Role::Orders && known.contains(key) {
                     let key = Key::from_stored(key)?;
                     let whole = store.saga_with_steps(&Tenant::default(), &key).await?;
