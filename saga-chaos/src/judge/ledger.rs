@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saga_core::store::RecordedOutcome;
 use saga_testkit::checker::{
-    Answer, Entry, Final, Kind, Ledger, Left, Nap, Op, RecordSeen, Recorded, Rest, SagaPlan, SagaTime, Standing,
-    StepPlan, UndoPlan, Variant, What,
+    Answer, Entry, Final, Kind, Ledger, Left, Nap, Op, RecordSeen, Recorded, Rest, SagaPlan, SagaTime, StepPlan,
+    UndoPlan, Variant, What,
 };
 
 use super::books::{Books, Line, Written};
@@ -107,7 +107,7 @@ impl Facts<'_> {
             let lines = outside.get(key.as_str()).map_or(&[][..], Vec::as_slice);
             page.add_outside(saga, lines);
             page.add_shop(saga, shop.get(key.as_str()).map_or(&[][..], Vec::as_slice));
-            finals.push(self.stored.orders.get(key).map_or(ABSENT, |stored| final_of(stored, lines, calls)));
+            finals.push(self.stored.orders.get(key).map_or(Final::ABSENT, |stored| final_of(stored, lines, calls)));
         }
         // Of what happened at one moment, the order in which it was written down holds.
         page.events.sort_by_key(|event| event.at);
@@ -278,16 +278,6 @@ fn variant() -> Variant {
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
 }
 
-const ABSENT: Final = Final {
-    standing: Standing::Absent,
-    variant: None,
-    records: Vec::new(),
-    told: Vec::new(),
-    chosen: Vec::new(),
-    signal: None,
-    overdue_at: None,
-};
-
 fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
     let records = stored.records.iter().filter_map(|record| {
         Some(RecordSeen {
@@ -304,15 +294,7 @@ fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) 
             position: record.position,
         })
     });
-    Final {
-        standing: stored.standing,
-        variant: Some(0),
-        records: records.collect(),
-        told: Vec::new(),
-        chosen: Vec::new(),
-        signal: None,
-        overdue_at: None,
-    }
+    Final { standing: stored.standing, variant: Some(0), records: records.collect(), ..Final::ABSENT }
 }
 
 /// A call that gave this number back: the service gives every call under a key the same answer.

@@ -485,6 +485,19 @@ pub struct Final {
     pub overdue_at: Option<u64>,
 }
 
+impl Final {
+    /// A saga that was never stored.
+    pub const ABSENT: Self = Self {
+        standing: Standing::Absent,
+        variant: None,
+        records: Vec::new(),
+        told: Vec::new(),
+        chosen: Vec::new(),
+        signal: None,
+        overdue_at: None,
+    };
+}
+
 /// What is recorded of a choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenSeen {

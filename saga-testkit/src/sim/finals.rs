@@ -99,7 +99,7 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
         known += u64::from(row.is_some());
         let is_ended = row.as_ref().is_some_and(|row| row.saga.status.is_ended());
         rest.work_of_ended += row.as_ref().filter(|_| is_ended).map_or(0, |row| row.work.len() as u64);
-        let mut end = row.map_or(ABSENT, |row| final_of(&row));
+        let mut end = row.map_or(Final::ABSENT, |row| final_of(&row));
         if script.is_foreign {
             // Nobody else has written down how it stands.
             let is_ended = world.has_ended_foreign(saga);
@@ -207,16 +207,6 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     let received = NewReceived { work: WorkId(ids.start), message, lease: None };
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
-
-const ABSENT: Final = Final {
-    standing: Standing::Absent,
-    variant: None,
-    records: Vec::new(),
-    told: Vec::new(),
-    chosen: Vec::new(),
-    signal: None,
-    overdue_at: None,
-};
 
 async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;

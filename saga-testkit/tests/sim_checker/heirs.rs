@@ -56,15 +56,7 @@ fn heir(mut ledger: Ledger) -> Option<Heir> {
     let own = RecordSeen { call: Some(CALL), ..records.first()?.clone() };
     records.push(RecordSeen { step: last, outcome: Recorded::Done, position: records.len() as u32 + 1, ..own });
     let standing = Standing::Completed;
-    ledger.finals.push(Final {
-        standing,
-        variant: Some(0),
-        records,
-        told: Vec::new(),
-        chosen: Vec::new(),
-        signal: None,
-        overdue_at: None,
-    });
+    ledger.finals.push(Final { standing, variant: Some(0), records, ..Final::ABSENT });
     restart(&mut ledger, heir, old, last, Answer::Started { is_new: Some(true) }, 0);
     call(&mut ledger, heir, last, Op::Do, CALL, &outside);
     Some(Heir { ledger, old, index: heir, last })
