@@ -57,6 +57,9 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    if let Some(unknown) = std::env::args().nth(1) {
+        anyhow::bail!("credit-check takes no arguments, and was given {unknown:?}");
+    }
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("orders.db");
     Connection::open(&file)?.execute_batch(&format!(

@@ -13,6 +13,9 @@ use saga_sqlite::SqliteStore;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    if let Some(unknown) = std::env::args().nth(1) {
+        anyhow::bail!("order-versions takes no arguments, and was given {unknown:?}");
+    }
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("orders.db");
     Connection::open(&file)?.execute_batch(TABLES)?;
