@@ -165,7 +165,7 @@ fn own_headers(kind: MessageKind, headers: &Table<'_>, properties: &BasicPropert
     let stand_in = match kind {
         MessageKind::Event | MessageKind::Fact => None,
         MessageKind::Command | MessageKind::Undo => Some((REPLY_TO, properties.reply_to())),
-        MessageKind::Reply => Some((CORRELATION, properties.correlation_id())),
+        MessageKind::Reply | MessageKind::Report => Some((CORRELATION, properties.correlation_id())),
     };
     if let Some((name, Some(value))) = stand_in
         && !has(name)

@@ -69,7 +69,7 @@ fn a_message_is_read_as_it_was_written() {
 #[test]
 fn only_what_is_addressed_has_to_be_taken() {
     assert!(!encode(message(), PAYLOAD_BYTES_MAX).unwrap().is_addressed);
-    for kind in [MessageKind::Command, MessageKind::Undo, MessageKind::Reply] {
+    for kind in [MessageKind::Command, MessageKind::Undo, MessageKind::Reply, MessageKind::Report] {
         assert!(encode(Message { kind, ..message() }, PAYLOAD_BYTES_MAX).unwrap().is_addressed);
     }
 }
@@ -82,8 +82,10 @@ fn the_usual_properties_stand_beside_the_headers_and_in_for_them() {
     assert_eq!(written.reply_to().as_ref().map(ShortString::as_str), Some("payments"));
     let without = changed(changed(written, CORRELATION, AMQPValue::Void), REPLY_TO, AMQPValue::Void);
     let read_as = |kind: MessageKind| read(&changed(without.clone(), KIND, text(kind.as_str()))).unwrap().headers;
-    let of_reply = read_as(MessageKind::Reply);
-    assert_eq!((of_reply.correlation, of_reply.reply_to), (Some(MessageId(Uuid::from_u128(8))), None));
+    for kind in [MessageKind::Reply, MessageKind::Report] {
+        let headers = read_as(kind);
+        assert_eq!((headers.correlation, headers.reply_to), (Some(MessageId(Uuid::from_u128(8))), None));
+    }
     for kind in [MessageKind::Command, MessageKind::Undo] {
         let headers = read_as(kind);
         assert_eq!((headers.correlation, headers.reply_to.as_deref()), (None, Some("payments")));

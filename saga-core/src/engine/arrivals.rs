@@ -55,6 +55,7 @@ impl<S: Store> Shared<S> {
             // One that came before was handled, or is about to be.
             _ if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.handle_reply(&arrived).await,
+            MessageKind::Report => self.handle_report(&arrived).await,
             MessageKind::Fact => self.handle_fact(&arrived).await,
             MessageKind::Event => self.handle_event(&arrived).await,
         };

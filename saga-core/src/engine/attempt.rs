@@ -55,7 +55,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Runs a handler that calls the outside world.
-    pub(super) async fn attempt_outside(&self, command: &Command<S>) -> Attempted {
+    pub(super) async fn attempt_outside(self: &Arc<Self>, command: &Command<S>) -> Attempted {
         let limit = command.options().timeout;
         let cancel = self.stopping.child();
         let ctx = self.context(command, limit, &cancel, self.reporting(command));

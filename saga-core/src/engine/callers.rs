@@ -44,18 +44,33 @@ impl<S: Store> Shared<S> {
             }
             _ => saga.state.failure.as_ref().map(|failure| reason_bytes(&failure.reason)).unwrap_or_default(),
         };
+        let message = self.told(saga, caller)?;
+        Some(NewMessage { payload, headers: Headers { answer: Some(answer), ..message.headers }, ..message })
+    }
+
+    /// How far a hosted step or its undo is, where somebody waits for a reply.
+    pub(super) fn report_message(&self, saga: &InFlight<S>, is_undo: bool, payload: Vec<u8>) -> Option<NewMessage> {
+        let caller = saga.state.caller.as_ref().filter(|caller| !caller.reply_to.is_empty())?;
+        // A step that is taken back while it runs is under way for who asked for it.
+        let undo = caller.undo.filter(|_| is_undo);
+        let message = self.told(saga, &Caller { undo, ..(**caller).clone() })?;
+        Some(NewMessage { kind: MessageKind::Report, payload, ..message })
+    }
+
+    /// A reply without its answer and its content.
+    fn told(&self, saga: &InFlight<S>, caller: &Caller) -> Option<NewMessage> {
+        let step = saga.step(0).name;
         let asked = caller.undo.or(caller.command)?;
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
         Some(NewMessage {
             event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step.to_owned() },
-            payload,
             headers: Headers {
                 saga_key: Some(saga.key.asked_for().to_string()),
                 step: Some(step.to_owned()),
                 service: Some(caller.reply_to.clone()),
                 reply_to: Some(service.to_owned()),
                 correlation: Some(MessageId(Uuid::from_u128(asked))),
-                answer: Some(answer),
+                answer: None,
                 traceparent: caller.traceparent.clone(),
             },
             kind: MessageKind::Reply,

@@ -187,7 +187,7 @@ impl<S: Store> Shared<S> {
         match message.kind {
             MessageKind::Event => return self.check_event(message, service),
             MessageKind::Fact => return self.check_fact(message, service),
-            MessageKind::Command | MessageKind::Undo | MessageKind::Reply => {}
+            MessageKind::Command | MessageKind::Undo | MessageKind::Reply | MessageKind::Report => {}
         }
         let headers = &message.headers;
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
@@ -197,9 +197,9 @@ impl<S: Store> Shared<S> {
             return dead(DeadReason::Unreadable, problem.to_string());
         }
         match message.kind {
-            MessageKind::Reply if headers.correlation.is_none() => missing("saga-correlation"),
+            MessageKind::Reply | MessageKind::Report if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
-            MessageKind::Reply | MessageKind::Event | MessageKind::Fact => Ok(()),
+            MessageKind::Reply | MessageKind::Report | MessageKind::Event | MessageKind::Fact => Ok(()),
             MessageKind::Command | MessageKind::Undo => {
                 let Some(reply_to) = &headers.reply_to else { return missing("saga-reply-to") };
                 if let Err(problem) = check_step_name(reply_to) {

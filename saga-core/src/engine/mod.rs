@@ -35,6 +35,7 @@ mod grouped;
 mod guard;
 mod hand_on;
 mod hosted;
+mod hosted_reports;
 mod idle;
 mod ids;
 mod inbox;

@@ -70,7 +70,7 @@ impl<S: Store> Shared<S> {
         InFlight::of_row(&row, records, definition).map(Some).map_err(unreadable)
     }
 
-    async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {
+    pub(super) async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {
         tracing::debug!(message = %arrived.message.id, why, "a reply changes nothing");
         if arrived.work.is_some() {
             // Who lost the row to another has nothing to do either.
@@ -102,7 +102,7 @@ impl<S: Store> Shared<S> {
 
 /// The step that a reply is about, and which of its commands. A reply names the message that it answers, whose id only
 /// its receiver knows.
-fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<(usize, Told)> {
+pub(super) fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<(usize, Told)> {
     let step = saga.definition.shape.position(message.headers.step.as_deref()?)?;
     let asked = message.headers.correlation?;
     Some((step, machine::told(&saga.state.steps[step], asked.0.as_u128())?))

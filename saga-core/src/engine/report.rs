@@ -27,7 +27,7 @@ impl<S: Store> Shared<S> {
     ///
     /// A call that reports nothing pays for nothing.
     pub(super) async fn while_reporting(
-        &self,
+        self: &Arc<Self>,
         command: &Command<S>,
         ctx: &StepContext,
         cancel: &CancelSignal,
@@ -70,7 +70,7 @@ impl<S: Store> Shared<S> {
 
     /// Writes until the call has ended and nothing waits. It is to be polled behind each poll of the call.
     async fn write_reports(
-        &self,
+        self: &Arc<Self>,
         command: &Command<S>,
         reports: &Reports,
         cancel: &CancelSignal,
@@ -87,6 +87,7 @@ impl<S: Store> Shared<S> {
             match self.write_report(command, number, &report).await {
                 Ok(true) => {
                     failures = 0;
+                    self.tell_report(command, number, &report);
                     let mut pause = self.env.sleep(next_at.saturating_sub(self.env.now()));
                     poll_fn(|cx| if has_ended() { Poll::Ready(()) } else { pause.as_mut().poll(cx) }).await;
                 }

@@ -1,5 +1,6 @@
 //! Asking the other side what became of a call that was not answered, before it is made again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::{Attempted, erred};
@@ -15,7 +16,7 @@ use crate::store::Store;
 
 impl<S: Store> Shared<S> {
     /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.
-    pub(super) async fn ask_or_call(&self, command: &Command<S>) -> Attempted {
+    pub(super) async fn ask_or_call(self: &Arc<Self>, command: &Command<S>) -> Attempted {
         let Some(resolve) = command.asks() else { return self.attempt_outside(command).await };
         let mut asked = self.ask_other_side(command, resolve).await;
         if asked.ending == Ending::NotDone && self.attempt_of(command, &asked.findings).must_settle() {

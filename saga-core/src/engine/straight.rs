@@ -1,6 +1,6 @@
 //! Messages whose whole effect is one commit: they need no row of their own before it, and are acknowledged behind it.
 //!
-//! A reply moves its saga, or finds it moved. A command for a step that is known to be quick begins it and runs it in one
+//! A reply moves its saga, or finds it moved; a report is kept, or is about what is over. A command for a step that is known to be quick begins it and runs it in one
 //! transaction, or finds its step key taken. Either may come twice, and takes effect once. Whatever does not end so, and
 //! in time, is stored like everything else that arrives.
 
@@ -55,7 +55,7 @@ impl<S: Store> Shared<S> {
         let (mut to_store, mut under_way) = (Vec::new(), Vec::new());
         for message in messages {
             let is_straight = match message.kind {
-                MessageKind::Reply | MessageKind::Command | MessageKind::Fact => true,
+                MessageKind::Reply | MessageKind::Report | MessageKind::Command | MessageKind::Fact => true,
                 MessageKind::Event => self.is_run_by(&message, service),
                 MessageKind::Undo => false,
             };
@@ -84,6 +84,7 @@ impl<S: Store> Shared<S> {
         self.spawn(Box::pin(async move {
             let is_handled = match arrived.message.kind {
                 MessageKind::Reply => shared.handle_reply(&arrived).await.is_ok(),
+                MessageKind::Report => shared.handle_report(&arrived).await.is_ok(),
                 MessageKind::Fact => shared.handle_fact(&arrived).await.is_ok(),
                 _ => shared.begin_at_once(&arrived).await,
             };

@@ -46,10 +46,12 @@ pub enum MessageKind {
     Reply,
     /// What became of a step that an event asked for, addressed to the service that follows its saga.
     Fact,
+    /// How far a command or an undo is that is under way, addressed to the service that sent it. It decides nothing.
+    Report,
 }
 
 impl MessageKind {
-    const ALL: [Self; 5] = [Self::Event, Self::Command, Self::Undo, Self::Reply, Self::Fact];
+    const ALL: [Self; 6] = [Self::Event, Self::Command, Self::Undo, Self::Reply, Self::Fact, Self::Report];
 
     /// The kind as it is written down and shown.
     pub const fn as_str(self) -> &'static str {
@@ -59,6 +61,7 @@ impl MessageKind {
             Self::Undo => "undo",
             Self::Reply => "reply",
             Self::Fact => "fact",
+            Self::Report => "report",
         }
     }
 
@@ -127,7 +130,7 @@ pub struct Headers {
     pub service: Option<String>,
     /// The service that waits for a reply.
     pub reply_to: Option<String>,
-    /// Of a reply: the id of the message that it answers.
+    /// Of a reply or a report: the id of the message that it is about.
     pub correlation: Option<MessageId>,
     /// Of a reply: what became of the step. Of an undo: what the sender knows of it, done or unknown.
     pub answer: Option<Answer>,

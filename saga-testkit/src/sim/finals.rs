@@ -190,6 +190,8 @@ async fn has_taken_effect(store: &MemoryStore, world: &World, at: Duration, mess
                 of.history.iter().filter(|(noted, _)| *noted <= at).filter_map(|(_, entry)| entry.step.as_ref());
             is_over || recorded.chain(noted).any(|known| known.step() == step)
         }
+        // Nothing rests on a report, and the row that keeps it goes with its step.
+        MessageKind::Report => true,
         _ => false,
     }
 }

@@ -1,0 +1,75 @@
+//! Reports of steps that are hosted for another service: they are told to it, which keeps them on the row that waits for
+//! the reply.
+//!
+//! Nothing rests on them. The host keeps its own, which is where the next call goes on; one that is lost on its way, or
+//! comes when its step is over, is only not shown.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::arrivals::Arrived;
+use super::command::{Command, InFlight};
+use super::letters::Problem;
+use super::replies::told;
+use super::shared::Shared;
+use crate::key::Key;
+use crate::store::{Changes, DeadReason, Store, WorkId};
+
+/// The bits that the number of a report has; those above are of the fence, which grows from one owner to the next.
+const NUMBER_BITS: u32 = 32;
+/// The highest fence that a number says: the stores keep numbers of 63 bits.
+const FENCE_MAX: u64 = (1 << 31) - 1;
+
+/// A report as it travels.
+#[derive(Serialize, Deserialize)]
+struct Content<'a> {
+    /// Higher than that of every report before it, whoever made it.
+    number: u64,
+    #[serde(borrow)]
+    report: &'a RawValue,
+}
+
+impl<S: Store> Shared<S> {
+    /// Tells the service that asked for the step what was just written down here. The call does not wait for that.
+    pub(super) fn tell_report(self: &Arc<Self>, command: &Command<S>, number: u64, report: &[u8]) {
+        let Some(payload) = content(command.fence(), number, report) else { return };
+        let Some(message) = self.report_message(&command.saga, command.is_undo(), payload) else { return };
+        let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
+        self.spawn(Box::pin(async move {
+            match shared.recorder.record(Changes { messages: vec![message], ..Changes::default() }).await {
+                Ok(_) => shared.tell_of_messages(),
+                Err(error) => tracing::debug!(%error, "a report is not told; the next one will be"),
+            }
+            drop(under_way);
+        }));
+    }
+
+    /// Keeps what a host reports on the row that waits for its reply. What is over, or not known here, is passed over.
+    pub(super) async fn handle_report(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+        let message = &arrived.message;
+        let unreadable = |problem: String| Problem::Dead(DeadReason::Unreadable, problem);
+        let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
+        let key = key.map_err(|problem| unreadable(problem.to_string()))?;
+        let content: Content<'_> =
+            serde_json::from_slice(&message.payload).map_err(|error| unreadable(format!("its content: {error}")))?;
+        let Some(stored) = self.store.saga_with_steps(&message.tenant, &key).await? else {
+            return self.drop_reply(arrived, "there is no saga with its key").await;
+        };
+        let definition = self.definitions.get(&stored.saga.definition);
+        let saga = definition.and_then(|known| InFlight::of_row(&stored.saga, Vec::new(), known).ok());
+        let waiting = saga.and_then(|saga| told(&saga, message)).map(|(_, told)| WorkId(told.sent.work));
+        let Some(row) = stored.work.iter().find(|row| Some(row.work.id) == waiting) else {
+            return self.drop_reply(arrived, "nobody waits for its reply").await;
+        };
+        // One that a later report outran, or whose row was sent again at this moment, is passed over too.
+        let is_kept = self.store.report(row.work, content.number, content.report.get().as_bytes(), None).await?;
+        self.drop_reply(arrived, if is_kept { "it is a report" } else { "a later report is there" }).await
+    }
+}
+
+fn content(fence: u64, number: u64, report: &[u8]) -> Option<Vec<u8>> {
+    let number = fence.min(FENCE_MAX) << NUMBER_BITS | number & u64::from(u32::MAX);
+    serde_json::to_vec(&Content { number, report: serde_json::from_slice(report).ok()? }).ok()
+}
