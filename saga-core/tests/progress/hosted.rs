@@ -1,6 +1,4 @@
 //! What a step reports that another service hosts: it is shown where the saga is.
-#![cfg(feature = "macros")]
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
