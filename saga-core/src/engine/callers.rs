@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::command::InFlight;
 use super::remote::addressed;
 use super::shared::Shared;
+use crate::key::StepId;
 use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
@@ -35,7 +36,7 @@ impl<S: Store> Shared<S> {
             // An event asked: whoever listens is told by events.
             return None;
         }
-        let step = saga.step(0).name;
+        let (step, asked_as) = (saga.step(0).name, saga.key.numbered(StepId::doing(saga.step(0).name)));
         let payload = match answer {
             Answer::Done => saga.outputs.get(step).map_or_else(|| b"null".to_vec(), |output| output.to_vec()),
             Answer::Stuck => {
@@ -47,11 +48,11 @@ impl<S: Store> Shared<S> {
         let asked = caller.undo.or(caller.command)?;
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
         Some(NewMessage {
-            event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step.to_owned() },
+            event_type: if caller.undo.is_some() { format!("{asked_as}:undo") } else { asked_as.to_string() },
             payload,
             headers: Headers {
                 saga_key: Some(saga.key.asked_for().to_string()),
-                step: Some(step.to_owned()),
+                step: Some(asked_as.to_string()),
                 service: Some(caller.reply_to.clone()),
                 reply_to: Some(service.to_owned()),
                 correlation: Some(MessageId(Uuid::from_u128(asked))),
