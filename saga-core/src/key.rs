@@ -54,7 +54,7 @@ impl Key {
     }
 
     /// The key that a store wrote down: a user's key, or that of a step that is hosted for another service, or is done
-    /// for each event.
+    /// for an item of a list there or for each event.
     ///
     /// # Errors
     /// Those of [`Key::new`], of either part.
@@ -78,7 +78,8 @@ impl Key {
         Self("".into())
     }
 
-    /// The key under which this step of the saga of this key is hosted. It is nobody's own key, which has no `>`.
+    /// The key under which this step of the saga of this key is hosted, or this item `step#n` of one. It is nobody's own
+    /// key, which has no `>`.
     pub(crate) fn hosted(&self, step: &str) -> Self {
         Self(format!("{}>{step}", self.0).into())
     }
@@ -88,7 +89,8 @@ impl Key {
         Self(format!("{}>{step}#{number}", self.0).into())
     }
 
-    /// The id of this step as others see it: where the step is done for each event it has that event's number.
+    /// The id of this step as others see it: where it is done for an item of a list, or for each event, it has the number
+    /// of that item or event.
     pub(crate) fn numbered(&self, step: StepId) -> StepId {
         let number = self.0.split_once('>').and_then(|(_, hosted)| hosted.rsplit_once('#'));
         let Some((_, number)) = number else { return step };
@@ -187,6 +189,18 @@ pub fn check_step_name(text: &str) -> Result<(), InvalidName> {
     check("step name", text, STEP_NAME_BYTES_MAX, "`[a-z0-9-]`", |byte| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
     })
+}
+
+/// A step as services name it to each other: by its name, or as `step#3` for the third item of a list. One number has one
+/// text: `step#03` is nobody's, and neither is `step#0`, since the list itself stays where its saga is.
+pub(crate) fn step_or_item(text: &str) -> Result<(&str, Option<u32>), InvalidName> {
+    let (step, item) = split_item(text);
+    check_step_name(step)?;
+    let written = item.filter(|item| *item > 0).map(|item| StepId::of_item(step, item));
+    if step.len() < text.len() && written.is_none_or(|written| written.as_str() != text) {
+        return Err(InvalidName::new("step", text, "has an item that is not numbered `#n` from 1 on"));
+    }
+    Ok((step, item))
 }
 
 /// Checks a topic that an application publishes to: 1 to 100 bytes of letters, digits and `_ . -`.

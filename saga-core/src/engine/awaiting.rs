@@ -9,7 +9,7 @@ use crate::store::Store;
 
 /// How many sagas one generation holds.
 const GENERATION_MAX: usize = 2_048;
-/// Input and outputs of more bytes than this are not kept.
+/// Inputs, lists and outputs of more bytes than this are not kept.
 const KEPT_BYTES_MAX: usize = 16 * 1_024;
 
 /// What this process need not read again when a reply comes. Nothing rests on it: what is decided on an older state is
@@ -28,7 +28,8 @@ impl<S: Store> Awaiting<S> {
     }
 
     pub(super) fn put(&self, saga: InFlight<S>) {
-        if saga.input.len() + saga.outputs.bytes() > KEPT_BYTES_MAX {
+        let mapped: usize = saga.inputs.iter().map(|(_, input)| input.len()).sum();
+        if saga.input.len() + saga.outputs.bytes() + mapped > KEPT_BYTES_MAX {
             return;
         }
         let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);

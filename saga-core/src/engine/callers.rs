@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::command::InFlight;
 use super::remote::addressed;
 use super::shared::Shared;
+use crate::key::StepId;
 use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
@@ -59,14 +60,14 @@ impl<S: Store> Shared<S> {
 
     /// A reply without its answer and its content.
     fn told(&self, saga: &InFlight<S>, caller: &Caller) -> Option<NewMessage> {
-        let step = saga.step(0).name;
+        let step = saga.key.numbered(StepId::doing(saga.step(0).name)).to_string();
         let asked = caller.undo.or(caller.command)?;
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
         Some(NewMessage {
-            event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step.to_owned() },
+            event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step.clone() },
             headers: Headers {
                 saga_key: Some(saga.key.asked_for().to_string()),
-                step: Some(step.to_owned()),
+                step: Some(step),
                 service: Some(caller.reply_to.clone()),
                 reply_to: Some(service.to_owned()),
                 correlation: Some(MessageId(Uuid::from_u128(asked))),

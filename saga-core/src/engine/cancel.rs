@@ -9,8 +9,8 @@ use super::guard::outside_step;
 use super::missed::Missed;
 use super::outcome::{Outcome, outcome_of};
 use super::saga_desk::{SagaDesk, refused, unreadable};
-use crate::key::Key;
-use crate::machine::{self, Decision, Effect, Event, Refused};
+use crate::key::{Key, StepId};
+use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
@@ -136,7 +136,7 @@ impl<S: Store> SagaDesk<S> {
             saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
             finished: steps.filter(|_| is_over).chain(row).collect(),
             withdrawn: withdrawn.iter().map(|timer| timer.row(saga.id)).collect(),
-            postponed: if is_over { Vec::new() } else { hurried(stored, definition) },
+            postponed: if is_over { Vec::new() } else { hurried(stored, definition, &state) },
             history: vec![line],
             ..Changes::default()
         };
@@ -154,14 +154,15 @@ fn has_begun(stored: &SagaWithSteps) -> bool {
 }
 
 /// Commands that nobody has, and that may be due much later. What was sent to another service waits for its answer.
-fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>) -> Vec<Postponed> {
-    let is_remote = |name: &str| {
-        let step = definition.shape.position(name);
-        step.is_none_or(|step| matches!(definition.shape.steps[step].effect, Effect::Remote { .. }))
+fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>, state: &SagaState) -> Vec<Postponed> {
+    let is_remote = |id: &StepId| {
+        let base = definition.shape.position(id.step());
+        let step = base.and_then(|base| state.index_of(base, id.item()));
+        step.is_none_or(|step| matches!(definition.shape.effect(state, step), Effect::Remote { .. }))
     };
     let waits = stored.work.iter().filter(|work| work.owner.is_none() && work.kind == WorkKind::Do);
     waits
-        .filter(|work| !is_remote(work.step.step()))
+        .filter(|work| !is_remote(&work.step))
         .map(|work| Postponed {
             work: work.work,
             due_in: Duration::ZERO,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::choreography::for_service;
 use super::shared::Shared;
-use crate::key::{Key, check_step_name};
+use crate::key::{Key, step_or_item};
 use crate::store::{Changes, DeadReason, Message, MessageKind, NewLetter, Store, StoreError};
 use crate::transport::{Death, Unreadable};
 
@@ -52,7 +52,7 @@ impl<S: Store> Shared<S> {
     }
 
     async fn hosted_row_exists(&self, message: &Message) -> Result<bool, StoreError> {
-        let Some(step) = message.headers.step.as_deref().filter(|step| check_step_name(step).is_ok()) else {
+        let Some(step) = message.headers.step.as_deref().filter(|step| step_or_item(step).is_ok()) else {
             return Ok(false);
         };
         let Ok(key) = Key::new(message.headers.saga_key.as_deref().unwrap_or_default()) else { return Ok(false) };

@@ -1,5 +1,6 @@
 //! Steps that are hosted here for other services: each is a saga of one step, under the key of the saga that asks for it
-//! and the step's name. So it is claimed, retried, recorded and undone like any other.
+//! and the step's name. So it is claimed, retried, recorded and undone like any other. Of a list that the step is done for
+//! each item is one, under its number.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::letters::Problem;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::remote::UndoContent;
 use super::shared::Shared;
-use crate::key::Key;
+use crate::key::{Key, step_or_item};
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::{Definition, panic_message};
 use crate::store::{
@@ -302,7 +303,8 @@ impl<S: Store> Shared<S> {
         let headers = &arrived.message.headers;
         let step = headers.step.as_deref().unwrap_or_default();
         let unknown = || Problem::Dead(DeadReason::UnknownStep, format!("the step `{step}` is not hosted here"));
-        let definition = self.hosted(&arrived.source, step).ok_or_else(unknown)?;
+        let definition = step_or_item(step).ok().and_then(|(name, _)| self.hosted(&arrived.source, name));
+        let definition = definition.ok_or_else(unknown)?;
         let key = Key::new(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         self.check_age(arrived)?;

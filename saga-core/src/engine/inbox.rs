@@ -8,7 +8,7 @@ use super::asking::pause_after;
 use super::attempt::caught;
 use super::letters::Problem;
 use super::shared::Shared;
-use crate::key::{Key, check_step_name};
+use crate::key::{Key, check_step_name, step_or_item};
 use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
 use crate::transport::{
     Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
@@ -193,9 +193,10 @@ impl<S: Store> Shared<S> {
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
         let Some(key) = &headers.saga_key else { return missing("saga-cause") };
         let Some(step) = &headers.step else { return missing("saga-step") };
-        if let Err(problem) = Key::new(key).map(drop).and_then(|()| check_step_name(step)) {
-            return dead(DeadReason::Unreadable, problem.to_string());
-        }
+        let name = match Key::new(key).and_then(|_| step_or_item(step)) {
+            Ok((name, _)) => name,
+            Err(problem) => return dead(DeadReason::Unreadable, problem.to_string()),
+        };
         match message.kind {
             MessageKind::Reply | MessageKind::Report if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
@@ -206,7 +207,7 @@ impl<S: Store> Shared<S> {
                     return dead(DeadReason::Unreadable, format!("in the header `saga-reply-to` {problem}"));
                 }
                 let addressed = headers.service.as_deref().unwrap_or(service);
-                if addressed != service || self.hosted(service, step).is_none() {
+                if addressed != service || self.hosted(service, name).is_none() {
                     let detail = format!("the step `{step}` of the service `{addressed}` is not hosted here");
                     return dead(DeadReason::UnknownStep, detail);
                 }

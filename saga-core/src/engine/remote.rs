@@ -14,7 +14,7 @@ use super::command::{Command, InFlight};
 use super::decide::work_row;
 use super::prepared::{HandOn, Prepared};
 use super::shared::Shared;
-use crate::machine::{self, Effect, SagaState, Sent};
+use crate::machine::{self, Effect, SagaState, Sent, StepShape};
 use crate::saga::Definition;
 use crate::store::{
     Answer, Changes, Headers, MessageId, MessageKind, NewMessage, NewSaga, Postponed, Store, lane_of, service_topic,
@@ -44,20 +44,19 @@ impl<S: Store> Shared<S> {
     ) {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let fresh = self.random_uuid().as_u128();
-        let state = &mut saga.state.steps[step];
-        let known = state.sent.map(|sent| sent.message);
         match order {
-            // The same step key is asked for by the same message, also when a person has it tried again.
-            machine::Command::Do { .. } => {
-                state.sent = Some(Sent { message: known.unwrap_or(fresh), work: hand_on.ids });
+            machine::Command::Do { .. } => saga.state.note_sent(step, fresh, hand_on.ids),
+            machine::Command::Undo { .. } => {
+                saga.state.steps[step].undo_sent = Some(Sent { message: fresh, work: hand_on.ids });
             }
-            machine::Command::Undo { .. } => state.undo_sent = Some(Sent { message: fresh, work: hand_on.ids }),
         }
-        // An undo that has to wait is sent when its row falls due.
-        if due_in.is_zero() {
+        // Where what it brings is not here, whoever claims its row reads that, and sends it: what an item gave is not read
+        // by those who decide about its saga.
+        let is_sent = due_in.is_zero() && saga.knows_all_for(order) && saga.pick_item(step).is_ok();
+        if is_sent {
             prepared.changes.messages.extend(self.command_message(saga, order));
         }
-        let due_in = if due_in.is_zero() { self.settings.answer_within } else { due_in };
+        let due_in = if is_sent { self.settings.answer_within } else { due_in };
         prepared.leave_free(due_in);
         prepared.awaits_reply = true;
         prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, None));
@@ -99,12 +98,12 @@ impl<S: Store> Shared<S> {
     /// The message that asks for a step: the same whenever it is made.
     fn command_message(&self, saga: &InFlight<S>, order: machine::Command) -> Option<NewMessage> {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
-        let Effect::Remote { service } = saga.definition.shape.steps[step].effect else { return None };
-        let (state, name) = (&saga.state.steps[step], saga.step(step).name);
+        let Effect::Remote { service } = saga.definition.shape.effect(&saga.state, step) else { return None };
+        let state = &saga.state.steps[step];
         let (kind, sent, payload, answer) = match order {
             machine::Command::Do { .. } => (MessageKind::Command, state.sent?, saga.input_of(step).to_vec(), None),
             machine::Command::Undo { known, .. } => {
-                let output = saga.outputs.get(name).filter(|_| known);
+                let output = saga.own_output_of(step).filter(|_| known);
                 let payload = undo_content(saga.input_of(step), output.map(|output| &**output))?;
                 let answer = if output.is_some() { Answer::Done } else { Answer::Unknown };
                 (MessageKind::Undo, state.undo_sent?, payload, Some(answer))
@@ -112,7 +111,7 @@ impl<S: Store> Shared<S> {
         };
         let headers = Headers {
             saga_key: Some(saga.key.to_string()),
-            step: Some(name.to_owned()),
+            step: Some(saga.doing(step).to_string()),
             service: Some(service.to_owned()),
             reply_to: self.settings.service.clone(),
             answer,
@@ -148,8 +147,8 @@ pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &st
 
 /// A command that a saga begins with, where another service hosts its step: what its reply will name is decided now.
 pub(super) fn note_sent<S: Store>(definition: &Definition<S>, state: &mut SagaState, step: usize, id: Uuid) {
-    if matches!(definition.shape.steps[step].effect, Effect::Remote { .. }) {
-        state.steps[step].sent = Some(Sent { message: id.as_u128(), work: 0 });
+    if matches!(definition.shape.effect(state, step), Effect::Remote { .. }) {
+        state.note_sent(step, id.as_u128(), 0);
     }
 }
 
@@ -160,7 +159,9 @@ pub(super) fn note_row<S: Store>(definition: &Definition<S>, saga: &mut NewSaga)
         .iter()
         .filter_map(|command| {
             let step = definition.shape.position(command.step.step())?;
-            let is_remote = matches!(definition.shape.steps[step].effect, Effect::Remote { .. });
+            // A step that is done for each item of a list is nobody else's; its items are, and none is there yet.
+            let StepShape { effect, each, .. } = &definition.shape.steps[step];
+            let is_remote = each.is_none() && matches!(effect, Effect::Remote { .. });
             is_remote.then_some((step, command.id.0))
         })
         .collect();

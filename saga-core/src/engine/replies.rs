@@ -8,7 +8,7 @@ use super::hosted::check_value;
 use super::letters::Problem;
 use super::prepared::Findings;
 use super::shared::Shared;
-use crate::key::{Key, Tenant};
+use crate::key::{Key, Tenant, step_or_item};
 use crate::machine::{self, Event, Told, event_of_answer};
 use crate::step::Rejection;
 use crate::store::{Answer, Changes, DeadReason, Message, Store, WorkId};
@@ -38,6 +38,10 @@ impl<S: Store> Shared<S> {
                 }
                 return self.drop_reply(arrived, "nobody waits for it").await;
             };
+            // As of every item, its record says what it was done with.
+            if let Err(problem) = saga.pick_item(step) {
+                return Err(Problem::Later { why: problem, is_counted: true });
+            }
             let (event, findings) = self.event_of(&saga, step, told, message);
             let before = saga.state.clone();
             let (hand_on, place) = self.hand_on_of(&saga.definition).await?;
@@ -65,7 +69,7 @@ impl<S: Store> Shared<S> {
             let why = format!("{} is not registered here", row.definition);
             return Err(Problem::Later { why, is_counted: false });
         };
-        let records = self.store.records_of(&row.tenant, &row.key).await?;
+        let records = self.store.records_of_steps(&row.tenant, &row.key).await?;
         let unreadable = |why| Problem::Later { why, is_counted: true };
         InFlight::of_row(&row, records, definition).map(Some).map_err(unreadable)
     }
@@ -100,10 +104,11 @@ impl<S: Store> Shared<S> {
     }
 }
 
-/// The step that a reply is about, and which of its commands. A reply names the message that it answers, whose id only
-/// its receiver knows.
+/// The step or the item that a reply is about, and which of its commands. A reply names the message that it answers, whose
+/// id only its receiver knows.
 pub(super) fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<(usize, Told)> {
-    let step = saga.definition.shape.position(message.headers.step.as_deref()?)?;
+    let (name, item) = step_or_item(message.headers.step.as_deref()?).ok()?;
+    let step = saga.state.index_of(saga.definition.shape.position(name)?, item)?;
     let asked = message.headers.correlation?;
     Some((step, machine::told(&saga.state.steps[step], asked.0.as_u128())?))
 }

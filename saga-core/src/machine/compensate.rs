@@ -154,6 +154,8 @@ pub(super) fn undone(
     let undone = &mut state.steps[step];
     let record = Record { step, undo_round: Some(undone.undo_round), outcome, position };
     decision.insert(record);
+    // A reply to it says nothing new.
+    undone.undo_sent = None;
     let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.blind));
     if was_late && was_blind && outcome == RecordedOutcome::Done {
         // This undo was called before the success was known: it is due again, with the output and under another key.

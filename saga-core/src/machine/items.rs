@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::remote::Sent;
 use super::state::{SagaState, StepPhase, StepState};
 
 /// The most items that a stored state is believed to have.
@@ -38,6 +39,10 @@ pub struct Items {
     /// How many they are.
     #[serde(rename = "n")]
     pub count: usize,
+    /// Where another service is asked for them: the id of the message that asks for the first. Those of the others follow
+    /// it, so that the state need not keep a thousand of them.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    asked: Option<u128>,
     /// Their phases, equal ones in a row with how many they are.
     #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
     phases: String,
@@ -66,7 +71,7 @@ impl Items {
                     Some((step.phase, 1))
                 }
             };
-            if *step == plain(step.phase, step.position) {
+            if *step == self.plain(number, step.phase, step.position) {
                 if has_position(step.phase) {
                     let position = i64::from(step.position);
                     self.positions.push(position - before);
@@ -89,7 +94,8 @@ impl Items {
 
     fn unpack(&mut self) -> Result<Vec<StepState>, String> {
         let phases = self.read_phases()?;
-        let mut steps: Vec<StepState> = phases.into_iter().map(|phase| plain(phase, 0)).collect();
+        let plain = |(number, phase)| self.plain(number, phase, 0);
+        let mut steps: Vec<StepState> = phases.into_iter().enumerate().map(plain).collect();
         let further = std::mem::take(&mut self.further);
         let mut is_plain = vec![true; steps.len()];
         for (number, state) in further {
@@ -107,6 +113,19 @@ impl Items {
         }
         self.phases.clear();
         Ok(steps)
+    }
+
+    /// What there is to say of nearly every item of that phase.
+    fn plain(&self, number: usize, phase: StepPhase, position: u32) -> StepState {
+        let is_begun = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
+        let position = if has_position(phase) { position } else { 0 };
+        let message = self.message_of(number).filter(|_| phase != StepPhase::Ready);
+        let sent = message.map(|message| Sent { message, work: 0 });
+        StepState { phase, position, undo_round: u32::from(is_begun), sent, ..StepState::new() }
+    }
+
+    fn message_of(&self, number: usize) -> Option<u128> {
+        Some(self.asked?.wrapping_add(number as u128))
     }
 
     fn read_phases(&self) -> Result<Vec<StepPhase>, String> {
@@ -135,13 +154,6 @@ impl Items {
     }
 }
 
-/// What there is to say of nearly every item of that phase.
-fn plain(phase: StepPhase, position: u32) -> StepState {
-    let is_begun = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
-    let position = if has_position(phase) { position } else { 0 };
-    StepState { phase, position, undo_round: u32::from(is_begun), ..StepState::new() }
-}
-
 fn has_position(phase: StepPhase) -> bool {
     !matches!(phase, StepPhase::Ready | StepPhase::Started)
 }
@@ -168,6 +180,20 @@ impl SagaState {
         let Some(number) = item else { return Some(step) };
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.items_of(step)?.nth(index)
+    }
+
+    /// The service that has the step, or the item, is asked for it by a message of the id `fresh`, or by the one that asked
+    /// for it before: one step key is asked for by one message, also when a person has it tried again. The row `work` waits
+    /// for the reply.
+    pub(crate) fn note_sent(&mut self, step: usize, fresh: u128, work: i64) {
+        let known = self.steps[step].sent.map(|sent| sent.message);
+        let items = self.items.iter_mut().find(|items| items.range().contains(&step));
+        let of_item = items.and_then(|items| {
+            let number = step - items.first;
+            items.asked.get_or_insert(fresh.wrapping_sub(number as u128));
+            items.message_of(number)
+        });
+        self.steps[step].sent = Some(Sent { message: known.or(of_item).unwrap_or(fresh), work });
     }
 
     /// The state, of which only the numbers of items stay behind: by them what is left can still be named.

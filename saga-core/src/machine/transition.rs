@@ -8,6 +8,7 @@ use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
 use super::operator;
 use super::pause::{park, pause, resume};
+use super::remote::Sent;
 use super::shape::{Shape, Side, UndoShape};
 use super::signal::receive;
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
@@ -253,6 +254,8 @@ pub(super) fn settle(
     let position = state.next_position();
     let settled = &mut state.steps[step];
     (settled.phase, settled.position, settled.maybe, settled.timer) = (phase, position, false, None);
+    // No row waits for a reply any more. What asked for it stays known, since a late success counts.
+    settled.sent = settled.sent.map(|sent| Sent { work: 0, ..sent });
     decision.insert(Record { step, undo_round: None, outcome, position });
     unblock(state, step, false, decision);
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{Definition, Mapping, SagaProblem, StepDefinition, SubSaga};
 use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
-use crate::step::{Handler, NeededOutput, Run, Step};
+use crate::step::{Handler, NeededOutput, Step};
 use crate::store::Store;
 
 /// The most items of a list that may be under way at once.
@@ -47,14 +47,9 @@ impl<S: Store> Parts<S> {
 
     /// Adds a step that is done for each item of the list that the mapping gives.
     pub(super) fn add_each<T: Handler<S>>(&mut self, at_once: usize, list: Mapping, earlier: &[NeededOutput]) {
-        let problem = match T::handler() {
-            _ if !(1..=AT_ONCE_MAX).contains(&at_once) => Some("for so many items at once: 1 to 64"),
-            Run::Remote { .. } => Some(
-                "for each item here, not in another service: let a step of this service ask the other one, or give the whole list to one step there",
-            ),
-            _ => None,
-        };
-        self.problems.extend(problem.map(|remedy| SagaProblem::Each { step: T::NAME, remedy }));
+        if !(1..=AT_ONCE_MAX).contains(&at_once) {
+            self.problems.push(SagaProblem::Each { step: T::NAME, remedy: "for so many items at once: 1 to 64" });
+        }
         let step = StepDefinition::of::<T>(Some(list), earlier.iter().map(|needed| needed.step).collect());
         let shape = StepShape { each: Some(at_once), ..step.shape::<T>() };
         self.add_shaped(step.for_each::<T>(), shape, earlier);

@@ -27,7 +27,8 @@ const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// The longest name of a service or of a step with its number, with room to spare.
 const NAME_BYTES_MAX: usize = 80;
-/// Numbers of events are from here on, so that none is that of an item of a list.
+/// Numbers of events are from here on, so that none is that of an item of a list, of which there are fewer than 2^32: a step
+/// that is done for each event here and for each item of a list of another service has a key of its own for each.
 const NUMBERS_FROM: u64 = 1 << 63;
 
 /// What comes of an event that asks for a step.
