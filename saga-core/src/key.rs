@@ -11,6 +11,9 @@ use std::sync::{Arc, LazyLock};
 pub const KEY_BYTES_MAX: usize = 120;
 /// The longest step name, in bytes.
 pub const STEP_NAME_BYTES_MAX: usize = 40;
+/// The longest key that a store keeps, in bytes: that of a saga that is a step, or of a step that is hosted for another
+/// service, has the names of what it is within in front of its own.
+pub const STORED_KEY_BYTES_MAX: usize = 255;
 /// The longest tenant or namespace, in bytes.
 pub const TENANT_BYTES_MAX: usize = 32;
 /// The longest topic that an application publishes to.
@@ -53,19 +56,35 @@ impl Key {
         &self.0
     }
 
-    /// The key that a store wrote down: a user's key, or that of a step that is hosted for another service, or is done
-    /// for an item of a list there or for each event.
+    /// The key that a store wrote down: a user's key, or behind it `>step` for a saga that is a step of another one, and for
+    /// a step that is hosted for another service, or is done for an item of a list there or for each event.
     ///
     /// # Errors
-    /// Those of [`Key::new`], of either part.
+    /// Those of [`Key::new`], of each part, and one for a text of more than 255 bytes.
     pub fn from_stored(text: &str) -> Result<Self, InvalidName> {
-        match text.split_once('>') {
-            None => Self::new(text),
-            Some((key, step)) => {
-                check_step_name(checked_number("key", step)?)?;
-                Ok(Self::new(key)?.hosted(step))
-            }
+        let Some((outer, step)) = text.rsplit_once('>') else { return Self::new(text) };
+        if text.len() > STORED_KEY_BYTES_MAX {
+            let problem = format!("has {} bytes; at most {STORED_KEY_BYTES_MAX} are allowed", text.len());
+            return Err(InvalidName::new("key", text, problem));
         }
+        check_step_name(checked_number("key", step)?)?;
+        Ok(Self::from_stored(outer)?.hosted(step))
+    }
+
+    /// Whether the keys of the saga's steps, and of sagas that are steps of it, are short enough for those outside who are
+    /// handed them: `longest` is how many bytes they have more than this key.
+    pub(crate) fn check_length_with(&self, longest: usize, tenant: &Tenant) -> Result<(), InvalidName> {
+        // Whoever hosts a step has a namespace of its own.
+        let taken = TENANT_BYTES_MAX + 1 + tenant.0.len() + 1 + longest;
+        let (bytes, max) = (self.0.len(), STORED_KEY_BYTES_MAX.saturating_sub(taken));
+        if bytes <= max {
+            return Ok(());
+        }
+        let problem = format!(
+            "has {bytes} bytes; at most {max} are allowed, since steps of the sagas that are steps of this one have theirs \
+             behind it, and a key is {STORED_KEY_BYTES_MAX} bytes long at most"
+        );
+        Err(InvalidName::new("key", &self.0, problem))
     }
 
     /// The key's text, shared.
@@ -92,7 +111,7 @@ impl Key {
     /// The id of this step as others see it: where it is done for an item of a list, or for each event, it has the number
     /// of that item or event.
     pub(crate) fn numbered(&self, step: StepId) -> StepId {
-        let number = self.0.split_once('>').and_then(|(_, hosted)| hosted.rsplit_once('#'));
+        let number = self.0.rsplit_once('>').and_then(|(_, hosted)| hosted.rsplit_once('#'));
         let Some((_, number)) = number else { return step };
         match step.0.split_once(':') {
             None => StepId(format!("{}#{number}", step.0).into()),
@@ -102,13 +121,13 @@ impl Key {
 
     /// The key of the saga that this is a step of, and the step, where it is the key of one.
     pub(crate) fn of_step(&self) -> Option<(Self, &str)> {
-        let (key, step) = self.0.split_once('>')?;
+        let (key, step) = self.0.rsplit_once('>')?;
         Some((Self(key.into()), step))
     }
 
     /// The saga's own key, where this is the key of a hosted step.
     pub(crate) fn asked_for(&self) -> Self {
-        match self.0.split_once('>') {
+        match self.0.rsplit_once('>') {
             None => self.clone(),
             Some((key, _)) => Self(key.into()),
         }
@@ -336,7 +355,7 @@ impl StepKey {
         if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {
             return Err(InvalidName::new("step key", text, "has an undo that is not numbered `#n` from 2 on"));
         }
-        Ok(Self { key: Key::new(key)?, step: written })
+        Ok(Self { key: Key::from_stored(key)?, step: written })
     }
 }
 

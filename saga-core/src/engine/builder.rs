@@ -51,8 +51,7 @@ impl<S: Store> RuntimeBuilder<S> {
     /// Registers a definition. Several versions of one saga may be registered side by side.
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
-        let definition = saga.definition();
-        for definition in definition.children().chain([definition]) {
+        for definition in Definition::with_children(saga.definition()) {
             if let Some(other) = self.definitions.insert(definition.id.clone(), Arc::clone(definition))
                 && other.digest != definition.digest
             {

@@ -305,7 +305,7 @@ impl<S: Store> Shared<S> {
         let unknown = || Problem::Dead(DeadReason::UnknownStep, format!("the step `{step}` is not hosted here"));
         let definition = step_or_item(step).ok().and_then(|(name, _)| self.hosted(&arrived.source, name));
         let definition = definition.ok_or_else(unknown)?;
-        let key = Key::new(headers.saga_key.as_deref().unwrap_or_default());
+        let key = Key::from_stored(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         self.check_age(arrived)?;
         Ok(Asked {

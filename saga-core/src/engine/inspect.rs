@@ -57,8 +57,7 @@ impl<S: Store> Inspector<S> {
     /// Adds a definition, by which the steps of its sagas have names.
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
-        let definition = saga.definition();
-        for definition in definition.children().chain([definition]) {
+        for definition in Definition::with_children(saga.definition()) {
             self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
         self

@@ -51,8 +51,7 @@ impl<S: Store> SagaDesk<S> {
     /// Adds a definition, whose sagas can be worked on then.
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
-        let definition = saga.definition();
-        for definition in definition.children().chain([definition]) {
+        for definition in Definition::with_children(saga.definition()) {
             self.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
         self

@@ -196,6 +196,9 @@ impl<S: Store> Shared<S> {
         if bytes > max {
             return Err(StartError::TooLarge { bytes, max });
         }
+        if let Some(longest) = definition.step_key_bytes_max() {
+            key.check_length_with(longest, tenant)?;
+        }
         let (mut state, orders) = machine::start(&definition.shape);
         let mut commands = Vec::new();
         for order in orders {

@@ -54,6 +54,14 @@ pub(crate) struct StepDefinition<S: Store> {
 }
 
 impl<S: Store> StepDefinition<S> {
+    /// The saga that it is, where it is one.
+    pub(crate) fn saga(&self) -> Option<&Arc<Definition<S>>> {
+        match &self.run {
+            StepRun::Child(child, _) => Some(child),
+            _ => None,
+        }
+    }
+
     /// The step `T`, whose input is the saga's or what a mapping makes of it.
     pub(crate) fn of<T: Handler<S>>(input: Option<Mapping>, mapped: Vec<&'static str>) -> Self {
         let mut needs = Needs::of::<T::Params>();
@@ -191,12 +199,30 @@ impl<S: Store> Definition<S> {
         NewDefinition { id: self.id.clone(), digest: self.digest, shape }
     }
 
-    /// The sagas that are steps of this one.
-    pub(crate) fn children(&self) -> impl Iterator<Item = &Arc<Self>> {
-        self.steps.iter().filter_map(|step| match &step.run {
-            StepRun::Child(child, _) => Some(child),
-            _ => None,
-        })
+    /// It and the sagas that are steps of it, with their own.
+    pub(crate) fn with_children(this: &Arc<Self>) -> Vec<&Arc<Self>> {
+        let mut all = vec![this];
+        let mut next = 0;
+        while let Some(definition) = all.get(next).copied() {
+            all.extend(definition.steps.iter().filter_map(StepDefinition::saga));
+            next += 1;
+        }
+        all.reverse();
+        all
+    }
+
+    /// How many bytes longer than the saga's key the step keys in it can be, where sagas are steps of it.
+    pub(crate) fn step_key_bytes_max(&self) -> Option<usize> {
+        let is_outer = self.steps.iter().any(|step| step.saga().is_some());
+        is_outer.then(|| self.step_bytes_max())
+    }
+
+    fn step_bytes_max(&self) -> usize {
+        let of_step = |step: &StepDefinition<S>| {
+            let own = StepId::of_item(step.name, u32::MAX).undone(u32::MAX).as_str().len();
+            1 + step.saga().map_or(own, |child| own.max(step.name.len() + child.step_bytes_max()))
+        };
+        self.steps.iter().map(of_step).max().unwrap_or_default()
     }
 
     /// Whether it is that of a step which is hosted for others.

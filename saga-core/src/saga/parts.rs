@@ -214,18 +214,6 @@ fn problem_with_child<S: Store, T: SubSaga>(child: &Definition<S>) -> Option<Str
         return Some(error.to_string().replacen("the step name", "its name", 1));
     }
     let shape = &child.shape;
-    if let Some(step) = shape.steps.iter().find(|step| step.child.is_some()) {
-        return Some(format!(
-            "`{}` is a saga of its own; a saga that is a step has none, so make it a step here",
-            step.name
-        ));
-    }
-    if let Some(step) = shape.steps.iter().find(|step| matches!(step.effect, Effect::Remote { .. })) {
-        return Some(format!(
-            "`{}` is done by another service; make it a step of this saga, beside that one",
-            step.name
-        ));
-    }
     let result = <T::Result as Step>::NAME;
     match shape.steps.iter().find(|step| step.name == result) {
         None => Some(format!("its result is what `{result}` gives, which is no step of it")),
