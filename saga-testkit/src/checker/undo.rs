@@ -23,7 +23,9 @@ fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     // A step that never took effect stands at the end of time: nothing behind it may have.
     let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
-    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step);
+    // A person who ends the saga that is a step goes past what it had not done.
+    let is_ended = |step: u8| of.is_sub(step) && of.is_forced();
+    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step) && !is_ended(step);
     let steps: Vec<(u8, usize)> =
         of.steps().filter(|(step, _)| must_run(*step)).map(|(step, _)| (step, effect(step))).collect();
     for (step, at) in steps.iter().filter(|(_, at)| *at < usize::MAX) {
@@ -229,7 +231,9 @@ fn may_land_beside(book: &Book<'_>, plan: &StepPlan, call: &Call<'_>, undo: &Cal
 /// the transaction that it begins in.
 fn order(book: &Book<'_>, saga: usize, step: u8, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
-    let Some(first) = book.calls_of(saga, step, Op::Undo).next() else {
+    // Where a person went past a step that another service hosts, the host undoes what it may have done, in its own time.
+    let is_passed = of.host(step).is_some() && of.is_skipped(step, Op::Do);
+    let Some(first) = book.calls_of(saga, step, Op::Undo).next().filter(|_| !is_passed) else {
         return;
     };
     for (later, plan) in of.steps().filter(|(later, _)| of.is_behind(*later, step)) {

@@ -336,6 +336,16 @@ pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             })
             .step::<Confirm<3>>()
             .build()?,
+        named("far-sub")
+            .step::<Reserve<0>>()
+            .sub_saga::<Elsewhere<Charge<1>>>(|sub| sub.step::<Elsewhere<Charge<1>>>().step::<Reserve<2>>())?
+            .step::<Elsewhere<Ship<3>>>()
+            .step::<Confirm<4>>()
+            .build()?,
+        named("far-sub-last")
+            .sub_saga::<Reserve<1>>(|sub| sub.step::<Elsewhere<Charge<0>>>().step::<Reserve<1>>())?
+            .step::<Elsewhere<Reserve<2>>>()
+            .build()?,
         named("far-end").step::<Charge<0>>().step::<Elsewhere<Note<1>>>().step::<Elsewhere<Reserve<2>>>().build()?,
     ])
 }

@@ -18,7 +18,7 @@ use super::planner::{CHOICES, SUB};
 use super::steps::{SimInput, SimOutput};
 use super::words::Word;
 use super::world::{World, place_of};
-use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
+use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan};
 
 /// The time that the clock of the sagas' store shows when a run begins: 2025-01-01 00:00 UTC.
 pub(crate) const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
@@ -133,6 +133,11 @@ async fn collect_sub(store: &MemoryStore, tenant: &str, plan: &SagaPlan, end: &m
     1
 }
 
+/// The key under which another service hosts that step of that saga.
+pub(super) fn hosted_key(saga: &str, step: &StepPlan) -> String {
+    if step.is_sub { format!("{saga}>{SUB}>{}", step.name) } else { format!("{saga}>{}", step.name) }
+}
+
 /// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside
 /// them; answers how many hosts know their step.
 async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, end: &mut Final) -> u64 {
@@ -143,7 +148,7 @@ async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, e
         end.told.extend(end.records.extract_if(.., |record| record.step == place));
         // Where there are two services, the second hosts the steps of all.
         let store = &stores[usize::from(host).min(stores.len() - 1)];
-        let Some(hosted) = stored(store, tenant, &format!("{}>{}", plan.key, step.name)).await else { continue };
+        let Some(hosted) = stored(store, tenant, &hosted_key(&plan.key, step)).await else { continue };
         known += 1;
         end.records.extend(final_of(&hosted).records);
     }

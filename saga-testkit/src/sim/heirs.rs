@@ -12,7 +12,7 @@ use super::planner::CHOICES;
 use super::replica::Live;
 use super::scenario::SagaScript;
 use super::steps::SimInput;
-use super::world::place_of;
+use super::world::{outermost, place_of};
 use super::{Fault, Plant, Random, Rates, Scenario};
 use crate::checker::{Answer, SagaTime, Variant, What};
 
@@ -55,7 +55,7 @@ impl Scenario {
     /// The saga that acts where an input says that it belongs to `saga`: what is started instead of a saga has its input,
     /// and a key of its own.
     pub(super) fn acting(&self, saga: u32, key: &str) -> u32 {
-        let key = key.split('>').next().unwrap_or_default();
+        let key = outermost(key);
         let tenant = self.sagas.get(saga as usize).map(|script| script.tenant);
         let is_it = |script: &SagaScript| script.key == key && Some(script.tenant) == tenant;
         let heirs = (0..).zip(&self.sagas).filter(|(_, script)| script.heir_of.is_some());

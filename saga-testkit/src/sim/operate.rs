@@ -12,6 +12,7 @@ use saga_core::store::{LetterFilter, Outbox, Status};
 use super::Fault;
 use super::bulk::act_in_bulk;
 use super::client::tenant_of;
+use super::finals::hosted_key;
 use super::planner::SUB;
 use super::replica::{Live, Replica};
 use super::steps::SimOutput;
@@ -80,7 +81,7 @@ fn rows(plans: &[SagaPlan], service: u8) -> Vec<Row> {
         hosted.dedup_by_key(|(_, step)| step.name.clone());
         rows.extend(hosted.into_iter().map(|(place, step)| Row {
             saga,
-            key: format!("{}>{}", plan.key, step.name),
+            key: hosted_key(&plan.key, step),
             hosted: Some(place),
         }));
     }

@@ -176,11 +176,13 @@ impl Seat {
         let kind = match message.kind {
             MessageKind::Command => Sent::Command,
             MessageKind::Undo => Sent::Undo,
+            // Nothing rests on it.
+            MessageKind::Report => return,
             _ => Sent::Reply,
         };
-        let is_saga = |script: &&super::SagaScript| {
-            script.tenant == message.tenant.as_str() && Some(&script.key) == headers.saga_key.as_ref()
-        };
+        let key = headers.saga_key.as_deref().map(outermost);
+        let is_saga =
+            |script: &&super::SagaScript| script.tenant == message.tenant.as_str() && Some(script.key.as_str()) == key;
         let saga = self.world.scenario.sagas.iter().position(|script| is_saga(&script));
         self.enter(What::Sent {
             message: message.id.to_string(),
@@ -190,6 +192,11 @@ impl Seat {
             asked: headers.correlation.map(|asked| asked.to_string()),
         });
     }
+}
+
+/// The key of the saga that a saga is a step of, or its own.
+pub(crate) fn outermost(key: &str) -> &str {
+    key.split_once('>').map_or(key, |(outer, _)| outer)
 }
 
 /// The place of a step in its saga: it stands behind its name. The items of a list have the places from there on.
