@@ -254,7 +254,9 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// ([`StepStatus::child`](crate::engine::StepStatus::child)). A cancel of that saga alone rejects the step; a pause of one
     /// of the two is none of the other.
     ///
-    /// One with a pivot cannot be undone, so it stands where nothing behind it can fail.
+    /// One with a pivot cannot be undone, so it stands where nothing behind it can fail. It may have sub-sagas itself, and
+    /// steps that other services host. The keys of all its steps have this saga's in front of them, and 255 bytes at most: a
+    /// start with a key that leaves no room for them is refused.
     ///
     /// ```
     /// # use saga_core::{Output, Saga, StepError, SubSaga, memory::MemoryStore, saga_step};
