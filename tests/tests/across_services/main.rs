@@ -6,3 +6,4 @@
 mod cases;
 mod meddler;
 mod shop;
+mod within;

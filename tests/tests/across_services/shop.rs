@@ -11,6 +11,7 @@ use saga_tests::{Books, Kept, eventually};
 use serde::{Deserialize, Serialize};
 
 use super::meddler::{Meddler, Meddling};
+use super::within::subscription;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -19,7 +20,7 @@ pub(crate) struct Order {
 }
 
 /// What the services know of each other.
-mod contracts {
+pub(crate) mod contracts {
     use saga_core::{StepError, saga_step};
 
     use super::Order;
@@ -120,7 +121,7 @@ async fn replica<S: Books>(
             settings.service = Some(name.into());
         });
     if name == "orders" {
-        builder = builder.saga(&create_order());
+        builder = builder.saga(&create_order()).saga(&subscription());
     }
     if let Some(service) = &hosts {
         builder = builder.service(service);
