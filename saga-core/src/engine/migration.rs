@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::choose::{arm_output, arm_taken, arms_taken};
 use crate::key::StepId;
 use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
 use crate::saga::{Definition, Plan, StepDefinition};
@@ -39,8 +40,16 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
         );
     }
     (plan.check_input)(&row.input).map_err(|problem| format!("its input is not one of {}: {problem}", to.id))?;
-    let route = Route { from: &from.shape, to: &to.shape, places: &plan.places, passed: &plan.passed };
-    let migrated = machine::migrate(&route, &state).map_err(|problems| problems.join("; "))?;
+    let route = Route {
+        from: &from.shape,
+        to: &to.shape,
+        places: &plan.places,
+        passed: &plan.passed,
+        arms: &plan.arms,
+        chosen: &plan.chosen,
+    };
+    let made = arms_taken(&from.shape, &state, &stored.records)?;
+    let migrated = machine::migrate(&route, &state, &made).map_err(|problems| problems.join("; "))?;
     let mut move_ = Move { plan, stored, migrated: &migrated, problems: Vec::new(), outputs: Vec::new() };
     let rewritten = move_.rewritten();
     move_.check_under_way();
@@ -48,7 +57,7 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
     if !move_.problems.is_empty() {
         return Err(move_.problems.join("; "));
     }
-    let records = migrated.records.iter().map(|record| skipped(stored, to.steps[record.step].name, record)).collect();
+    let records = migrated.records.iter().map(|record| skipped(plan, stored, record)).collect();
     let history = HistoryEntry {
         saga: row.id,
         step: None,
@@ -70,14 +79,17 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
     })))
 }
 
-fn skipped(stored: &SagaWithSteps, step: &str, record: &machine::Record) -> NewRecord {
+/// The record of what the saga goes past. Of a choice it says the arm that counts as taken.
+fn skipped<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, record: &machine::Record) -> NewRecord {
+    let step = &plan.to.shape.steps[record.step];
+    let chosen = plan.chosen.iter().find(|(choice, _)| *choice == record.step);
     NewRecord {
         saga: stored.saga.id,
         tenant: stored.saga.tenant.clone(),
         key: stored.saga.key.clone(),
-        step: StepId::doing(step),
+        step: StepId::doing(step.name),
         outcome: record.outcome,
-        output: None,
+        output: chosen.map(|(_, arm)| arm_output(step, *arm)),
         error: None,
         input: None,
         position: record.position,
@@ -118,7 +130,11 @@ impl<S: Store> Move<'_, S> {
                 None => StepId::doing(new_name),
             };
             let is_of_step = record.step.undo_round().is_none();
-            let output = if is_of_step { self.new_output(record, old, place) } else { None };
+            let output = match is_of_step {
+                true if self.plan.to.shape.is_choice(place) => self.new_arm(record, old, place),
+                true => self.new_output(record, old, place),
+                false => None,
+            };
             if is_of_step {
                 self.check_given(record, place);
             }
@@ -151,6 +167,14 @@ impl<S: Store> Move<'_, S> {
                 None
             }
         }
+    }
+
+    /// The arm that was taken, where it has another name in the new version.
+    fn new_arm(&self, record: &StepRecord, old: usize, place: usize) -> Option<Vec<u8>> {
+        let (from, to) = (&self.plan.from.shape.steps[old], &self.plan.to.shape.steps[place]);
+        let arm = arm_taken(from, std::slice::from_ref(record)).ok()??;
+        let new = self.plan.arms[old][arm]?;
+        (from.arms[arm] != to.arms[new]).then(|| arm_output(to, Some(new)))
     }
 
     /// A compensation is given the input of its step.

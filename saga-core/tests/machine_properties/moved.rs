@@ -22,7 +22,7 @@ struct Other {
     passed: Vec<usize>,
 }
 
-/// Shapes without choices: sagas of such a version stay on it.
+/// Shapes without choices.
 fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![shape(), groups(), lists()].prop_map(|mut shape| {
         for step in &mut shape.steps {
@@ -213,8 +213,15 @@ fn begin(shape: Shape, choices: &[u16]) -> Saga {
 }
 
 fn migrate(saga: &Saga, other: &Other) -> Result<Migrated, Vec<String>> {
-    let route = Route { from: &saga.shape, to: &other.shape, places: &other.places, passed: &other.passed };
-    machine::migrate(&route, &saga.state)
+    let route = Route {
+        from: &saga.shape,
+        to: &other.shape,
+        places: &other.places,
+        passed: &other.passed,
+        arms: &[],
+        chosen: &[],
+    };
+    machine::migrate(&route, &saga.state, &[])
 }
 
 proptest! {
@@ -310,8 +317,8 @@ fn check(from: &str, to: &str, passed: &[usize], expected: Result<&str, &str>) {
         machine::apply(&old, &mut state, Event::Done { step }).expect("no operator acts");
     }
     let places: Vec<Option<usize>> = old.steps.iter().map(|step| new.position(step.name)).collect();
-    let route = Route { from: &old, to: &new, places: &places, passed };
-    let moved = machine::migrate(&route, &state).map(|moved| {
+    let route = Route { from: &old, to: &new, places: &places, passed, arms: &[], chosen: &[] };
+    let moved = machine::migrate(&route, &state, &[]).map(|moved| {
         let phases = moved
             .state
             .steps
@@ -370,7 +377,9 @@ fn a_sub_saga_that_has_begun_stays_what_it_is() {
     for state in [fresh, done] {
         let moved = |first: StepShape| {
             let to = shape(first);
-            machine::migrate(&Route { from: &old, to: &to, places: &[Some(0), Some(1)], passed: &[] }, &state).err()
+            let places = [Some(0), Some(1)];
+            let route = Route { from: &old, to: &to, places: &places, passed: &[], arms: &[], chosen: &[] };
+            machine::migrate(&route, &state, &[]).err()
         };
         let said = |first| moved(first).expect("it is refused").join("; ");
         assert_eq!(moved(child("a", Some("ship"))), None);

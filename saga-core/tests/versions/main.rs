@@ -1,0 +1,7 @@
+//! Versions of a definition: side by side, refused when they changed, waiting where nobody knows them, and moved.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod choices;
+mod moving;
+mod shop;
+mod side_by_side;
