@@ -54,6 +54,7 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
     let rewritten = move_.rewritten();
     move_.check_under_way();
     move_.check_taken_outputs();
+    move_.check_undo();
     if !move_.problems.is_empty() {
         return Err(move_.problems.join("; "));
     }
@@ -232,6 +233,32 @@ impl<S: Store> Move<'_, S> {
                     self.problems.push(format!(
                         "`{}` takes the output of `{}`, which this saga went past without one",
                         step.name, taken.name
+                    ));
+                }
+            }
+        }
+    }
+
+    /// What stands, and what may come to stand, can be undone with the outputs that this saga has.
+    fn check_undo(&mut self) {
+        let to: &Definition<S> = &self.plan.to;
+        let phase = |step: usize| self.migrated.state.steps[step].phase;
+        if to.shape.pivot.is_some_and(|pivot| phase(pivot) == StepPhase::Done) {
+            return;
+        }
+        for (index, step) in to.steps.iter().enumerate() {
+            let may_be_undone = matches!(
+                phase(index),
+                StepPhase::Started | StepPhase::Unfolded | StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing
+            );
+            for taken in step.undo_takes.iter().filter(|_| may_be_undone) {
+                let Some(place) = to.shape.position(taken.step) else { continue };
+                let is_known =
+                    self.outputs.contains(&place) || (taken.is_if_taken && phase(place) == StepPhase::PassedBy);
+                if !is_known {
+                    self.problems.push(format!(
+                        "the compensation of `{}` takes the output of `{}`, of which this saga has none",
+                        step.name, taken.step
                     ));
                 }
             }

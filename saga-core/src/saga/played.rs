@@ -145,6 +145,7 @@ fn played_step<S: Store>(
         mapped: step.mapped.clone(),
         // The application's values are for the functions, which are not called.
         needs: Needs { states: Vec::new(), ..step.needs.clone() },
+        undo_takes: step.undo_takes.clone(),
         check_input: step.check_input,
         check_output: step.check_output,
         check_list: step.check_list,

@@ -1,168 +1,12 @@
 //! Sagas that move between versions with choices: what was chosen stays chosen, and what took effect is undone.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use saga_core::engine::{RuntimeError, SagaStatus};
 use saga_core::machine::StepPhase;
-use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, MigrationError};
 use saga_core::store::{RecordedOutcome, Records};
-use saga_core::{
-    IfTaken, Key, Migration, Outcome, Output, Runtime, Saga, State, StepContext, StepError, Tenant, saga_compensation,
-    saga_step,
-};
-use tokio::sync::Notify;
+use saga_core::{Key, Migration, Outcome, Saga, Tenant};
 
-/// Who waits until the courier was called, and how often he says no.
-#[derive(Clone, Default)]
-struct Courier {
-    was_called: Arc<Notify>,
-    /// 0 while nobody answers, 1 if he comes, 2 if he does not.
-    answer: Arc<AtomicU32>,
-}
-
-impl Courier {
-    fn says(&self, answer: u32) {
-        self.answer.store(answer, Ordering::SeqCst);
-    }
-}
-
-#[saga_step(compensate = unpack)]
-async fn pack(tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
-    tx.log(format!("pack {order}"));
-    Ok(order)
-}
-
-#[saga_compensation]
-async fn unpack(tx: &mut MemoryConn, order: u32, _packed: u32) -> Result<(), StepError> {
-    tx.log(format!("unpack {order}"));
-    Ok(())
-}
-
-#[saga_step(compensate = unwrap_again)]
-async fn wrap(tx: &mut MemoryConn, order: u32) -> Result<(), StepError> {
-    tx.log(format!("wrap {order}"));
-    Ok(())
-}
-
-#[saga_compensation]
-async fn unwrap_again(tx: &mut MemoryConn, order: u32, _wrapped: ()) -> Result<(), StepError> {
-    tx.log(format!("unwrap {order}"));
-    Ok(())
-}
-
-#[saga_step(compensate = unweigh)]
-async fn weigh(tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
-    tx.log(format!("weigh {order}"));
-    Ok(order)
-}
-
-#[saga_compensation]
-async fn unweigh(_tx: &mut MemoryConn, _order: u32, _weight: u32) -> Result<(), StepError> {
-    Ok(())
-}
-
-#[saga_step(no_compensation, retry(attempts = 1000, base = "1ms", cap = "1ms"))]
-async fn call_courier(_ctx: &StepContext, _order: u32, State(courier): State<Courier>) -> Result<(), StepError> {
-    courier.was_called.notify_one();
-    match courier.answer.load(Ordering::SeqCst) {
-        0 => Err(StepError::not_sent("nobody answers")),
-        1 => Ok(()),
-        _ => Err(StepError::reject("he does not come")),
-    }
-}
-
-#[saga_step(compensate = unbill)]
-async fn bill(
-    tx: &mut MemoryConn,
-    order: u32,
-    Output(packed): Output<IfTaken<pack>>,
-    Output(weight): Output<IfTaken<weigh>>,
-) -> Result<(), StepError> {
-    tx.log(format!("bill {order}, {packed:?}, {weight:?}"));
-    Ok(())
-}
-
-#[saga_compensation]
-async fn unbill(_tx: &mut MemoryConn, _order: u32, _billed: ()) -> Result<(), StepError> {
-    Ok(())
-}
-
-type Ship = Saga<MemoryStore, u32>;
-
-/// Orders from 100 on are parcels, the others letters. Then the courier is called.
-fn v1() -> Ship {
-    Saga::named("ship")
-        .input()
-        .choose("shipping", |choice| {
-            choice.when("parcel", |order| *order >= 100, Branch::step::<pack>).otherwise(Branch::step::<wrap>)
-        })
-        .step::<call_courier>()
-        .build()
-        .unwrap()
-}
-
-/// The condition is another one, the arms stand in another order, and there is one more. A bill is made in the end.
-fn v2() -> Ship {
-    Saga::named("ship")
-        .input()
-        .version(2)
-        .choose("shipping", |choice| {
-            choice
-                .when("heavy", |order| *order >= 100, Branch::step::<weigh>)
-                .when("parcel", |_| false, Branch::step::<pack>)
-                .otherwise(Branch::step::<wrap>)
-        })
-        .step::<call_courier>()
-        .step::<bill>()
-        .build()
-        .unwrap()
-}
-
-async fn runtime(store: &MemoryStore, courier: &Courier, saga: &Ship) -> Runtime<MemoryStore> {
-    Runtime::builder(store.clone()).state(courier.clone()).saga(saga).start().await.unwrap()
-}
-
-/// A store with a saga that has called the courier, who does not answer.
-async fn waiting(saga: &Ship, courier: &Courier, order: u32) -> MemoryStore {
-    let store = MemoryStore::new();
-    let runtime = runtime(&store, courier, saga).await;
-    runtime.start(saga, "k-1", order).await.unwrap();
-    courier.was_called.notified().await;
-    runtime.shutdown().await;
-    store
-}
-
-fn log(store: &MemoryStore) -> Vec<String> {
-    store.read(|table| table.log().iter().map(|entry| String::from_utf8(entry.clone()).unwrap()).collect())
-}
-
-/// Moves the saga, lets the courier answer, and waits for its end.
-async fn move_and_end(
-    store: &MemoryStore,
-    courier: &Courier,
-    (to, migration): (&Ship, &Migration<MemoryStore>),
-    answer: u32,
-) -> Result<(Outcome, SagaStatus), String> {
-    let runtime = runtime(store, courier, to).await;
-    let moved = runtime.migrate(migration, "k-1", "test").await;
-    let ended = match moved {
-        Ok(()) => {
-            courier.says(answer);
-            let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
-            Ok((outcome, runtime.saga("k-1").await.unwrap().unwrap()))
-        }
-        Err(RuntimeError::Refused { problem, .. }) => Err(problem),
-        Err(error) => panic!("{error}"),
-    };
-    runtime.shutdown().await;
-    ended
-}
-
-fn step<'a>(status: &'a SagaStatus, name: &str) -> &'a saga_core::engine::StepStatus {
-    status.steps.iter().find(|step| step.step == name).unwrap()
-}
+use crate::courier::{Courier, Ship, call_courier, log, move_and_end, pack, plain, step, v1, v2, waiting, wrap};
 
 /// Of an order that is a parcel in the first version the second would choose another arm. It is not asked.
 #[tokio::test]
@@ -219,11 +63,6 @@ async fn an_arm_that_was_taken_stays() {
     let (outcome, status) = move_and_end(&letter, &courier, (&to, &renamed), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(step(&status, "shipping").taken.as_deref(), Some("letter"));
-}
-
-/// Without choices the steps of arms stand on the main line, and the other way round.
-fn plain() -> Ship {
-    Saga::named("ship").input().version(4).step::<pack>().step::<call_courier>().step::<wrap>().build().unwrap()
 }
 
 #[tokio::test]
