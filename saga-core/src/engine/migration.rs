@@ -55,6 +55,7 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
     move_.check_under_way();
     move_.check_taken_outputs();
     move_.check_undo();
+    move_.check_left_behind();
     if !move_.problems.is_empty() {
         return Err(move_.problems.join("; "));
     }
@@ -235,6 +236,21 @@ impl<S: Store> Move<'_, S> {
                         step.name, taken.name
                     ));
                 }
+            }
+        }
+    }
+
+    /// What an earlier move left out keeps its record, which would be taken for that of a new step of its name.
+    fn check_left_behind(&mut self) {
+        for record in &self.stored.records {
+            let name = record.step.step();
+            let is_left_behind = self.plan.from.shape.position(name).is_none();
+            if is_left_behind && record.step.undo_round().is_none() && self.plan.to.shape.position(name).is_some() {
+                self.problems.push(format!(
+                    "`{name}` is new in {}, and this saga did one of that name before an earlier move left it out; call the \
+                     new one by another name",
+                    self.plan.to.id
+                ));
             }
         }
     }

@@ -7,9 +7,7 @@ use saga_core::{
     IfTaken, Migration, Outcome, Output, Runtime, Saga, StepContext, StepError, saga_compensation, saga_step,
 };
 
-use crate::courier::{
-    Courier, Ship, call_courier, log, move_and_end, pack, runtime, step, v1, v2, waiting, wrap,
-};
+use crate::courier::{Courier, Ship, call_courier, log, move_and_end, pack, runtime, step, v1, v2, waiting, wrap};
 
 /// Everything is packed, and then it is chosen whether it is wrapped as well.
 fn packed_first() -> Ship {

@@ -4,7 +4,7 @@ use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, MigrationError};
 use saga_core::store::{RecordedOutcome, Records};
-use saga_core::{Key, Migration, Outcome, Saga, Tenant};
+use saga_core::{Key, Migration, Outcome, Runtime, Saga, Tenant};
 
 use crate::courier::{Courier, Ship, call_courier, log, move_and_end, pack, plain, step, v1, v2, waiting, wrap};
 
@@ -113,6 +113,26 @@ async fn a_choice_that_is_left_out_leaves_what_its_arm_did() {
     let refused = move_and_end(&letter, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(refused.contains("`call-courier` has begun, and `pack`, which comes before it"), "{refused}");
     assert!(refused.contains("say so with `.pass`"), "{refused}");
+}
+
+/// What is left out keeps its record, and a record is of one step.
+#[tokio::test]
+async fn what_was_left_out_does_not_come_back_by_its_name() {
+    let courier = Courier::default();
+    let store = waiting(&v1(), &courier, 200).await;
+    let (plain, last) = (plain(), v2());
+    let runtime =
+        Runtime::builder(store.clone()).state(courier.clone()).saga(&plain).saga(&last).start().await.unwrap();
+    let there = Migration::from(&v1()).to(&plain).leave_out_choice("shipping").build().unwrap();
+    runtime.migrate(&there, "k-1", "test").await.unwrap();
+    let back = Migration::from(&plain).to(&last).pass_choice("shipping", "parcel").build().unwrap();
+    let error = runtime.migrate(&back, "k-1", "test").await.unwrap_err().to_string();
+    assert!(
+        error
+            .contains("`shipping` is new in ship version 2, and this saga did one of that name before an earlier move"),
+        "{error}"
+    );
+    runtime.shutdown().await;
 }
 
 #[test]
