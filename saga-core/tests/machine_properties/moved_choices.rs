@@ -126,12 +126,11 @@ fn come_there(shape: &Shape, moved: &SagaState, taken: &BTreeMap<usize, Option<u
 fn check_kept(old: &Saga, other: &Other, moved: &Migrated) {
     let has_begun = |phase| !matches!(phase, StepPhase::Ready | StepPhase::PassedBy);
     for (step, state) in old.state.steps.iter().enumerate().filter(|(_, state)| has_begun(state.phase)) {
-        match other.places[step] {
-            Some(place) => assert_eq!(moved.state.steps[place], *state),
-            None => {
-                let is_open = matches!(state.phase, StepPhase::Started | StepPhase::Undoing);
-                assert!(!is_open && !old.stands(step), "`{}` is left out", old.shape.steps[step].name);
-            }
+        if let Some(place) = other.places[step] {
+            assert_eq!(moved.state.steps[place], *state);
+        } else {
+            let is_open = matches!(state.phase, StepPhase::Started | StepPhase::Undoing);
+            assert!(!is_open && !old.stands(step), "`{}` is left out", old.shape.steps[step].name);
         }
     }
     for (place, state) in moved.state.steps.iter().enumerate().filter(|(_, state)| has_begun(state.phase)) {

@@ -220,7 +220,9 @@ struct Lowered {
 
 impl Lowered {
     fn row(&mut self, row: &Row) {
-        row.iter().for_each(|node| self.node(node));
+        for node in row {
+            self.node(node);
+        }
     }
 
     fn node(&mut self, node: &Node) {

@@ -15,7 +15,7 @@ fn packed_first() -> Ship {
         .input()
         .version(5)
         .step::<pack>()
-        .choose("shipping", |choice| choice.when("parcel", |order| *order >= 100, |branch| branch.step::<wrap>()))
+        .choose("shipping", |choice| choice.when("parcel", |order| *order >= 100, Branch::step::<wrap>))
         .step::<call_courier>()
         .build()
         .unwrap()

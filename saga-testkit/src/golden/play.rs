@@ -26,11 +26,14 @@ const WAIT: Duration = Duration::from_millis(50);
 /// So many ids are enough for a saga and its sub-sagas.
 const IDS: u32 = 1_000;
 
+/// Sagas that are steps, by the names of these steps.
+pub(super) type SubSagas<S> = Vec<(&'static str, Saga<S, ()>)>;
+
 /// A definition that is played, and what its functions answer.
 pub(super) struct Played<'a, S: Store, I> {
     pub(super) saga: &'a Saga<S, I>,
     /// The sub-sagas that are played as sagas, by the steps that they are, as the rows of them are.
-    pub(super) sub_sagas: Vec<(&'static str, Saga<S, ()>)>,
+    pub(super) sub_sagas: SubSagas<S>,
     pub(super) returned: &'a BTreeMap<String, String>,
     /// The step that rejects.
     pub(super) rejects: Option<&'a str>,

@@ -11,7 +11,7 @@ use saga_core::store::Store;
 use super::answers::{answer, shown};
 use super::compare::difference;
 use super::file::{Damage, File, GoldenError, Run, SubSaga};
-use super::play::Played;
+use super::play::{Played, SubSagas};
 
 /// A definition with what its steps return, to be held against a golden file.
 pub struct Golden<S: Store, I> {
@@ -192,7 +192,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
     }
 
     /// The sub-sagas that the file has rows of, as they are today. A file of before holds none.
-    fn sub_sagas_of(&self, path: &Path, file: &File) -> Result<Vec<(&'static str, Saga<S, ()>)>, GoldenError> {
+    fn sub_sagas_of(&self, path: &Path, file: &File) -> Result<SubSagas<S>, GoldenError> {
         let mut found = Vec::new();
         for (step, now) in self.saga.sub_sagas() {
             let Some(kept) = file.sub_sagas.get(step) else { continue };

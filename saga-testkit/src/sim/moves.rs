@@ -52,6 +52,9 @@ impl Client {
         match asked.await {
             Some(Ok(())) => {
                 self.world.hit(Fault::Moved);
+                if !first.names_in_arms().is_empty() {
+                    self.world.hit(Fault::MovedWithChoices);
+                }
                 true
             }
             Some(Err(RuntimeError::Busy { .. })) => {
