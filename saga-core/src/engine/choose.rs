@@ -6,8 +6,8 @@ use super::attempt::Attempted;
 use super::command::{Command, InFlight};
 use super::notes::note_record;
 use super::prepared::Findings;
-use crate::machine::{self, Decision, Ending, Event, Next, StepPhase};
-use crate::store::{Changes, Store};
+use crate::machine::{self, Decision, Ending, Event, Next, SagaState, Shape, StepPhase, StepShape};
+use crate::store::{Changes, StepRecord, Store};
 
 /// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
 pub(super) fn choose<S: Store>(saga: &mut InFlight<S>, decision: &mut Decision, changes: &mut Changes) {
@@ -52,7 +52,7 @@ fn next_choice<S: Store>(saga: &InFlight<S>, decision: &Decision) -> Option<(usi
 fn made<S: Store>(saga: &InFlight<S>, step: usize) -> (Event, Findings) {
     match saga.step(step).choose(&saga.input, &saga.outputs) {
         Ok(arm) => {
-            let output = arm_output(saga, step, arm);
+            let output = arm_output(&saga.definition.shape.steps[step], arm);
             (Event::Chosen { step, arm }, Findings { output: Some(output), attempts: 1, ..Findings::default() })
         }
         Err(problem) => {
@@ -63,10 +63,33 @@ fn made<S: Store>(saga: &InFlight<S>, step: usize) -> (Event, Findings) {
 }
 
 /// An arm as it is recorded: its name, or `null` where none runs.
-pub(super) fn arm_output<S: Store>(saga: &InFlight<S>, step: usize, arm: Option<usize>) -> Vec<u8> {
-    let name = arm.and_then(|arm| saga.definition.shape.steps[step].arms.get(arm));
+pub(super) fn arm_output(choice: &StepShape, arm: Option<usize>) -> Vec<u8> {
+    let name = arm.and_then(|arm| choice.arms.get(arm));
     // A name always encodes.
     serde_json::to_vec(&name).unwrap_or_default()
+}
+
+/// The arms that were recorded of the choices that the saga made.
+pub(super) fn arms_taken(
+    shape: &Shape,
+    state: &SagaState,
+    records: &[StepRecord],
+) -> Result<Vec<(usize, Option<usize>)>, String> {
+    let is_made = |&step: &usize| {
+        shape.is_choice(step) && matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped)
+    };
+    (0..shape.steps.len()).filter(is_made).map(|step| Ok((step, arm_taken(&shape.steps[step], records)?))).collect()
+}
+
+/// The arm that was recorded of a choice.
+pub(super) fn arm_taken(choice: &StepShape, records: &[StepRecord]) -> Result<Option<usize>, String> {
+    let unknown = || format!("nothing is recorded of `{}` that says which of its arms was taken", choice.name);
+    let record = records.iter().find(|record| record.step.as_str() == choice.name).ok_or_else(unknown)?;
+    // A choice that was skipped without a word took none.
+    let Some(output) = &record.output else { return Ok(None) };
+    let name: Option<String> = serde_json::from_slice(output).map_err(|_| unknown())?;
+    let place = |name: String| choice.arms.iter().position(|arm| *arm == name).ok_or_else(unknown);
+    name.map(place).transpose()
 }
 
 impl<S: Store> InFlight<S> {

@@ -48,6 +48,9 @@ impl<S: Store> Runtime<S> {
     /// - what is under way is in the new version by the same name, with its effect in the same place,
     /// - what took effect is there too, in an order that fits, or there is nothing to undo of it,
     /// - every step that comes before what has begun is done, or the migration lets sagas pass it,
+    /// - the arms that it took are in the new version, what has begun stands in no other arm there, and of a choice that it is
+    ///   past without having made it the migration says which arm counts as taken,
+    /// - the compensations of what stands find what they take of other steps,
     /// - its input, and what its steps were given and returned, can be read as the new version's types.
     ///
     /// When the saga has that version already, nothing happens: the same call may be repeated.

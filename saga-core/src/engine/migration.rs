@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::choose::{arm_output, arm_taken, arms_taken};
 use crate::key::StepId;
 use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
 use crate::saga::{Definition, Plan, StepDefinition};
@@ -39,16 +40,26 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
         );
     }
     (plan.check_input)(&row.input).map_err(|problem| format!("its input is not one of {}: {problem}", to.id))?;
-    let route = Route { from: &from.shape, to: &to.shape, places: &plan.places, passed: &plan.passed };
-    let migrated = machine::migrate(&route, &state).map_err(|problems| problems.join("; "))?;
+    let route = Route {
+        from: &from.shape,
+        to: &to.shape,
+        places: &plan.places,
+        passed: &plan.passed,
+        arms: &plan.arms,
+        chosen: &plan.chosen,
+    };
+    let made = arms_taken(&from.shape, &state, &stored.records)?;
+    let migrated = machine::migrate(&route, &state, &made).map_err(|problems| problems.join("; "))?;
     let mut move_ = Move { plan, stored, migrated: &migrated, problems: Vec::new(), outputs: Vec::new() };
     let rewritten = move_.rewritten();
     move_.check_under_way();
     move_.check_taken_outputs();
+    move_.check_undo();
+    move_.check_left_behind();
     if !move_.problems.is_empty() {
         return Err(move_.problems.join("; "));
     }
-    let records = migrated.records.iter().map(|record| skipped(stored, to.steps[record.step].name, record)).collect();
+    let records = migrated.records.iter().map(|record| skipped(plan, stored, record)).collect();
     let history = HistoryEntry {
         saga: row.id,
         step: None,
@@ -70,14 +81,17 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
     })))
 }
 
-fn skipped(stored: &SagaWithSteps, step: &str, record: &machine::Record) -> NewRecord {
+/// The record of what the saga goes past. Of a choice it says the arm that counts as taken.
+fn skipped<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, record: &machine::Record) -> NewRecord {
+    let step = &plan.to.shape.steps[record.step];
+    let chosen = plan.chosen.iter().find(|(choice, _)| *choice == record.step);
     NewRecord {
         saga: stored.saga.id,
         tenant: stored.saga.tenant.clone(),
         key: stored.saga.key.clone(),
-        step: StepId::doing(step),
+        step: StepId::doing(step.name),
         outcome: record.outcome,
-        output: None,
+        output: chosen.map(|(_, arm)| arm_output(step, *arm)),
         error: None,
         input: None,
         position: record.position,
@@ -118,7 +132,11 @@ impl<S: Store> Move<'_, S> {
                 None => StepId::doing(new_name),
             };
             let is_of_step = record.step.undo_round().is_none();
-            let output = if is_of_step { self.new_output(record, old, place) } else { None };
+            let output = match is_of_step {
+                true if self.plan.to.shape.is_choice(place) => self.new_arm(record, old, place),
+                true => self.new_output(record, old, place),
+                false => None,
+            };
             if is_of_step {
                 self.check_given(record, place);
             }
@@ -151,6 +169,14 @@ impl<S: Store> Move<'_, S> {
                 None
             }
         }
+    }
+
+    /// The arm that was taken, where it has another name in the new version.
+    fn new_arm(&self, record: &StepRecord, old: usize, place: usize) -> Option<Vec<u8>> {
+        let (from, to) = (&self.plan.from.shape.steps[old], &self.plan.to.shape.steps[place]);
+        let arm = arm_taken(from, std::slice::from_ref(record)).ok()??;
+        let new = self.plan.arms[old][arm]?;
+        (from.arms[arm] != to.arms[new]).then(|| arm_output(to, Some(new)))
     }
 
     /// A compensation is given the input of its step.
@@ -208,6 +234,47 @@ impl<S: Store> Move<'_, S> {
                     self.problems.push(format!(
                         "`{}` takes the output of `{}`, which this saga went past without one",
                         step.name, taken.name
+                    ));
+                }
+            }
+        }
+    }
+
+    /// What an earlier move left out keeps its record, which would be taken for that of a new step of its name.
+    fn check_left_behind(&mut self) {
+        for record in &self.stored.records {
+            let name = record.step.step();
+            let is_left_behind = self.plan.from.shape.position(name).is_none();
+            if is_left_behind && record.step.undo_round().is_none() && self.plan.to.shape.position(name).is_some() {
+                self.problems.push(format!(
+                    "`{name}` is new in {}, and this saga did one of that name before an earlier move left it out; call the \
+                     new one by another name",
+                    self.plan.to.id
+                ));
+            }
+        }
+    }
+
+    /// What stands, and what may come to stand, can be undone with the outputs that this saga has.
+    fn check_undo(&mut self) {
+        let to: &Definition<S> = &self.plan.to;
+        let phase = |step: usize| self.migrated.state.steps[step].phase;
+        if to.shape.pivot.is_some_and(|pivot| phase(pivot) == StepPhase::Done) {
+            return;
+        }
+        for (index, step) in to.steps.iter().enumerate() {
+            let may_be_undone = matches!(
+                phase(index),
+                StepPhase::Started | StepPhase::Unfolded | StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing
+            );
+            for taken in step.undo_takes.iter().filter(|_| may_be_undone) {
+                let Some(place) = to.shape.position(taken.step) else { continue };
+                let is_known =
+                    self.outputs.contains(&place) || (taken.is_if_taken && phase(place) == StepPhase::PassedBy);
+                if !is_known {
+                    self.problems.push(format!(
+                        "the compensation of `{}` takes the output of `{}`, of which this saga has none",
+                        step.name, taken.step
                     ));
                 }
             }

@@ -208,7 +208,7 @@ impl<S: Store> Operator<S> {
         let wanted = output.map(|output| serde_json::from_slice::<Option<String>>(&output)).transpose();
         let wanted = wanted.map_err(|_| self.refused(format!("`{}` is a choice; name the arm that runs", of.name)))?;
         let arm = wanted.flatten().map(named).transpose()?;
-        Ok((Action::Choose { arm }, Some(arm_output(saga, choice, arm))))
+        Ok((Action::Choose { arm }, Some(arm_output(of, arm))))
     }
 
     /// A step that is skipped gives an output if a later step takes one.

@@ -6,9 +6,9 @@
 use super::children::cannot_move;
 use super::decision::Record;
 use super::items::Items;
+use super::migrate_arms::{Taken, begun_before_choices, go_past, has_begun, remedy_of_choice, taken_there, undecided};
 use super::shape::{Effect, Shape, Side, UndoShape};
 use super::state::{Phase, SagaState, StepPhase, StepState, Stuck};
-use crate::store::RecordedOutcome;
 
 /// Where the steps of one version are in another.
 #[derive(Debug, Clone)]
@@ -21,6 +21,10 @@ pub struct Route<'a> {
     pub places: &'a [Option<usize>],
     /// Steps of the second that a saga may be past without having done them.
     pub passed: &'a [usize],
+    /// Of each step of the first that is a choice: the place of each of its arms in the second.
+    pub arms: &'a [Vec<Option<usize>>],
+    /// Choices of the second that a saga may be past without having made them, each with the arm that counts as taken.
+    pub chosen: &'a [(usize, Option<usize>)],
 }
 
 /// A saga as the other version has it.
@@ -32,23 +36,29 @@ pub struct Migrated {
     pub records: Vec<Record>,
 }
 
-/// The saga in the steps of the other version.
+/// The saga in the steps of the other version. What it has chosen is recorded: each choice of its own version that it made,
+/// with the arm that it took.
 ///
 /// # Errors
 /// Each reason why it cannot go on there, as a sentence that names the step.
-pub fn migrate(route: &Route<'_>, state: &SagaState) -> Result<Migrated, Vec<String>> {
+pub fn migrate(route: &Route<'_>, state: &SagaState, made: &[(usize, Option<usize>)]) -> Result<Migrated, Vec<String>> {
     let problems = ended_or_hosted(state);
     if !problems.is_empty() {
         return Err(problems);
     }
-    let problems = steps_that_cannot_move(route, state);
+    let mut problems = steps_that_cannot_move(route, state);
+    let mut taken = taken_there(route, made, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
     let mut moved = Migrated { state: carried_over(route, state), records: Vec::new() };
-    pass(route, &mut moved);
+    problems.extend(go_past(route, &mut moved, &mut taken));
+    problems.extend(begun_before_choices(route.to, &moved.state, &taken));
     // Once a saga turned round, nothing of it begins any more.
-    let problems = if state.phase == Phase::Running { out_of_order(route.to, &moved.state) } else { Vec::new() };
+    if state.phase == Phase::Running {
+        problems.extend(not_done_before(route, &moved.state, &taken));
+        problems.extend(done_in_another_order(route, &moved.state));
+    }
     if problems.is_empty() { Ok(moved) } else { Err(problems) }
 }
 
@@ -84,7 +94,7 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             }
             continue;
         };
-        if phase == StepPhase::Ready {
+        if !has_begun(phase) {
             continue;
         }
         let new = &route.to.steps[place];
@@ -203,6 +213,10 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     for (index, to) in route.places.iter().enumerate() {
         if let Some(to) = *to {
             steps[to] = state.steps[index];
+            if state.steps[index].phase == StepPhase::PassedBy {
+                // Whether it runs is said by the choices of the other version.
+                steps[to].phase = StepPhase::Ready;
+            }
         }
     }
     steps.extend_from_slice(&state.steps[old..]);
@@ -223,48 +237,55 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     moved
 }
 
-/// Steps that are new and stand before something that has begun are gone past, where that is said of them.
-fn pass(route: &Route<'_>, moved: &mut Migrated) {
-    if moved.state.phase != Phase::Running {
-        return;
-    }
-    let begun: Vec<usize> =
-        (0..route.to.steps.len()).filter(|&step| moved.state.steps[step].phase != StepPhase::Ready).collect();
-    for &step in route.passed {
-        let is_new = moved.state.steps[step].phase == StepPhase::Ready && !route.places.contains(&Some(step));
-        if is_new && begun.iter().any(|&later| route.to.is_behind(later, step)) {
-            let position = moved.state.next_position();
-            (moved.state.steps[step].phase, moved.state.steps[step].position) = (StepPhase::Skipped, position);
-            moved.records.push(Record { step, undo_round: None, outcome: RecordedOutcome::Skipped, position });
+/// What has begun comes behind what is done.
+fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<String> {
+    let (shape, mut problems) = (route.to, Vec::new());
+    for (step, of) in shape.steps.iter().enumerate().filter(|(step, _)| has_begun(state.steps[*step].phase)) {
+        for before in shape.predecessors(step) {
+            let is_around = shape.arms_around(step).any(|arm| arm.choice == before);
+            if state.steps[before].phase.is_passed() || (is_around && shape.is_choice(before)) {
+                continue;
+            }
+            let before = undecided(shape, taken, before, step).unwrap_or(before);
+            let remedy = match state.steps[before].phase {
+                _ if shape.is_choice(before) => remedy_of_choice(shape, state, before),
+                StepPhase::Ready if may_be_passed(route, before) => {
+                    "; if it is not needed there, say so with `.pass`".to_owned()
+                }
+                _ => String::new(),
+            };
+            problems.push(format!(
+                "`{}` has begun, and `{}`, which comes before it in the other version, has not been done{remedy}",
+                of.name, shape.steps[before].name
+            ));
         }
     }
+    problems.dedup();
+    problems
 }
 
-/// What has begun stands behind what is done, and in that order.
-fn out_of_order(shape: &Shape, state: &SagaState) -> Vec<String> {
-    let mut problems = Vec::new();
-    let is_passed = |phase| {
-        let was_done = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
-        was_done || matches!(phase, StepPhase::Done | StepPhase::Skipped)
-    };
-    for (step, of) in shape.steps.iter().enumerate() {
-        if state.steps[step].phase == StepPhase::Ready {
-            continue;
-        }
-        for before in shape.predecessors(step) {
-            let (name, earlier) = (of.name, shape.steps[before].name);
-            let (phase, position) = (state.steps[before].phase, state.steps[before].position);
-            if !is_passed(phase) {
-                let remedy =
-                    if phase == StepPhase::Ready { "; if it is not needed there, say so with `.pass`" } else { "" };
-                problems.push(format!("`{name}` has begun, and `{earlier}`, which comes before it in the other version, has not been done{remedy}"));
-            } else if state.phase == Phase::Running
-                && phase == StepPhase::Done
-                && state.steps[step].phase == StepPhase::Done
-                && position > state.steps[step].position
-            {
-                problems
-                    .push(format!("`{name}` was done before `{earlier}`, and comes behind it in the other version"));
+/// Whether it can be said of the step that a saga goes past it: it is new, or one that its own version may pass by.
+fn may_be_passed(route: &Route<'_>, step: usize) -> bool {
+    let old = route.places.iter().position(|place| *place == Some(step));
+    old.is_none_or(|old| route.from.steps[old].within.is_some())
+}
+
+/// What is done was done in the order of the new version, or nothing would undo it in that order. When a choice was made
+/// does not matter, since there is nothing to undo of it.
+fn done_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> {
+    let (shape, mut problems) = (route.to, Vec::new());
+    let old = |step: usize| route.places.iter().position(|place| *place == Some(step));
+    let is_done = |step: &usize| state.steps[*step].phase == StepPhase::Done && !shape.is_choice(*step);
+    for step in (0..shape.steps.len()).filter(is_done) {
+        let ancestors = shape.ancestors(step);
+        for before in (0..shape.steps.len()).filter(|before| ancestors[*before]).filter(is_done) {
+            // A success that was reported late came as late in the old version.
+            let was_so = old(step).zip(old(before)).is_some_and(|(step, before)| route.from.is_behind(step, before));
+            if state.steps[before].position > state.steps[step].position && !was_so {
+                problems.push(format!(
+                    "`{}` was done before `{}`, and comes behind it in the other version",
+                    shape.steps[step].name, shape.steps[before].name
+                ));
             }
         }
     }

@@ -18,6 +18,7 @@ mod difference;
 mod event;
 mod items;
 mod migrate;
+mod migrate_arms;
 mod operator;
 mod pause;
 mod remote;

@@ -9,7 +9,7 @@ use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::choreography::Told;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Each, Handler, Needs, Outputs, Step, StepOptions};
+use crate::step::{Each, Handler, NeededOutput, Needs, Outputs, Step, StepOptions};
 use crate::store::{DefinitionId, NewDefinition, Store};
 
 /// A saga definition with its types taken off.
@@ -45,6 +45,8 @@ pub(crate) struct StepDefinition<S: Store> {
     /// The steps whose outputs the mapping reads.
     pub(crate) mapped: Vec<&'static str>,
     pub(crate) needs: Needs,
+    /// The outputs of other steps that its compensation takes.
+    pub(crate) undo_takes: Vec<NeededOutput>,
     /// Whether bytes are an output of the step.
     pub(crate) check_output: Check,
     /// Whether bytes are an input of the step.
@@ -65,7 +67,9 @@ impl<S: Store> StepDefinition<S> {
     /// The step `T`, whose input is the saga's or what a mapping makes of it.
     pub(crate) fn of<T: Handler<S>>(input: Option<Mapping>, mapped: Vec<&'static str>) -> Self {
         let mut needs = Needs::of::<T::Params>();
+        let mut undo_needs = Needs::default();
         if let Some(undo) = T::UNDO {
+            undo.needs(&mut undo_needs);
             undo.needs(&mut needs);
         }
         if let Some(resolve) = T::RESOLVE {
@@ -86,6 +90,7 @@ impl<S: Store> StepDefinition<S> {
             input,
             mapped,
             needs,
+            undo_takes: undo_needs.outputs,
             check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
             check_input: |bytes| T::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
             check_list: None,
@@ -104,6 +109,7 @@ impl<S: Store> StepDefinition<S> {
             input: None,
             mapped: Vec::new(),
             needs: Needs::default(),
+            undo_takes: Vec::new(),
             check_output: |bytes| {
                 serde_json::from_slice::<Option<String>>(bytes).map(drop).map_err(|error| error.to_string())
             },
@@ -130,6 +136,7 @@ impl<S: Store> StepDefinition<S> {
             input,
             mapped,
             needs: Needs::default(),
+            undo_takes: Vec::new(),
             check_output: |bytes| T::Result::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
             check_input: |bytes| <T as Step>::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
             check_list: None,
@@ -259,7 +266,7 @@ impl<S: Store> Definition<S> {
 /// The digest of a shape: what must not change under one version of a definition.
 ///
 /// The rule is versioned by the text in front, so that a later rule is another digest and not a silent mismatch.
-fn digest(shape: &Shape) -> [u8; 32] {
+pub(super) fn digest(shape: &Shape) -> [u8; 32] {
     #[derive(Serialize)]
     struct Digested<'a> {
         rule: &'static str,

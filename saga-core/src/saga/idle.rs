@@ -45,6 +45,7 @@ impl<S: Store> StepDefinition<S> {
             input: None,
             mapped: Vec::new(),
             needs: Needs::default(),
+            undo_takes: Vec::new(),
             check_output: |bytes| codec::<()>().decode(bytes).map_err(|error| error.to_string()),
             check_input: |_| Ok(()),
             check_list: None,

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use super::{Definition, Saga, StepDefinition, StepRun, StepUndo};
+use super::definition::digest;
+use super::{Arm, Definition, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
 use crate::machine::Shape;
 use crate::step::StepError;
@@ -82,6 +83,26 @@ impl<S: Store, I> Saga<S, I> {
         Self { definition: Arc::new(definition), input: PhantomData }
     }
 
+    /// The same steps, with the arms of each choice in another order. The last one, which runs where no other does, stays so.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_arms_turned(&self) -> Self {
+        let hook: Arc<dyn StepHook> = Arc::new(Idle);
+        let mut definition = looked_at(self.definition(), &hook);
+        for choice in 0..definition.steps.len() {
+            let StepRun::Choice(arms) = &definition.steps[choice].run else { continue };
+            let turned = arms.iter().filter(|arm| arm.holds.is_some()).count();
+            let place = |arm: usize| if arm < turned { turned - 1 - arm } else { arm };
+            let arms: Vec<Arm> = (0..arms.len()).map(|arm| arms[place(arm)].clone()).collect();
+            definition.shape.steps[choice].arms = arms.iter().map(|arm| arm.name).collect();
+            definition.steps[choice].set_arms(arms);
+            let within = definition.shape.steps.iter_mut().filter_map(|step| step.within.as_mut());
+            within.filter(|within| within.choice == choice).for_each(|within| within.arm = place(within.arm));
+        }
+        definition.digest = digest(&definition.shape);
+        Self { definition: Arc::new(definition), input: PhantomData }
+    }
+
     /// The same definition, name and digest included, with another shape: whoever runs it decides as an engine would that
     /// is mistaken about the order of its steps, or about what undoes them.
     #[doc(hidden)]
@@ -128,6 +149,7 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
         input: step.input.clone(),
         mapped: step.mapped.clone(),
         needs: step.needs.clone(),
+        undo_takes: step.undo_takes.clone(),
         check_input: step.check_input,
         check_output: step.check_output,
         check_list: step.check_list,

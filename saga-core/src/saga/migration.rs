@@ -2,6 +2,7 @@ use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
+use super::migration_said::{Said, SaidOf};
 use super::{Definition, Saga};
 use crate::step::{Payload, Step, codec};
 use crate::store::Store;
@@ -15,6 +16,11 @@ use crate::store::Store;
 ///
 /// Whether a saga can move is decided when it is moved, and what it returned is read as the new version reads it: see
 /// [`Runtime::migrate`](crate::Runtime::migrate) for the rules.
+///
+/// Choices, and their arms, are the same where their names are. A saga that made a choice keeps to the arm that it took, so
+/// that arm must be in the new version, where arms may be added and stand in another order. A choice that a saga has not
+/// come to is made as the new version makes it; of one that is new and lies behind it,
+/// [`pass_choice`](MigrationBuilder::pass_choice) says which arm counts as taken.
 ///
 /// ```
 /// # use saga_core::{Migration, Saga, StepError, memory::{MemoryConn, MemoryStore}, saga_compensation, saga_step};
@@ -74,6 +80,10 @@ pub(crate) struct Plan<S: Store> {
     pub(crate) places: Vec<Option<usize>>,
     /// New steps that a saga may be past.
     pub(crate) passed: Vec<usize>,
+    /// Of each old step that is a choice: the place of each of its arms in the new version.
+    pub(crate) arms: Vec<Vec<Option<usize>>>,
+    /// Choices that a saga may be past, each with the arm that counts as taken.
+    pub(crate) chosen: Vec<(usize, Option<usize>)>,
     /// What becomes of the outputs of old steps.
     pub(crate) conversions: Vec<(usize, Conversion)>,
     /// Whether bytes are an input of the new version.
@@ -94,13 +104,6 @@ pub struct MigrationBuilder<S: Store> {
     to: Arc<Definition<S>>,
     said: Vec<Said>,
     check_input: fn(&[u8]) -> Result<(), String>,
-}
-
-/// Something that was said of a step.
-enum Said {
-    Became { old: &'static str, new: &'static str, conversion: Option<Conversion> },
-    LeftOut { old: &'static str },
-    Passed { new: &'static str },
 }
 
 /// A migration that does not hold together: every problem of it, each with its remedy.
@@ -187,10 +190,50 @@ impl<S: Store> MigrationBuilder<S> {
         self
     }
 
-    /// Says that a saga which is past the place of this new step goes on without it. It counts as skipped there.
+    /// Says that a saga which is past the place of this new step goes on without it. It counts as skipped there. It can be
+    /// said as well of a step that the old version has in an arm of a choice, for sagas that took another arm.
     #[must_use]
     pub fn pass<New: Step>(mut self) -> Self {
         self.said.push(Said::Passed { new: New::NAME });
+        self
+    }
+
+    /// Says that an old choice goes on as a new one by another name. Arms of the same name are the same arm.
+    #[must_use]
+    pub fn choice(mut self, old: &'static str, new: &'static str) -> Self {
+        self.said.push(Said::BecameChoice { old, new });
+        self
+    }
+
+    /// Says that an arm of an old choice goes on as one by another name, of the choice that it became.
+    #[must_use]
+    pub fn arm(mut self, choice: &'static str, old: &'static str, new: &'static str) -> Self {
+        self.said.push(Said::BecameArm { choice, old, new });
+        self
+    }
+
+    /// Says that the new version does without a choice. What stood in its arms stands elsewhere there, or is left out
+    /// itself. What a saga passed by is to it as a new step would be.
+    #[must_use]
+    pub fn leave_out_choice(mut self, choice: &'static str) -> Self {
+        self.said.push(Said::LeftOutChoice { choice });
+        self
+    }
+
+    /// Says that a saga which is past this choice of the new version, and never made it, counts as one that took that arm.
+    /// What stands in the other arms is passed by. What stands in this one is as on any other way: what has begun goes on,
+    /// and what would have to be done before it needs a [`pass`](Self::pass). The move records it as a choice that was
+    /// skipped. A saga that has not come to the choice makes it itself, and one that has made it keeps to that.
+    #[must_use]
+    pub fn pass_choice(mut self, choice: &'static str, arm: &'static str) -> Self {
+        self.said.push(Said::PassedChoice { choice, arm: Some(arm) });
+        self
+    }
+
+    /// The same, where none of the arms counts as taken.
+    #[must_use]
+    pub fn pass_all_arms(mut self, choice: &'static str) -> Self {
+        self.said.push(Said::PassedChoice { choice, arm: None });
         self
     }
 
@@ -204,105 +247,14 @@ impl<S: Store> MigrationBuilder<S> {
         said_of.check_versions();
         let places = said_of.places(&said);
         let passed = said_of.passed(&said, &places);
+        let arms = said_of.arms(&said, &places);
+        let chosen = said_of.chosen(&said);
         let conversions = said_of.conversions(&said);
         let problems = said_of.problems;
         if !problems.is_empty() {
             return Err(MigrationError { from: from.id.to_string(), to: to.id.to_string(), problems });
         }
-        Ok(Migration { plan: Arc::new(Plan { from, to, places, passed, conversions, check_input }) })
-    }
-}
-
-/// What was said, beside the two versions.
-struct SaidOf<'a, S: Store> {
-    from: &'a Definition<S>,
-    to: &'a Definition<S>,
-    problems: Vec<String>,
-}
-
-impl<S: Store> SaidOf<'_, S> {
-    fn check_versions(&mut self) {
-        let (from, to) = (&self.from.id, &self.to.id);
-        if from.name != to.name {
-            self.problems.push("they are two sagas, and a saga only moves between versions of one".to_owned());
-        } else if from == to {
-            self.problems.push("they are one version; give the new one another with `.version(..)`".to_owned());
-        }
-        if self.from.shape.has_choices() || self.to.shape.has_choices() {
-            // Which arm a saga is in would have to be carried over, and made in a version that has the choice anew.
-            self.problems.push(
-                "a version with choices is among them, and its sagas stay on their version: let them come to their end"
-                    .to_owned(),
-            );
-        }
-    }
-
-    fn places(&mut self, said: &[Said]) -> Vec<Option<usize>> {
-        let mut places: Vec<Option<usize>> =
-            self.from.shape.steps.iter().map(|step| self.to.shape.position(step.name)).collect();
-        let mut is_settled: Vec<bool> = places.iter().map(Option::is_some).collect();
-        for said in said {
-            let (old, new) = match said {
-                Said::Became { old, new, .. } => (*old, Some(*new)),
-                Said::LeftOut { old } => (*old, None),
-                Said::Passed { .. } => continue,
-            };
-            let Some(index) = self.from.shape.position(old) else {
-                self.problems.push(format!("{} has no step `{old}`", self.from.id));
-                continue;
-            };
-            let place = new.and_then(|new| self.to.shape.position(new));
-            if let (Some(new), None) = (new, place) {
-                self.problems.push(format!("{} has no step `{new}`", self.to.id));
-            }
-            if let Some(new) = new.filter(|new| *new != old && self.from.shape.position(new).is_some()) {
-                self.problems.push(format!("`{old}` cannot become `{new}`, which is another step of {}", self.from.id));
-            }
-            (places[index], is_settled[index]) = (place, true);
-        }
-        for (step, _) in self.from.shape.steps.iter().zip(is_settled).filter(|(_, is_settled)| !is_settled) {
-            self.problems.push(format!(
-                "{} has no step `{}`; say which one it became with `.step::<{}, ..>()`, or leave it out with `.leave_out`",
-                self.to.id,
-                step.name,
-                step.name.replace('-', "_")
-            ));
-        }
-        let mut taken: Vec<usize> = places.iter().flatten().copied().collect();
-        taken.sort_unstable();
-        for pair in taken.windows(2).filter(|pair| pair[0] == pair[1]) {
-            self.problems.push(format!("two steps became `{}`", self.to.shape.steps[pair[0]].name));
-        }
-        places
-    }
-
-    fn passed(&mut self, said: &[Said], places: &[Option<usize>]) -> Vec<usize> {
-        let mut passed = Vec::new();
-        for said in said {
-            let Said::Passed { new } = said else { continue };
-            match self.to.shape.position(new) {
-                Some(place) if places.contains(&Some(place)) => {
-                    self.problems.push(format!("`{new}` is in both versions, so it is not gone past"));
-                }
-                Some(place) => passed.push(place),
-                None => self.problems.push(format!("{} has no step `{new}`", self.to.id)),
-            }
-        }
-        passed
-    }
-
-    fn conversions(&mut self, said: &[Said]) -> Vec<(usize, Conversion)> {
-        let mut conversions = Vec::new();
-        for said in said {
-            let Said::Became { old, conversion: Some(conversion), .. } = said else { continue };
-            let Some(index) = self.from.shape.position(old) else { continue };
-            if self.from.shape.each(index).is_some() {
-                self.problems
-                    .push(format!("`{old}` is done for each item of a list, so what it returned stays as it is"));
-            }
-            conversions.push((index, Arc::clone(conversion)));
-        }
-        conversions
+        Ok(Migration { plan: Arc::new(Plan { from, to, places, passed, arms, chosen, conversions, check_input }) })
     }
 }
 

@@ -12,6 +12,7 @@ mod group;
 mod idle;
 mod instrument;
 mod migration;
+mod migration_said;
 mod parts;
 mod played;
 mod predicate;

@@ -10,12 +10,13 @@ use crate::memory::MemoryStore;
 use crate::step::{Args, Needs, StepError};
 use crate::store::Store;
 
-/// Answers for the functions of a saga, which are not called.
+/// Answers for the functions of a saga, which are not called. A step of a sub-saga is `sub-saga>step`, by the name of the
+/// step that the sub-saga is.
 pub trait Player: Send + Sync + 'static {
     /// What the step, or the item `step#n`, returns, encoded.
     fn does(&self, step: &str) -> BoxFuture<'static, Result<Vec<u8>, StepError>>;
 
-    /// The signal that a step waits for, encoded; nothing where none arrives in time.
+    /// The signal that a step of that name waits for, in whichever saga, encoded; nothing where none arrives in time.
     fn receives(&self, step: &str) -> Option<Vec<u8>>;
 
     /// Whether its compensation succeeds.
@@ -24,30 +25,35 @@ pub trait Player: Send + Sync + 'static {
 
 impl<S: Store, I> Saga<S, I> {
     /// The same definition, name and digest included, on a store in memory, with somebody who answers for its functions.
-    /// What they are given is read as their own types, and so is what is answered. Steps of other services, and those that
-    /// are sagas, are played as external ones. No time passes in it: nobody sleeps, what is not received at once is not
+    /// What they are given is read as their own types, and so is what is answered. Steps of other services are played as
+    /// external ones, and sub-sagas as sagas. No time passes in it: nobody sleeps, what is not received at once is not
     /// received, and there is no deadline.
     #[doc(hidden)]
     pub fn played(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
-        let original = self.definition();
-        let mut shape: Shape = original.shape.clone();
-        for step in shape.steps.iter_mut().filter(|step| matches!(step.effect, Effect::Remote { .. })) {
-            step.effect = Effect::External;
-        }
-        for step in shape.steps.iter_mut().filter(|step| step.child.is_some()) {
-            (step.effect, step.child) = (Effect::External, None);
-        }
-        let definition = Definition {
-            id: original.id.clone(),
-            digest: original.digest,
-            shape,
-            steps: (0..original.steps.len()).map(|index| played_step(original, index, player)).collect(),
-            width: original.width,
-            deadline: None,
-            told: None,
-            fresh: OnceLock::new(),
+        Saga { definition: Arc::new(played(self.definition(), player, SubSagas::AsSagas)), input: PhantomData }
+    }
+
+    /// The same, with its sub-sagas played as external steps.
+    #[doc(hidden)]
+    pub fn played_alone(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
+        Saga { definition: Arc::new(played(self.definition(), player, SubSagas::AsSteps)), input: PhantomData }
+    }
+
+    /// Its sub-sagas, by the names of the steps that they are.
+    #[doc(hidden)]
+    pub fn sub_sagas(&self) -> Vec<(&'static str, Saga<S, ()>)> {
+        let child = |step: &StepDefinition<S>| match &step.run {
+            StepRun::Child(child, _) => Some((step.name, Arc::clone(child))),
+            _ => None,
         };
-        Saga { definition: Arc::new(definition), input: PhantomData }
+        let children = self.definition().steps.iter().filter_map(child);
+        children.map(|(name, definition)| (name, Saga { definition, input: PhantomData })).collect()
+    }
+
+    /// The same definition, whatever it is started with.
+    #[doc(hidden)]
+    pub fn without_input(&self) -> Saga<S, ()> {
+        Saga { definition: Arc::clone(self.definition()), input: PhantomData }
     }
 
     /// The digest of the definition.
@@ -74,38 +80,85 @@ impl<S: Store, I> Saga<S, I> {
     }
 }
 
+/// As what a sub-saga is played.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SubSagas {
+    AsSagas,
+    AsSteps,
+}
+
+fn played<S: Store>(
+    original: &Arc<Definition<S>>,
+    player: &Arc<dyn Player>,
+    sub_sagas: SubSagas,
+) -> Definition<MemoryStore> {
+    let mut shape: Shape = original.shape.clone();
+    for step in &mut shape.steps {
+        if step.child.is_some() && sub_sagas == SubSagas::AsSteps {
+            (step.effect, step.child) = (Effect::External, None);
+        } else if matches!(step.effect, Effect::Remote { .. }) {
+            step.effect = Effect::External;
+        }
+    }
+    Definition {
+        id: original.id.clone(),
+        digest: original.digest,
+        shape,
+        steps: (0..original.steps.len()).map(|index| played_step(original, index, player, sub_sagas)).collect(),
+        width: original.width,
+        deadline: None,
+        told: None,
+        fresh: OnceLock::new(),
+    }
+}
+
 fn played_step<S: Store>(
     original: &Arc<Definition<S>>,
     index: usize,
     player: &Arc<dyn Player>,
+    sub_sagas: SubSagas,
 ) -> StepDefinition<MemoryStore> {
     let step = &original.steps[index];
     let is_transactional = step.run.effect() == Effect::Transactional;
     let undo = step.undo.as_ref().map(|(undo, options)| {
-        let is_transactional = matches!(undo, StepUndo::Transaction(_));
-        (played_undo(original, index, player, is_transactional), *options)
+        let undo = match undo {
+            StepUndo::Child if sub_sagas == SubSagas::AsSagas => StepUndo::Child,
+            StepUndo::Transaction(_) => played_undo(original, index, player, true),
+            _ => played_undo(original, index, player, false),
+        };
+        (undo, *options)
     });
+    let run = match &step.run {
+        StepRun::Child(child, result) if sub_sagas == SubSagas::AsSagas => {
+            StepRun::Child(Arc::new(played(child, player, sub_sagas)), result)
+        }
+        _ => played_run(original, index, player, is_transactional),
+    };
     StepDefinition {
         name: step.name,
         doing: step.doing.clone(),
         options: step.options,
-        run: played_run(original, index, player, is_transactional),
+        run,
         undo,
         resolve: None,
         input: step.input.clone(),
         mapped: step.mapped.clone(),
         // The application's values are for the functions, which are not called.
         needs: Needs { states: Vec::new(), ..step.needs.clone() },
+        undo_takes: step.undo_takes.clone(),
         check_input: step.check_input,
         check_output: step.check_output,
         check_list: step.check_list,
     }
 }
 
-/// The step, or its item, that is called.
+/// The step, or its item, that is called; of a sub-saga with the step that this is in front.
 fn called(args: Args<'_>) -> String {
-    let key = args.ctx.do_key();
-    key.rsplit(':').next().unwrap_or(key).to_owned()
+    let (saga, step) = args.ctx.do_key().rsplit_once(':').unwrap_or_default();
+    match saga.split_once('>') {
+        None => step.to_owned(),
+        Some((_, sub_saga)) => format!("{sub_saga}>{step}"),
+    }
 }
 
 fn stuck(what: &str, problem: &str) -> StepError {

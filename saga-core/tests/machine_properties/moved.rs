@@ -1,16 +1,13 @@
 //! Sagas that move to another version at any moment: whatever may move still obeys G5 there.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
-use saga_core::machine::{
-    self, Command, Decision, Effect, Event, FailureKind, Migrated, Phase, Route, SagaState, Shape, Side, StepPhase,
-    StepShape, UndoShape,
-};
+use saga_core::machine::{self, Effect, Event, Migrated, Route, Shape, StepPhase, StepShape, UndoShape};
 use saga_core::store::Status;
 
+use crate::arms::choices;
+use crate::driven::{Saga, begin};
 use crate::ledger::check_state;
-use crate::shapes::{failure, groups, lists, shape};
+use crate::shapes::{groups, lists, shape};
 
 const NEW: [&str; 8] = ["new-a", "new-b", "new-c", "new-d", "new-e", "new-f", "new-g", "new-h"];
 
@@ -20,23 +17,14 @@ struct Other {
     shape: Shape,
     places: Vec<Option<usize>>,
     passed: Vec<usize>,
+    arms: Vec<Vec<Option<usize>>>,
 }
 
-/// Shapes without choices: sagas of such a version stay on it.
 fn shapes() -> impl Strategy<Value = Shape> {
-    prop_oneof![shape(), groups(), lists()].prop_map(|mut shape| {
-        for step in &mut shape.steps {
-            if step.is_choice() {
-                step.effect = Effect::Transactional;
-            }
-            step.arms.clear();
-            step.within = None;
-        }
-        shape
-    })
+    prop_oneof![shape(), groups(), lists(), choices()]
 }
 
-/// Changes a shape as people do. Branches stay as they are: what is added stands behind all.
+/// Changes a shape as people do. Branches and arms stay as they are: what is added stands behind all.
 fn edited(from: &Shape, edits: &[(u8, u8, u8)], may_pass: u8) -> Other {
     let mut steps: Vec<(Option<usize>, StepShape)> =
         from.steps.iter().enumerate().map(|(index, step)| (Some(index), step.clone())).collect();
@@ -46,7 +34,8 @@ fn edited(from: &Shape, edits: &[(u8, u8, u8)], may_pass: u8) -> Other {
         let Some(name) = names.next() else { break };
         let at = usize::from(at) % steps.len();
         let fresh = StepShape::new(name, effect(how), undo(how));
-        let is_sequence = from.is_sequence();
+        let is_sequence = from.is_sequence() && !from.has_choices();
+        let is_own = steps[at].1.effect == Effect::Own;
         match what % 8 {
             0 if is_sequence => {
                 pivot = pivot.map(|pivot| if pivot >= at { pivot + 1 } else { pivot });
@@ -58,8 +47,10 @@ fn edited(from: &Shape, edits: &[(u8, u8, u8)], may_pass: u8) -> Other {
             }
             2 if is_sequence && at > 0 => steps.swap(at - 1, at),
             3 => steps[at].1.name = name,
-            4 => steps[at].1.undo = undo(how),
-            5 => steps[at].1.effect = if steps[at].1.each.is_some() { Effect::External } else { effect(how) },
+            4 if !is_own => steps[at].1.undo = undo(how),
+            5 if !is_own => {
+                steps[at].1.effect = if steps[at].1.each.is_some() { Effect::External } else { effect(how) }
+            }
             6 if steps[at].1.each.is_none() && is_sequence => pivot = (how % 3 > 0).then_some(at),
             _ if is_sequence => steps.push((None, fresh)),
             _ => {}
@@ -71,7 +62,8 @@ fn edited(from: &Shape, edits: &[(u8, u8, u8)], may_pass: u8) -> Other {
     let is_passed =
         |(index, (old, _)): &(usize, &(Option<usize>, StepShape))| old.is_none() && may_pass >> (index % 8) & 1 == 1;
     let passed = steps.iter().enumerate().filter(is_passed).map(|(index, _)| index).collect();
-    Other { shape, places, passed }
+    let arms = from.steps.iter().map(|step| (0..step.arms.len()).map(Some).collect()).collect();
+    Other { shape, places, passed, arms }
 }
 
 fn effect(how: u8) -> Effect {
@@ -94,127 +86,16 @@ fn make_valid(shape: &mut Shape) {
     }
 }
 
-/// A saga that is driven by its state alone.
-struct Saga {
-    shape: Shape,
-    state: SagaState,
-    undone: BTreeSet<usize>,
-}
-
-impl Saga {
-    fn waits_for_list(&self, step: usize) -> bool {
-        self.shape.each(step).is_some() && self.state.items_of(step).is_none()
-    }
-
-    /// What can become of what is under way.
-    fn possible(&self) -> Vec<Event> {
-        let mut events = Vec::new();
-        for (step, of) in self.state.steps.iter().enumerate().filter(|(step, _)| !self.state.is_stuck_at(*step)) {
-            match of.phase {
-                StepPhase::Started if self.waits_for_list(step) => {
-                    events.extend((0..4).map(|items| Event::Listed { step, items }));
-                }
-                StepPhase::Started => {
-                    let side = self.shape.side(self.state.base(step));
-                    events.extend([Event::Done { step }, Event::Done { step }, Event::Done { step }]);
-                    events.push(Event::Rejected { step, failure: failure(step, FailureKind::Rejected) });
-                    events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: false });
-                    if self.shape.effect(&self.state, step).is_outside() && side == Side::Before {
-                        events.push(Event::Unknown { step, failure: failure(step, FailureKind::Unknown) });
-                    }
-                }
-                StepPhase::Undoing => {
-                    events.extend([
-                        Event::Undone { step, informed: true },
-                        Event::UndoBlocked { step, reason: "no".to_owned() },
-                    ]);
-                }
-                _ => {}
-            }
-        }
-        if self.state.stuck.is_some() {
-            events.push(Event::Operator(machine::Action::Retry));
-        }
-        events
-    }
-
-    fn happen(&mut self, event: Event) {
-        if let Event::Undone { step, .. } = event {
-            self.undone.insert(step);
-        }
-        let decision = machine::apply(&self.shape, &mut self.state, event).expect("it is stuck where a person acts");
-        check_state(&self.shape, &self.state);
-        self.check(&decision);
-    }
-
-    /// Nothing begins before what it comes after, and nothing is undone before what came after it.
-    fn check(&self, decision: &Decision) {
-        for command in &decision.commands {
-            match *command {
-                Command::Do { step } => {
-                    let is_passed =
-                        |before: usize| matches!(self.state.steps[before].phase, StepPhase::Done | StepPhase::Skipped);
-                    let mut before = self.shape.predecessors(self.state.base(step));
-                    assert!(
-                        self.state.phase != Phase::Running || before.all(is_passed),
-                        "step {step} begins too early"
-                    );
-                }
-                Command::Undo { step, .. } => {
-                    let is_later = |other: usize| {
-                        self.shape.is_behind(self.state.base(other), self.state.base(step))
-                            && self.state.steps[other].position > self.state.steps[step].position
-                    };
-                    let mut others = 0..self.state.steps.len();
-                    assert!(
-                        !others.any(|other| self.stands(other) && is_later(other)),
-                        "step {step} is undone too early"
-                    );
-                }
-            }
-        }
-    }
-
-    /// Whether its effect is there and is to be undone when the saga is.
-    fn stands(&self, step: usize) -> bool {
-        matches!(self.state.steps[step].phase, StepPhase::Done | StepPhase::Unknown)
-            && self.shape.undo(&self.state, step) != UndoShape::NotNeeded
-    }
-
-    fn wander(&mut self, choices: &[u16]) {
-        for choice in choices {
-            let possible = self.possible();
-            if possible.is_empty() {
-                return;
-            }
-            self.happen(possible[usize::from(*choice) % possible.len()].clone());
-        }
-    }
-
-    fn go_on_to_the_end(&mut self) {
-        for _ in 0..16 * (self.state.steps.len() + self.shape.steps.len() + 4) {
-            let good = self.possible().into_iter().find(|event| {
-                matches!(event, Event::Done { .. } | Event::Undone { .. } | Event::Listed { .. } | Event::Operator(_))
-            });
-            match good {
-                Some(event) => self.happen(event),
-                None => break,
-            }
-        }
-        assert!(self.state.status().is_ended(), "a saga whose commands succeed ends: {:?}", self.state);
-    }
-}
-
-fn begin(shape: Shape, choices: &[u16]) -> Saga {
-    let (state, _) = machine::start(&shape);
-    let mut saga = Saga { shape, state, undone: BTreeSet::new() };
-    saga.wander(choices);
-    saga
-}
-
 fn migrate(saga: &Saga, other: &Other) -> Result<Migrated, Vec<String>> {
-    let route = Route { from: &saga.shape, to: &other.shape, places: &other.places, passed: &other.passed };
-    machine::migrate(&route, &saga.state)
+    let route = Route {
+        from: &saga.shape,
+        to: &other.shape,
+        places: &other.places,
+        passed: &other.passed,
+        arms: &other.arms,
+        chosen: &[],
+    };
+    machine::migrate(&route, &saga.state, &saga.made())
 }
 
 proptest! {
@@ -246,12 +127,12 @@ proptest! {
         let standing: Vec<usize> = (0..migrated.state.steps.len())
             .filter(|step| matches!(migrated.state.steps[*step].phase, StepPhase::Done | StepPhase::Unknown))
             .collect();
-        let mut saga = Saga { shape: other.shape.clone(), state: migrated.state, undone: BTreeSet::new() };
+        let mut saga = Saga::at(other.shape.clone(), migrated.state);
         saga.wander(&after);
         saga.go_on_to_the_end();
         match saga.state.status() {
             Status::Completed => {
-                let is_passed = |step: &usize| matches!(saga.state.steps[*step].phase, StepPhase::Done | StepPhase::Skipped);
+                let is_passed = |step: &usize| saga.state.steps[*step].phase.is_passed();
                 prop_assert!((0..saga.shape.steps.len()).all(|step| is_passed(&step)));
             }
             Status::Compensated => {
@@ -310,8 +191,8 @@ fn check(from: &str, to: &str, passed: &[usize], expected: Result<&str, &str>) {
         machine::apply(&old, &mut state, Event::Done { step }).expect("no operator acts");
     }
     let places: Vec<Option<usize>> = old.steps.iter().map(|step| new.position(step.name)).collect();
-    let route = Route { from: &old, to: &new, places: &places, passed };
-    let moved = machine::migrate(&route, &state).map(|moved| {
+    let route = Route { from: &old, to: &new, places: &places, passed, arms: &[], chosen: &[] };
+    let moved = machine::migrate(&route, &state, &[]).map(|moved| {
         let phases = moved
             .state
             .steps
@@ -370,7 +251,9 @@ fn a_sub_saga_that_has_begun_stays_what_it_is() {
     for state in [fresh, done] {
         let moved = |first: StepShape| {
             let to = shape(first);
-            machine::migrate(&Route { from: &old, to: &to, places: &[Some(0), Some(1)], passed: &[] }, &state).err()
+            let places = [Some(0), Some(1)];
+            let route = Route { from: &old, to: &to, places: &places, passed: &[], arms: &[], chosen: &[] };
+            machine::migrate(&route, &state, &[]).err()
         };
         let said = |first| moved(first).expect("it is refused").join("; ");
         assert_eq!(moved(child("a", Some("ship"))), None);

@@ -12,9 +12,21 @@ pub(super) struct File {
     pub(super) digest: String,
     pub(super) shape: String,
     pub(super) input: String,
-    /// What each step returned.
+    /// The sagas that are steps of it, by the names of these steps. A file without them has such steps played as functions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) sub_sagas: BTreeMap<String, SubSaga>,
+    /// What each step returned, by its name, or by `sub-saga>step`.
     pub(super) returned: BTreeMap<String, String>,
     pub(super) runs: Vec<Run>,
+}
+
+/// The definition of a saga that is a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SubSaga {
+    pub(super) saga: String,
+    pub(super) version: u32,
+    pub(super) digest: String,
+    pub(super) shape: String,
 }
 
 /// A saga that was run to its end.
@@ -33,6 +45,26 @@ pub(super) struct Run {
 pub(super) struct Stand {
     /// In front of which function.
     pub(super) before: String,
+    #[serde(flatten)]
+    pub(super) rows: Rows,
+    /// Its sub-sagas that were begun, by the names of the steps that they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) sub_sagas: BTreeMap<String, SubStand>,
+}
+
+/// A sub-saga as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SubStand {
+    /// The states name rows by their distance from it.
+    pub(super) id: i64,
+    pub(super) input: String,
+    #[serde(flatten)]
+    pub(super) rows: Rows,
+}
+
+/// What is stored of one saga.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Rows {
     pub(super) status: String,
     pub(super) state: String,
     pub(super) records: Vec<Record>,
@@ -72,6 +104,20 @@ pub(super) struct End {
     /// Where each step stood then.
     pub(super) steps: BTreeMap<String, String>,
     /// What mappings made of the saga's data, by the step that got it.
+    pub(super) given: BTreeMap<String, String>,
+    /// How its sub-sagas ended that were begun.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) sub_sagas: BTreeMap<String, SubEnd>,
+}
+
+/// How a sub-saga ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SubEnd {
+    pub(super) version: u32,
+    pub(super) status: String,
+    /// What it was started with.
+    pub(super) input: String,
+    pub(super) steps: BTreeMap<String, String>,
     pub(super) given: BTreeMap<String, String>,
 }
 

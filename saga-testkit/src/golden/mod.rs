@@ -6,6 +6,10 @@
 //! each step that rejects, on its way back. [`Golden::check`] hands each of them to the definition as it is today, lets it
 //! go on to its end, and says what differs.
 //!
+//! A saga that is a step of it is a saga there as well: the file holds what is stored of both, in front of each function of
+//! either, and both go on. Its definition is held to what it was as this one is. Where a saga starts a new version of it
+//! now, the old one is given with [`beside`](Golden::beside).
+//!
 //! No time passes: who sleeps wakes at once, and a deadline does not pass.
 //!
 //! The functions of the steps are not called, so there is no database and no service to set up: what they return is given
@@ -51,8 +55,11 @@
 //! # });
 //! ```
 
+mod answers;
+mod compare;
 mod file;
 mod play;
+mod rows;
 mod subject;
 
 pub use self::file::{Damage, GoldenError};

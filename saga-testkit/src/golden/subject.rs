@@ -8,12 +8,16 @@ use saga_core::machine::differences;
 use saga_core::step::{Payload, Step};
 use saga_core::store::Store;
 
-use super::file::{Damage, End, File, GoldenError, Run};
-use super::play::{record, replay};
+use super::answers::{answer, shown};
+use super::compare::difference;
+use super::file::{Damage, File, GoldenError, Run, SubSaga};
+use super::play::{Played, SubSagas};
 
 /// A definition with what its steps return, to be held against a golden file.
 pub struct Golden<S: Store, I> {
     saga: Saga<S, I>,
+    /// Other versions of its sub-sagas.
+    beside: Vec<Saga<S, ()>>,
     input: String,
     returned: BTreeMap<String, String>,
     problems: Vec<String>,
@@ -23,7 +27,13 @@ impl<S: Store, I: Payload> Golden<S, I> {
     /// A saga that is started with this input.
     pub fn of(saga: &Saga<S, I>, input: &I) -> Self {
         let (mut golden, input) = (
-            Self { saga: saga.clone(), input: String::new(), returned: BTreeMap::new(), problems: Vec::new() },
+            Self {
+                saga: saga.clone(),
+                beside: Vec::new(),
+                input: String::new(),
+                returned: BTreeMap::new(),
+                problems: Vec::new(),
+            },
             serde_json::to_string(input),
         );
         match input {
@@ -35,12 +45,34 @@ impl<S: Store, I: Payload> Golden<S, I> {
 
     /// Says what a step returns, or every item of one that is done for each of a list. Steps that return `()` need not be
     /// named. A signal is named as [`Received<T>`](saga_core::Received); where it is not, none arrives.
+    ///
+    /// It is said of each step of that name, in the saga and in its sub-sagas. Where two of them that have one name return
+    /// different things, [`returns_in`](Golden::returns_in) says what the one of a sub-saga returns.
     #[must_use]
-    pub fn returns<T: Step>(mut self, output: &T::Output) -> Self {
+    pub fn returns<T: Step>(self, output: &T::Output) -> Self {
+        self.returns_as::<T>(T::NAME.to_owned(), output)
+    }
+
+    /// Says what a step of a sub-saga returns, and no other step of that name.
+    #[must_use]
+    pub fn returns_in<Sub: saga_core::SubSaga, T: Step>(self, output: &T::Output) -> Self {
+        let name = format!("{}>{}", <Sub as saga_core::SubSaga>::NAME, T::NAME);
+        self.returns_as::<T>(name, output)
+    }
+
+    fn returns_as<T: Step>(mut self, name: String, output: &T::Output) -> Self {
         match T::OUTPUT.encode(output) {
-            Ok(output) => _ = self.returned.insert(T::NAME.to_owned(), String::from_utf8_lossy(&output).into_owned()),
-            Err(error) => self.problems.push(format!("what `{}` returns cannot be stored: {error}", T::NAME)),
+            Ok(output) => _ = self.returned.insert(name, String::from_utf8_lossy(&output).into_owned()),
+            Err(error) => self.problems.push(format!("what {} returns cannot be stored: {error}", shown(&name))),
         }
+        self
+    }
+
+    /// Gives another version of a sub-saga, as the program registers it beside the one that it starts now. Sagas of the file
+    /// that were begun with it go on with it.
+    #[must_use]
+    pub fn beside<J>(mut self, sub_saga: &Saga<S, J>) -> Self {
+        self.beside.push(sub_saga.without_input());
         self
     }
 
@@ -71,13 +103,16 @@ impl<S: Store, I: Payload> Golden<S, I> {
         let path = path.as_ref();
         let file = File::read(path)?;
         self.check_definition(path, &file)?;
+        let sub_sagas = self.sub_sagas_of(path, &file)?;
+        let has_branches = self.saga.has_branches() || sub_sagas.iter().any(|(_, sub)| sub.has_branches());
         let mut damages = Vec::new();
         for run in &file.runs {
+            let rejects = run.rejects.as_deref();
+            let played = Played { saga: &self.saga, sub_sagas: sub_sagas.clone(), returned: &file.returned, rejects };
             for stand in &run.stands {
-                let ended = replay(&self.saga, &file.input, &file.returned, run.rejects.as_deref(), stand).await;
-                if let Some(problem) = difference(&run.end, ended, self.saga.has_branches()) {
-                    let rejects =
-                        run.rejects.as_ref().map(|step| format!(", where `{step}` rejects")).unwrap_or_default();
+                let ended = played.replay(&file.input, stand).await;
+                if let Some(problem) = difference(&run.end, ended, has_branches) {
+                    let rejects = rejects.map(|step| format!(", where {} rejects", shown(step))).unwrap_or_default();
                     damages.push(Damage { stand: format!("{}{rejects}", stand.before), problem });
                 }
             }
@@ -85,7 +120,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
         if damages.is_empty() { Ok(()) } else { Err(GoldenError::Damaged(damages)) }
     }
 
-    /// Makes the file: it runs the saga forward, and once for each step that rejects.
+    /// Makes the file: it runs the saga forward, and once for each step that rejects, in the saga and in its sub-sagas.
     ///
     /// # Errors
     /// When the file is there and is of other steps under the same version, and when the saga cannot be run.
@@ -94,23 +129,21 @@ impl<S: Store, I: Payload> Golden<S, I> {
     /// The file is written at the end, or not at all.
     pub async fn record(&self, path: impl AsRef<Path>) -> Result<(), GoldenError> {
         let path = path.as_ref();
+        let sub_sagas = self.saga.sub_sagas();
         if let Ok(there) = File::read(path) {
             self.check_definition(path, &there)?;
+            self.check_versions(path, &there)?;
         }
+        let steps = self.steps();
         let mut problems = self.problems.clone();
-        for step in self.saga.step_names() {
-            let output = self.returned.get(step).map_or("null", String::as_str);
-            if self.saga.check_output(step, output.as_bytes()).is_err() {
-                problems.push(format!("say what `{step}` returns, with `.returns::<{}>(&..)`", step.replace('-', "_")));
-            }
-        }
+        problems.extend(steps.iter().filter_map(|step| self.problem_with_answer(step)));
         if !problems.is_empty() {
             return Err(GoldenError::Unrecorded(problems.join("; ")));
         }
         let mut runs: Vec<Run> = Vec::new();
-        for rejects in std::iter::once(None).chain(self.saga.step_names().into_iter().map(Some)) {
-            let run = record(&self.saga, self.input.as_bytes(), &self.returned, rejects).await;
-            runs.push(run.map_err(GoldenError::Unrecorded)?);
+        for rejects in std::iter::once(None).chain(steps.iter().map(|step| Some(step.as_str()))) {
+            let played = Played { saga: &self.saga, sub_sagas: sub_sagas.clone(), returned: &self.returned, rejects };
+            runs.push(played.record(self.input.as_bytes()).await.map_err(GoldenError::Unrecorded)?);
         }
         let file = File {
             saga: self.saga.name().to_owned(),
@@ -118,10 +151,82 @@ impl<S: Store, I: Payload> Golden<S, I> {
             digest: hex(&self.saga.digest()),
             shape: self.saga.shape(),
             input: self.input.clone(),
+            sub_sagas: sub_sagas.iter().map(|(step, sub)| ((*step).to_owned(), kept(sub))).collect(),
             returned: self.returned.clone(),
             runs,
         };
         file.write(path)
+    }
+
+    /// The steps that have a function, those of sub-sagas with the step in front that these are.
+    fn steps(&self) -> Vec<String> {
+        let own = self.saga.step_names().into_iter().map(str::to_owned);
+        let subs = self.saga.sub_sagas();
+        let inside =
+            subs.iter().flat_map(|(sub, saga)| saga.step_names().into_iter().map(move |step| format!("{sub}>{step}")));
+        own.chain(inside).collect()
+    }
+
+    fn problem_with_answer(&self, step: &str) -> Option<String> {
+        let output = answer(&self.returned, step).map_or("null", String::as_str).as_bytes();
+        let said = |step: &str| step.replace('-', "_");
+        match step.split_once('>') {
+            None => {
+                let is_wrong = self.saga.check_output(step, output).is_err();
+                is_wrong.then(|| format!("say what `{step}` returns, with `.returns::<{}>(&..)`", said(step)))
+            }
+            Some((sub, name)) => {
+                let subs = self.saga.sub_sagas();
+                let (_, saga) = subs.iter().find(|(step, _)| *step == sub)?;
+                let is_wrong = saga.check_output(name, output).is_err();
+                is_wrong.then(|| {
+                    format!(
+                        "say what {} returns, with `.returns::<{1}>(&..)`, or with `.returns_in::<.., {1}>(&..)` where another \
+                         step has that name",
+                        shown(step),
+                        said(name)
+                    )
+                })
+            }
+        }
+    }
+
+    /// The sub-sagas that the file has rows of, as they are today. A file of before holds none.
+    fn sub_sagas_of(&self, path: &Path, file: &File) -> Result<SubSagas<S>, GoldenError> {
+        let mut found = Vec::new();
+        for (step, now) in self.saga.sub_sagas() {
+            let Some(kept) = file.sub_sagas.get(step) else { continue };
+            let is_it = |saga: &&Saga<S, ()>| saga.name() == kept.saga && saga.version() == kept.version;
+            let Some(saga) = std::iter::once(&now).chain(&self.beside).find(is_it) else {
+                let problem = format!(
+                    "`{step}` is {0} version {1} in it, which is not here; register it as long as sagas of it may be under \
+                     way, and give it with `.beside(&..)`",
+                    kept.saga, kept.version
+                );
+                return Err(GoldenError::File { path: path.display().to_string(), problem });
+            };
+            check_shape(path, saga, kept)?;
+            found.push((step, saga.clone()));
+        }
+        Ok(found)
+    }
+
+    /// A file that is made anew has the sub-sagas that are started now.
+    fn check_versions(&self, path: &Path, file: &File) -> Result<(), GoldenError> {
+        for (step, now) in self.saga.sub_sagas() {
+            let Some(kept) = file.sub_sagas.get(step) else { continue };
+            if kept.version != now.version() {
+                let problem = format!(
+                    "`{step}` is {} version {} in it, and {} now; keep it, and make another file for the new version",
+                    kept.saga,
+                    kept.version,
+                    now.version()
+                );
+                return Err(GoldenError::File { path: path.display().to_string(), problem });
+            }
+            check_shape(path, &now, kept)?;
+        }
+        Ok(())
     }
 
     fn check_definition(&self, path: &Path, file: &File) -> Result<(), GoldenError> {
@@ -136,15 +241,30 @@ impl<S: Store, I: Payload> Golden<S, I> {
             );
             return Err(GoldenError::File { path, problem });
         }
-        if file.digest == hex(&self.saga.digest()) {
-            return Ok(());
-        }
-        let mut differences = differences(&file.shape, &self.saga.shape());
-        if differences.is_empty() {
-            differences.push("its steps are others".to_owned());
-        }
-        Err(GoldenError::Changed { path, saga: file.saga.clone(), version: file.version, differences })
+        let kept = SubSaga {
+            saga: file.saga.clone(),
+            version: file.version,
+            digest: file.digest.clone(),
+            shape: file.shape.clone(),
+        };
+        check_shape(Path::new(&path), &self.saga, &kept)
     }
+}
+
+fn kept<S: Store, I>(saga: &Saga<S, I>) -> SubSaga {
+    SubSaga { saga: saga.name().to_owned(), version: saga.version(), digest: hex(&saga.digest()), shape: saga.shape() }
+}
+
+fn check_shape<S: Store, I>(path: &Path, saga: &Saga<S, I>, kept: &SubSaga) -> Result<(), GoldenError> {
+    if kept.digest == hex(&saga.digest()) {
+        return Ok(());
+    }
+    let mut differences = differences(&kept.shape, &saga.shape());
+    if differences.is_empty() {
+        differences.push("its steps are others".to_owned());
+    }
+    let (path, saga) = (path.display().to_string(), kept.saga.clone());
+    Err(GoldenError::Changed { path, saga, version: kept.version, differences })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -153,37 +273,6 @@ fn hex(bytes: &[u8]) -> String {
         _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// How a saga ended otherwise than it did when the file was made.
-fn difference(expected: &End, ended: Result<End, String>, has_branches: bool) -> Option<String> {
-    const REMEDY: &str = "read the stored form too, or give the changed steps another version and move sagas with \
-         `Migration::step_with`";
-    let ended = match ended {
-        Ok(ended) => ended,
-        Err(problem) => return Some(format!("{problem}; {REMEDY}")),
-    };
-    if ended.outcome != expected.outcome {
-        return Some(format!("it ended {:?}, and was to end {:?}; {REMEDY}", ended.outcome, expected.outcome));
-    }
-    let is_same = |was: &str, is: &str| was == is || (has_branches && stands_not(was) && stands_not(is));
-    // Of a list only those items are listed of which there is something to see.
-    let now = |step: &str| ended.steps.get(step).map_or("ready", String::as_str);
-    let other = expected.steps.iter().find(|(step, was)| !is_same(was, now(step)));
-    if let Some((step, phase)) = other {
-        return Some(format!("`{step}` was to end {phase}, and is {}", now(step)));
-    }
-    let is_other = |(step, given): &(&String, &String)| match ended.given.get(*step) {
-        Some(now) => now != *given,
-        None => !has_branches,
-    };
-    let other = expected.given.iter().find(is_other);
-    other.map(|(step, _)| format!("`{step}` is given another input than before: its mapping has changed"))
-}
-
-/// Beside a step that rejects, one of another branch has begun or has not, as it happens. Either way nothing of it stands.
-fn stands_not(phase: &str) -> bool {
-    matches!(phase, "undone" | "cancelled" | "ready")
 }
 
 impl<S: Store, I> fmt::Debug for Golden<S, I> {

@@ -149,6 +149,8 @@ faults! {
     StartDropped = "start dropped",
     /// A saga moved to another version.
     Moved = "moved",
+    /// It was one that has choices.
+    MovedWithChoices = "moved with choices",
     /// A saga was not moved, since a step of it was running.
     MoveBusy = "move: busy",
     /// A saga was not moved, since it had ended or could not be read.

@@ -1,5 +1,6 @@
 //! Sagas that move to another version while everything else goes on. The steps are the same there, so that the checker
-//! holds them to what it knows; whether a move may be made at all is what the schedules try.
+//! holds them to what it knows, and the arms of choices stand in another order; whether a move may be made at all is what
+//! the schedules try.
 
 use std::time::Duration;
 
@@ -20,9 +21,9 @@ const PAUSE_MAX: Duration = Duration::from_millis(900);
 /// How often a move is tried: a saga may be busy for as long as it lives.
 const TRIES_MAX: usize = 30;
 
-/// The same steps as another version.
+/// The same steps as another version, with the arms in another order.
 pub(crate) fn second(saga: &Saga<MemoryStore, SimInput>) -> Saga<MemoryStore, SimInput> {
-    saga.as_version(SECOND)
+    saga.with_arms_turned().as_version(SECOND)
 }
 
 impl Client {
@@ -51,6 +52,9 @@ impl Client {
         match asked.await {
             Some(Ok(())) => {
                 self.world.hit(Fault::Moved);
+                if !first.names_in_arms().is_empty() {
+                    self.world.hit(Fault::MovedWithChoices);
+                }
                 true
             }
             Some(Err(RuntimeError::Busy { .. })) => {

@@ -1,0 +1,9 @@
+//! Versions of a definition: side by side, refused when they changed, waiting where nobody knows them, and moved.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod arms;
+mod choices;
+mod courier;
+mod moving;
+mod shop;
+mod side_by_side;
