@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use super::{Definition, Saga, StepDefinition, StepRun, StepUndo};
+use super::{Definition, Migration, Plan, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
 use crate::machine::Shape;
 use crate::step::StepError;
@@ -64,6 +64,17 @@ impl<S: Store, I> Saga<S, I> {
         steps.map(|step| step.name).collect()
     }
 
+    /// The names of the steps whose function runs in a transaction, and, with `true`, of those whose undo does.
+    #[doc(hidden)]
+    pub fn names_in_transactions(&self) -> Vec<(&'static str, bool)> {
+        let in_transactions = self.definition().steps.iter().flat_map(|step| {
+            let is_done_so = matches!(step.run, StepRun::Transaction(_) | StepRun::Batch(_));
+            let is_undone_so = matches!(step.undo, Some((StepUndo::Transaction(_), _)));
+            [is_done_so.then_some((step.name, false)), is_undone_so.then_some((step.name, true))]
+        });
+        in_transactions.flatten().collect()
+    }
+
     /// The same definition, name and digest included, for a store with the same connection, with a hook around each
     /// function.
     #[doc(hidden)]
@@ -92,6 +103,31 @@ impl<S: Store, I> Saga<S, I> {
         change(&mut definition.shape);
         definition.width = definition.width.max(definition.steps.len());
         Self { definition: Arc::new(definition), input: PhantomData }
+    }
+}
+
+impl<S: Store> Migration<S> {
+    /// The old version and the new one, without the types of their inputs.
+    #[doc(hidden)]
+    pub fn sagas(&self) -> (Saga<S, ()>, Saga<S, ()>) {
+        let saga = |definition: &Arc<Definition<S>>| Saga { definition: Arc::clone(definition), input: PhantomData };
+        (saga(&self.plan.from), saga(&self.plan.to))
+    }
+
+    /// The same migration between the versions as [`Saga::instrumented`] has them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Migration<T> {
+        let plan = &self.plan;
+        let plan = Plan {
+            from: Arc::new(looked_at(&plan.from, hook)),
+            to: Arc::new(looked_at(&plan.to, hook)),
+            places: plan.places.clone(),
+            passed: plan.passed.clone(),
+            conversions: plan.conversions.clone(),
+            check_input: plan.check_input,
+        };
+        Migration { plan: Arc::new(plan) }
     }
 }
 

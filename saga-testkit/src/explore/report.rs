@@ -1,5 +1,7 @@
 use std::fmt;
 
+use super::Moves;
+
 /// What an exploration did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exploration {
@@ -12,6 +14,7 @@ pub struct Exploration {
     pub(super) unreached: u64,
     pub(super) compared: u64,
     pub(super) left_out: Vec<&'static str>,
+    pub(super) moves: Option<Moves>,
 }
 
 /// One run in which something was wrong.
@@ -75,6 +78,11 @@ impl Exploration {
         &self.left_out
     }
 
+    /// What came of the [migration](super::Explore::migration), where there is one.
+    pub fn moves(&self) -> Option<&Moves> {
+        self.moves.as_ref()
+    }
+
     /// How many runs had an input that a batch step rejected, and compared the tables around that.
     pub fn compared(&self) -> u64 {
         self.compared
@@ -98,6 +106,9 @@ impl fmt::Display for Exploration {
         }
         if !self.left_out.is_empty() {
             write!(f, "; in arms that were not taken, and left out: {}", self.left_out.join(", "))?;
+        }
+        if let Some(moves) = &self.moves {
+            write!(f, "; {moves}")?;
         }
         Ok(())
     }

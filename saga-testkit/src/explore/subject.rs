@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use saga_core::Saga;
 use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::step::Payload;
 use saga_core::store::Store;
+use saga_core::{Migration, Saga};
 
 use super::Explored;
 
@@ -72,6 +72,18 @@ pub trait Explore: Send + Sync + 'static {
     /// It only reads.
     async fn tables(&self, world: &Self::World) -> Option<Vec<String>> {
         let _ = world;
+        None
+    }
+
+    /// How sagas that are under way go on as another version. With one, the exploration also moves the saga at each of its
+    /// boundaries, after a crash, after a stop, and while the process that runs it is held up there; the process behind that
+    /// has the new version only. It crashes the move, has each step of the new version reject that comes behind it, and
+    /// crashes the process at each boundary of all that. A saga that cannot be moved at some point goes on as it was, and the
+    /// [report](super::Exploration::moves) says why. Whatever happened, the [`audit`](Self::audit) judges it.
+    ///
+    /// It begins with the version that [`saga`](Self::saga) is, and where the saga can be moved nowhere, the exploration
+    /// fails. What the new version does of itself is explored where it is the [`saga`](Self::saga).
+    fn migration(&self) -> Option<Migration<Self::Store>> {
         None
     }
 
