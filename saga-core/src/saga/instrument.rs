@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Definition, Migration, Plan, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
-use crate::machine::Shape;
+use crate::machine::{Shape, Side, StepShape, UndoShape};
 use crate::step::StepError;
 use crate::store::Store;
 
@@ -33,6 +33,24 @@ impl StepHook for Idle {
 }
 
 impl<S: Store, I> Saga<S, I> {
+    /// The names of all steps, in their order.
+    #[doc(hidden)]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.definition().steps.iter().map(|step| step.name).collect()
+    }
+
+    /// The names of the steps whose effect is undone, or stands for good: those from the pivot on, and those before it that
+    /// have a compensation. Steps in arms are not among them, since they may not run.
+    #[doc(hidden)]
+    pub fn names_with_effects(&self) -> Vec<&'static str> {
+        let shape = &self.definition().shape;
+        let has_effect = |(index, step): &(usize, &StepShape)| {
+            let counts = step.undo != UndoShape::NotNeeded || shape.side(*index) != Side::Before;
+            counts && step.within.is_none() && !step.is_choice()
+        };
+        shape.steps.iter().enumerate().filter(has_effect).map(|(_, step)| step.name).collect()
+    }
+
     /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {

@@ -30,6 +30,7 @@ pub async fn explore<E: Explore>(subject: E) -> Result<Exploration, Failures> {
         broken: Vec::new(),
         seen: BTreeSet::new(),
         points: Vec::new(),
+        nothings: Vec::new(),
     };
     let steps = explorer.steps().await;
     let undone = explorer.crash_everywhere(&steps).await;
@@ -41,6 +42,10 @@ pub async fn explore<E: Explore>(subject: E) -> Result<Exploration, Failures> {
     if let Some(migration) = explorer.subject.migration() {
         let points = std::mem::take(&mut explorer.points);
         explorer.move_everywhere(&migration, &points).await;
+    }
+    if explorer.subject.restarts() {
+        let nothings = std::mem::take(&mut explorer.nothings);
+        explorer.restart_everywhere(&nothings).await;
     }
     let Explorer { exploration, broken, .. } = explorer;
     if broken.is_empty() { Ok(exploration) } else { Err(Failures { broken, exploration }) }
@@ -54,10 +59,12 @@ pub(super) struct Explorer<E: Explore> {
     seen: BTreeSet<String>,
     /// The same, each with the way there.
     points: Vec<Point>,
+    /// The runs in which it comes to nothing, or is stuck.
+    nothings: Vec<Run>,
 }
 
 /// What is done in one run: which step rejects, and what is disturbed.
-type Run = (Option<&'static str>, Disturbance);
+pub(super) type Run = (Option<&'static str>, Disturbance);
 
 /// What came of one run.
 struct Came {
@@ -152,6 +159,12 @@ impl<E: Explore> Explorer<E> {
             Err(problem) => Some(problem),
             Ok(finished) => {
                 self.count_end(&finished);
+                let (is_compensated, disturbance) = (finished.ended == Ended::Compensated, &came.run.1);
+                let is_plain = is_compensated && *disturbance == Disturbance::None;
+                let is_crash = matches!(disturbance, Disturbance::Crash { .. });
+                if is_plain || (finished.is_operated && !is_crash) {
+                    self.nothings.push(came.run.clone());
+                }
                 self.exploration.compared += u64::from(matches!(came.run.1, Disturbance::Answered { .. }));
                 unexpected(&came.run, &finished)
             }

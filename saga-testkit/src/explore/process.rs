@@ -184,7 +184,7 @@ async fn try_again<S: Store>(runtime: &Runtime<S>, key: &str) -> String {
 }
 
 /// Waits until every message was sent.
-async fn sent<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
+pub(super) async fn sent<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
     for _ in 0..LOOKS_MAX {
         if runtime.store().depth().await.map_err(|error| error.to_string())?.rows == 0 {
             return Ok(());

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::Moves;
+use super::{Moves, Restarts};
 
 /// What an exploration did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub struct Exploration {
     pub(super) compared: u64,
     pub(super) left_out: Vec<&'static str>,
     pub(super) moves: Option<Moves>,
+    pub(super) restarts: Option<Restarts>,
 }
 
 /// One run in which something was wrong.
@@ -24,6 +25,15 @@ pub struct Broken {
     pub disturbance: String,
     /// What was wrong.
     pub problem: String,
+}
+
+/// Something that was asked for, and is not allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Where, and after what.
+    pub point: String,
+    /// Why not, as the runtime says it.
+    pub reason: String,
 }
 
 /// Something was wrong in an exploration.
@@ -83,6 +93,11 @@ impl Exploration {
         self.moves.as_ref()
     }
 
+    /// What came of the [restarts](super::Explore::restarts), where they are explored.
+    pub fn restarts(&self) -> Option<&Restarts> {
+        self.restarts.as_ref()
+    }
+
     /// How many runs had an input that a batch step rejected, and compared the tables around that.
     pub fn compared(&self) -> u64 {
         self.compared
@@ -109,6 +124,9 @@ impl fmt::Display for Exploration {
         }
         if let Some(moves) = &self.moves {
             write!(f, "; {moves}")?;
+        }
+        if let Some(restarts) = &self.restarts {
+            write!(f, "; {restarts}")?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use saga_core::step::Payload;
 use saga_core::store::Store;
 use saga_core::{Migration, Saga};
 
-use super::Explored;
+use super::{Explored, Restarted};
 
 /// What is explored: a saga, what it is started with, and how to judge what it did.
 #[async_trait]
@@ -85,6 +85,36 @@ pub trait Explore: Send + Sync + 'static {
     /// fails. What the new version does of itself is explored where it is the [`saga`](Self::saga).
     fn migration(&self) -> Option<Migration<Self::Store>> {
         None
+    }
+
+    /// Whether the exploration also starts sagas instead of those that came to nothing
+    /// ([`SagaDesk::restart`](saga_core::engine::SagaDesk::restart)). Each that was compensated, and each that was stuck and
+    /// that a person then ends as compensated, is restarted from each step from which that is allowed. Of the new saga each step
+    /// rejects in turn, the process is crashed at each boundary of all that, and
+    /// [`audit_restarted`](Self::audit_restarted) judges what both left.
+    ///
+    /// It is not done unless it is asked for: an audit that knows one saga cannot judge two. What the old one left standing may
+    /// be there beside what the new one did.
+    fn restarts(&self) -> bool {
+        false
+    }
+
+    /// Judges the business data and the books outside after a saga was started instead of another one, and both have ended.
+    ///
+    /// Where the two of them left what one saga leaves alone ([`Restarted::amounts_to`]), the [`audit`](Self::audit) judges
+    /// that. Of anything else it knows nothing: the [report](super::Restarts::mixed) counts such runs, and an implementation
+    /// of one's own compares how often each step [stands](Restarted::standing) with what is there.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    ///
+    /// # Cancel safety
+    /// It is never dropped before its end.
+    async fn audit_restarted(&self, world: &Self::World, restarted: &Restarted) -> Result<(), String> {
+        match restarted.amounts_to() {
+            Some(ended) => self.audit(world, &ended).await,
+            None => Ok(()),
+        }
     }
 
     /// Judges the business data and the books outside after a run.

@@ -8,10 +8,10 @@ use saga_core::{Migration, Saga};
 use super::super::drive::{Explorer, at_once};
 use super::super::plan::Disturbance;
 use super::super::report::Broken;
-use super::super::{Ended, Explore};
+use super::super::{Ended, Explore, Refusal};
 use super::course::{Answer, Came, Went, one_move};
 use super::plan::{Manner, MoveRun, Point, THE_MOVE};
-use super::report::{Moves, Unmoved};
+use super::report::Moves;
 
 impl<E: Explore> Explorer<E> {
     /// Moves the saga at each boundary of its old version, in each manner. Where it is moved after a crash, it is crashed at
@@ -107,7 +107,7 @@ fn count(moves: &mut Moves, came: &Came) {
     match &answer.went {
         Went::Moved => moves.moved += 1,
         Went::Refused(reason) => {
-            moves.unmoved.push(Unmoved { point: came.run.to_string(), reason: reason.clone() });
+            moves.unmoved.push(Refusal { point: came.run.to_string(), reason: reason.clone() });
         }
     }
 }

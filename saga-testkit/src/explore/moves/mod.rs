@@ -6,6 +6,6 @@ mod everywhere;
 mod plan;
 mod report;
 
-pub use self::report::{Moves, Unmoved};
+pub use self::report::Moves;
 
 pub(super) use self::plan::Point;

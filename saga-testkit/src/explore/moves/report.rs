@@ -1,22 +1,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::super::Refusal;
+
 /// What came of moving the saga to another version at each of its boundaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moves {
     pub(super) points: u64,
     pub(super) moved: u64,
     pub(super) waited: u64,
-    pub(super) unmoved: Vec<Unmoved>,
-}
-
-/// A point at which the saga could not be moved. It went on in the old version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmoved {
-    /// Where, and after what.
-    pub point: String,
-    /// Why not, as [`Runtime::migrate`](saga_core::Runtime::migrate) says it.
-    pub reason: String,
+    pub(super) unmoved: Vec<Refusal>,
 }
 
 impl Moves {
@@ -37,8 +30,9 @@ impl Moves {
         self.waited
     }
 
-    /// The points at which it could not be moved, each with the reason.
-    pub fn unmoved(&self) -> &[Unmoved] {
+    /// The points at which it could not be moved, each with the reason that
+    /// [`Runtime::migrate`](saga_core::Runtime::migrate) gives. It went on in the old version there.
+    pub fn unmoved(&self) -> &[Refusal] {
         &self.unmoved
     }
 }
