@@ -40,13 +40,13 @@ impl<S: Store, I> Saga<S, I> {
     }
 
     /// The names of the steps whose effect is undone, or stands for good: those from the pivot on, and those before it that
-    /// have a compensation. Steps in arms are not among them, since they may not run.
+    /// have a compensation.
     #[doc(hidden)]
     pub fn names_with_effects(&self) -> Vec<&'static str> {
         let shape = &self.definition().shape;
         let has_effect = |(index, step): &(usize, &StepShape)| {
             let counts = step.undo != UndoShape::NotNeeded || shape.side(*index) != Side::Before;
-            counts && step.within.is_none() && !step.is_choice()
+            counts && !step.is_choice()
         };
         shape.steps.iter().enumerate().filter(has_effect).map(|(_, step)| step.name).collect()
     }

@@ -8,7 +8,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::life::Director;
 use super::moves::Point;
 use super::plan::{Disturbance, disturbances};
-use super::process::{Finished, KEY, LIVES_MAX, Process, RUN_WITHIN, TRIES_MAX, finished, look_at};
+use super::process::{Finished, KEY, LIVES_MAX, Made, Process, Tries, finished, in_time, look_at};
 use super::report::{Broken, Exploration, Failures};
 use super::{Ended, Explore, Explored};
 
@@ -209,23 +209,18 @@ where
 }
 
 async fn one_run<E: Explore>(subject: Arc<E>, run: Run, is_racing: bool) -> Came {
-    let mut tries = if is_racing { TRIES_MAX } else { 1 };
+    let mut tries = Tries::new(is_racing);
     loop {
-        tries -= 1;
-        let director = Arc::new(Director::new(run.0, run.1.clone()));
-        let lived = tokio::time::timeout(RUN_WITHIN, live(&subject, &director)).await;
-        let mut result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
-        let is_unreached = result.is_ok() && !director.is_done();
-        if is_unreached && tries > 0 {
-            continue;
-        }
-        if is_unreached && !is_racing {
-            result = Err("it was never reached".to_owned());
-        }
+        let commits = tries.begin();
+        let director = Arc::new(Director::new(run.0, run.1.clone(), commits));
+        let mut result = in_time(live(&subject, &director)).await;
         if let (Ok(_), Some(written)) = (&result, director.written()) {
             result = Err(format!("something was written for the input that was rejected: {written}"));
         }
-        return Came { run, passed: director.passed(), result, is_unreached };
+        let made = Made { result, passed: director.passed(), is_reached: director.is_done() };
+        if let Some(Made { result, passed, is_reached }) = tries.end(made) {
+            return Came { run, passed, result, is_unreached: !is_reached };
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use saga_core::env::BoxFuture;
 use saga_core::step::CancelSignal;
-use saga_core::store::MemberId;
+use saga_core::store::{MemberId, SagaWithSteps};
 
 use super::plan::{Disturbance, Place};
 
@@ -16,9 +16,22 @@ pub(super) struct Director {
     /// The step that rejects, so that the way back is run.
     pub(super) rejected: Option<&'static str>,
     pub(super) disturbance: Disturbance,
+    pub(super) commits: Commits,
     is_lifted: AtomicBool,
     pub(super) halt: Halt,
+    /// How the process misreads what is stored of a saga.
+    pub(super) misreads: Option<Misread>,
     book: Mutex<Book>,
+}
+
+/// A mistake that is planted in what is read of a saga.
+pub(super) type Misread = fn(&mut SagaWithSteps);
+
+/// Whether consecutive steps of a saga may be one commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Commits {
+    Shared,
+    OfEachStep,
 }
 
 /// Where the process is held up until somebody has done what he wants to do meanwhile.
@@ -65,8 +78,20 @@ struct Book {
 }
 
 impl Director {
-    pub(super) fn new(rejected: Option<&'static str>, disturbance: Disturbance) -> Self {
-        Self { rejected, disturbance, is_lifted: AtomicBool::new(false), halt: Halt::default(), book: Mutex::default() }
+    pub(super) fn new(rejected: Option<&'static str>, disturbance: Disturbance, commits: Commits) -> Self {
+        Self {
+            rejected,
+            disturbance,
+            commits,
+            is_lifted: AtomicBool::new(false),
+            halt: Halt::default(),
+            misreads: None,
+            book: Mutex::default(),
+        }
+    }
+
+    pub(super) fn misreading(self, misreads: Option<Misread>) -> Self {
+        Self { misreads, ..self }
     }
 
     /// From now on nothing is disturbed.

@@ -10,19 +10,19 @@ use saga_core::{Key, Runtime, Saga, Tenant};
 
 use super::environment::Mortal;
 use super::hook::Around;
-use super::life::{Director, Life, Look};
+use super::life::{Commits, Director, Life, Look};
 use super::{Ended, Explore, Explored};
 
 /// The key of every explored saga.
 pub(super) const KEY: &str = "explored";
 /// How long a run may take, in the world's time.
-pub(super) const RUN_WITHIN: Duration = Duration::from_mins(2);
+const RUN_WITHIN: Duration = Duration::from_mins(2);
 /// More lives than any run needs: it is crashed once or twice.
 pub(super) const LIVES_MAX: u64 = 5;
-/// How often a run is made, of a saga in which something may come first or last, until what it is to disturb comes up.
-pub(super) const TRIES_MAX: usize = 4;
+/// How often a run is made until what it is to disturb comes up.
+const TRIES_MAX: usize = 4;
 /// How often what is left behind is looked at until it is gone, and how long between.
-pub(super) const LOOKS_MAX: usize = 400;
+const LOOKS_MAX: usize = 400;
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
 const LEASE: Duration = Duration::from_mins(30);
@@ -36,6 +36,53 @@ pub(super) type Builder<E> = RuntimeBuilder<Explored<<E as Explore>::Store>>;
 pub(super) struct Finished {
     pub(super) ended: Ended,
     pub(super) is_operated: bool,
+}
+
+/// What came of one run.
+pub(super) struct Made<T> {
+    pub(super) result: Result<T, String>,
+    /// The boundaries that were passed.
+    pub(super) passed: Vec<String>,
+    /// Whether what was to be disturbed was.
+    pub(super) is_reached: bool,
+}
+
+/// How often a run was made. It is made again while it does not reach what it is to disturb: which steps share a commit
+/// depends on how long they take, so every other time each has one of its own. A saga in which something may come first or
+/// last may never get there; any other one must.
+pub(super) struct Tries {
+    is_racing: bool,
+    made: usize,
+}
+
+impl Tries {
+    pub(super) fn new(is_racing: bool) -> Self {
+        Self { is_racing, made: 0 }
+    }
+
+    /// Begins the next one.
+    pub(super) fn begin(&mut self) -> Commits {
+        self.made += 1;
+        if self.made % 2 == 1 { Commits::Shared } else { Commits::OfEachStep }
+    }
+
+    /// What came of the run in the end; nothing where it is to be made again.
+    pub(super) fn end<T>(&self, mut made: Made<T>) -> Option<Made<T>> {
+        made.is_reached |= made.result.is_err();
+        if !made.is_reached && self.made < TRIES_MAX {
+            return None;
+        }
+        if !made.is_reached && !self.is_racing {
+            made.result = Err("it was never reached".to_owned());
+        }
+        Some(made)
+    }
+}
+
+/// Waits for the end of a run, as long as one may take.
+pub(super) async fn in_time<T>(run: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let ended = tokio::time::timeout(RUN_WITHIN, run).await;
+    ended.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")))
 }
 
 /// One life of a process.
@@ -75,6 +122,9 @@ impl<'a, E: Explore> Process<'a, E> {
             settings.member_ttl = LEASE;
             settings.poll_interval = POLL;
             settings.drain_limit = RUN_WITHIN;
+            if self.life.director.commits == Commits::OfEachStep {
+                settings.run_on_max = 1;
+            }
         });
         with(builder).start().await.map_err(|error| error.to_string())
     }
@@ -192,6 +242,16 @@ pub(super) async fn sent<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
         tokio::time::sleep(LOOK_EVERY).await;
     }
     Err("its messages were not sent".to_owned())
+}
+
+/// Waits until there is no work left of the saga, or there is no sense in waiting.
+pub(super) async fn settled<S: Store>(runtime: &Runtime<S>, key: &str) {
+    for _ in 0..LOOKS_MAX {
+        if nothing_left(&**runtime.store(), key).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Neither work nor a forgotten saga stays behind.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::step::Payload;
-use saga_core::store::Store;
+use saga_core::store::{SagaWithSteps, Store};
 use saga_core::{Migration, Saga};
 
 use super::{Explored, Restarted};
@@ -97,6 +97,12 @@ pub trait Explore: Send + Sync + 'static {
     /// be there beside what the new one did.
     fn restarts(&self) -> bool {
         false
+    }
+
+    /// A mistake that is planted in what is read of a saga where it is restarted, so that tests see it found.
+    #[doc(hidden)]
+    fn misreads(&self) -> Option<fn(&mut SagaWithSteps)> {
+        None
     }
 
     /// Judges the business data and the books outside after a saga was started instead of another one, and both have ended.

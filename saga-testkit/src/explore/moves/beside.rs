@@ -4,10 +4,10 @@ use std::pin::pin;
 
 use saga_core::Runtime;
 use saga_core::engine::Outcome;
-use saga_core::store::{Sagas, Store};
+use saga_core::store::Sagas;
 use saga_core::{Key, Tenant};
 
-use super::super::process::{Finished, KEY, LOOK_EVERY, LOOKS_MAX, Process, finished, nothing_left};
+use super::super::process::{Finished, KEY, Process, finished, settled};
 use super::super::{Explore, Explored};
 use super::course::{Answer, Course, WHY, Went, move_until_answered, read};
 
@@ -51,8 +51,9 @@ impl<E: Explore> Course<'_, E> {
             // What the old version's process says of it does not count any more, but what that did is reported.
             Some(ended) => {
                 in_old.shutdown().await;
-                settled(&in_new).await?;
-                ended
+                settled(&in_new, KEY).await;
+                let running = in_new.attach(KEY).await.map_err(|error| error.to_string())?;
+                (running.ended().await.map_err(|error| error.to_string())?, ended.1)
             }
             None => {
                 let ended = match old_end {
@@ -102,16 +103,4 @@ impl<E: Explore> Course<'_, E> {
         let stored = store.saga_with_steps(&Tenant::default(), &key).await.map_err(|error| error.to_string())?;
         Ok(stored.is_some_and(|stored| stored.work.iter().any(|work| work.owner.is_some())))
     }
-}
-
-/// Waits until what a process reported that had lost the saga has been seen to.
-async fn settled<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
-    for _ in 0..LOOKS_MAX {
-        if nothing_left(&**runtime.store(), KEY).await.is_ok() {
-            break;
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    let running = runtime.attach(KEY).await.map_err(|error| error.to_string())?;
-    running.ended().await.map(drop).map_err(|error| error.to_string())
 }

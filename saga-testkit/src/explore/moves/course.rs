@@ -9,7 +9,7 @@ use saga_core::{Migration, Runtime, Saga};
 
 use super::super::drive::one_life;
 use super::super::life::{Director, Look};
-use super::super::process::{Finished, KEY, LIVES_MAX, LOOK_EVERY, Process, RUN_WITHIN, TRIES_MAX, finished, look_at};
+use super::super::process::{Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, in_time, look_at};
 use super::super::{Explore, Explored};
 use super::plan::{Manner, MoveRun};
 
@@ -56,33 +56,22 @@ pub(super) async fn one_move<E: Explore>(
     run: MoveRun,
     is_racing: bool,
 ) -> Came {
-    let mut tries = if is_racing { TRIES_MAX } else { 1 };
+    let mut tries = Tries::new(is_racing);
     loop {
-        tries -= 1;
-        let old = Arc::new(Director::new(run.point.rejected, run.point.disturbance(run.manner)));
-        let new = Arc::new(Director::new(run.rejected, run.then.clone()));
+        let commits = tries.begin();
+        let old = Arc::new(Director::new(run.point.rejected, run.point.disturbance(run.manner), commits));
+        let new = Arc::new(Director::new(run.rejected, run.then.clone(), commits));
         let living = async {
             let world = Arc::new(subject.fresh().await);
-            let course = Course {
-                subject: &*subject,
-                world: &*world,
-                look: look_at(&subject, &world),
-                migration: migration.clone(),
-                old: Arc::clone(&old),
-                new: Arc::clone(&new),
-            };
-            course.live(run.manner).await
+            let (look, migration) = (look_at(&subject, &world), migration.clone());
+            let (old, new) = (Arc::clone(&old), Arc::clone(&new));
+            Course { subject: &*subject, world: &*world, look, migration, old, new }.live(run.manner).await
         };
-        let lived = tokio::time::timeout(RUN_WITHIN, living).await;
-        let mut result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
-        let is_unreached = result.is_ok() && !(old.is_done() && new.is_done());
-        if is_unreached && tries > 0 {
-            continue;
+        let result = in_time(living).await;
+        let made = Made { result, passed: new.passed(), is_reached: old.is_done() && new.is_done() };
+        if let Some(Made { result, passed, is_reached }) = tries.end(made) {
+            return Came { run, passed, result, is_unreached: !is_reached };
         }
-        if is_unreached && !is_racing {
-            result = Err("it was never reached".to_owned());
-        }
-        return Came { run, passed: new.passed(), result, is_unreached };
     }
 }
 

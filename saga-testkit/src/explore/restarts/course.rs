@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use saga_core::engine::{Outcome, RuntimeError};
-use saga_core::store::{Store, StepRecord};
+use saga_core::store::{StepRecord, Store};
 use saga_core::{Key, Runtime, Tenant};
 
 use super::super::life::{Director, Look};
 use super::super::process::{
-    Finished, KEY, LIVES_MAX, LOOK_EVERY, Process, RUN_WITHIN, TRIES_MAX, finished, look_at, nothing_left, sent,
+    Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, in_time, look_at, nothing_left, sent, settled,
 };
-use super::super::{Explore, Explored};
+use super::super::{Ended, Explore, Explored};
 use super::plan::RestartRun;
 use super::restarted::{Left, Restarted};
 
@@ -43,26 +43,22 @@ struct Course<'a, E: Explore> {
 }
 
 pub(super) async fn one_restart<E: Explore>(subject: Arc<E>, run: RestartRun, is_racing: bool) -> Came {
-    let mut tries = if is_racing { TRIES_MAX } else { 1 };
+    let mut tries = Tries::new(is_racing);
     loop {
-        tries -= 1;
-        let old = Arc::new(Director::new(run.base.0, run.base.1.clone()));
-        let new = Arc::new(Director::new(run.rejected, run.then.clone()));
+        let commits = tries.begin();
+        let old = Arc::new(Director::new(run.base.0, run.base.1.clone(), commits));
+        let new = Director::new(run.rejected, run.then.clone(), commits);
+        let new = Arc::new(new.misreading(subject.misreads()));
         let living = async {
             let world = Arc::new(subject.fresh().await);
             let (subject, world, look) = (&*subject, &*world, look_at(&subject, &world));
             Course { subject, world, look, from: run.from, old: &old, new: &new }.live().await
         };
-        let lived = tokio::time::timeout(RUN_WITHIN, living).await;
-        let mut result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
-        let is_unreached = result.is_ok() && !(old.is_done() && new.is_done());
-        if is_unreached && tries > 0 {
-            continue;
+        let result = in_time(living).await;
+        let made = Made { result, passed: new.passed(), is_reached: old.is_done() && new.is_done() };
+        if let Some(Made { result, passed, is_reached }) = tries.end(made) {
+            return Came { run, passed, result, is_unreached: !is_reached };
         }
-        if is_unreached && !is_racing {
-            result = Err("it was never reached".to_owned());
-        }
-        return Came { run, passed: new.passed(), result, is_unreached };
     }
 }
 
@@ -105,6 +101,8 @@ impl<E: Explore> Course<'_, E> {
             other => return Err(format!("the old saga was to come to nothing, and is {other}")),
         }
         sent(&runtime).await?;
+        // Of a saga that was ended by force, the others of its branches may still wait for their next attempts.
+        settled(&runtime, KEY).await;
         runtime.shutdown().await;
         Ok(is_stuck)
     }
@@ -133,12 +131,15 @@ impl<E: Explore> Course<'_, E> {
         nothing_left(&*store, NEW_KEY).await?;
         let saga = self.subject.saga();
         let in_transactions = saga.names_in_transactions();
-        let mut left = Left::new(saga.names_with_effects());
+        let mut left = Left::new(saga.names_with_effects(), saga.names_in_arms());
         left.add(&records(&*store, KEY).await?, |step, is_undo| in_transactions.contains(&(step, is_undo)));
         // What the new one took over is skipped there, and what was stuck in it was tried again.
         left.add(&records(&*store, NEW_KEY).await?, |_, _| true);
         let Finished { ended, is_operated } = finished;
         let restarted = Restarted { from: self.from, is_forced, ended, left };
+        if let (Ended::Completed, Some(step)) = (&restarted.ended, restarted.left.missing()) {
+            return Err(format!("the new saga completed, and nothing of {step} stands; {restarted:?}"));
+        }
         let judged = self.subject.audit_restarted(self.world, &restarted).await;
         judged.map_err(|problem| format!("the audit: {problem}; {restarted:?}"))?;
         Ok(Went::Restarted { restarted, is_operated })

@@ -18,6 +18,7 @@ pub struct Restarted {
 pub(super) struct Left {
     /// The steps that have an effect which stays unless it is undone.
     effects: Vec<&'static str>,
+    in_arms: Vec<&'static str>,
     /// How often each stands.
     standing: BTreeMap<String, u64>,
     doubtful: BTreeSet<String>,
@@ -57,16 +58,11 @@ impl Restarted {
     /// left standing, or where something is doubtful. A step that needs no compensation counts for neither.
     pub fn amounts_to(&self) -> Option<Ended> {
         let left = &self.left;
-        let mut counts = BTreeSet::new();
-        for effect in &left.effects {
-            let items = left.standing.range(format!("{effect}#")..).take_while(|(id, _)| is_item_of(id, effect));
-            let items: Vec<(&str, u64)> = items.map(|(id, count)| (id.as_str(), *count)).collect();
-            let of_step = if items.is_empty() { vec![(*effect, self.standing(effect))] } else { items };
-            if of_step.iter().any(|(id, _)| self.is_doubtful(id)) || self.is_doubtful(effect) {
-                return None;
-            }
-            counts.extend(of_step.into_iter().map(|(_, count)| count));
+        let effects = left.effects();
+        if effects.iter().any(|(id, _)| self.is_doubtful(id)) {
+            return None;
         }
+        let counts: BTreeSet<u64> = effects.into_iter().map(|(_, count)| count).collect();
         let mut counts = counts.into_iter();
         match (counts.next(), counts.next()) {
             (Some(0) | None, None) => Some(Ended::Compensated),
@@ -77,8 +73,31 @@ impl Restarted {
 }
 
 impl Left {
-    pub(super) fn new(effects: Vec<&'static str>) -> Self {
-        Self { effects, ..Self::default() }
+    /// Nothing yet, of a saga with these effects. Those in arms are there where their arm was taken.
+    pub(super) fn new(effects: Vec<&'static str>, in_arms: Vec<&'static str>) -> Self {
+        Self { effects, in_arms, ..Self::default() }
+    }
+
+    /// A step without which a saga cannot have completed, and which does not stand.
+    pub(super) fn missing(&self) -> Option<&str> {
+        let is_missing = |(id, count): &(&str, u64)| *count == 0 && !self.doubtful.contains(*id);
+        self.effects().into_iter().find(is_missing).map(|(id, _)| id)
+    }
+
+    /// Each effect that a saga has, one for each item of a list, and how often it stands.
+    fn effects(&self) -> Vec<(&str, u64)> {
+        let mut effects = Vec::new();
+        for effect in &self.effects {
+            let items = self.standing.range(format!("{effect}#")..).take_while(|(id, _)| is_item_of(id, effect));
+            let before = effects.len();
+            effects.extend(items.map(|(id, count)| (id.as_str(), *count)));
+            match self.standing.get(*effect) {
+                _ if effects.len() > before => {}
+                None if self.in_arms.contains(effect) => {}
+                count => effects.push((*effect, count.copied().unwrap_or(0))),
+            }
+        }
+        effects
     }
 
     /// Adds what the records of a saga say. `is_definite` says of a step, or with `true` of its undo, whether what a person
