@@ -38,6 +38,11 @@ struct Pieces {
     shelf: String,
 }
 
+/// What is known of pieces that the first version took.
+fn pieces(count: i64) -> Pieces {
+    Pieces { count, shelf: "anywhere".to_owned() }
+}
+
 #[saga_step(compensate = put_back)]
 async fn take_out(conn: &mut MemoryConn, count: i64) -> Result<i64, StepError> {
     conn.add("stock", -count)?;
@@ -180,11 +185,10 @@ impl Explore for Way {
 
     fn migration(&self) -> Option<Migration<FaultyStore>> {
         let way = Migration::from(&version(if *self == Self::BeginsElsewhere { 3 } else { 1 })).to(&self.version_2());
-        let shelf = "anywhere".to_owned();
         let way = match self {
             Self::TakesAgain => way.step::<take_out, look>(),
-            Self::Miscounts => way.step_with::<take_out, fetch>(|_| Pieces { count: 1, shelf: "anywhere".to_owned() }),
-            _ => way.step_with::<take_out, fetch>(move |count| Pieces { count, shelf: shelf.clone() }),
+            Self::Miscounts => way.step_with::<take_out, fetch>(|_| pieces(1)),
+            _ => way.step_with::<take_out, fetch>(pieces),
         };
         let way = if *self == Self::LetsNobodyPast { way } else { way.pass::<weigh>() };
         Some(way.build().unwrap())

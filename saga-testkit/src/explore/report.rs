@@ -51,7 +51,8 @@ impl Exploration {
         self.runs
     }
 
-    /// How many times the process was crashed: once at each boundary.
+    /// How many times the process was crashed: once at each boundary, and where the saga is moved or restarted, once at
+    /// each boundary behind that.
     pub fn crashes(&self) -> u64 {
         self.crashes
     }

@@ -47,22 +47,19 @@ impl<E: Explore> Course<'_, E> {
                 }
             }
         };
-        let ended = match new_end {
+        let ended = if let Some((_, is_operated)) = new_end {
             // What the old version's process says of it does not count any more, but what that did is reported.
-            Some(ended) => {
-                in_old.shutdown().await;
-                settled(&in_new, KEY).await;
-                let running = in_new.attach(KEY).await.map_err(|error| error.to_string())?;
-                (running.ended().await.map_err(|error| error.to_string())?, ended.1)
-            }
-            None => {
-                let ended = match old_end {
-                    Some(ended) => ended,
-                    None => life.await,
-                };
-                in_old.shutdown().await;
-                ended?
-            }
+            in_old.shutdown().await;
+            settled(&in_new, KEY).await;
+            let running = in_new.attach(KEY).await.map_err(|error| error.to_string())?;
+            (running.ended().await.map_err(|error| error.to_string())?, is_operated)
+        } else {
+            let ended = match old_end {
+                Some(ended) => ended,
+                None => life.await,
+            };
+            in_old.shutdown().await;
+            ended?
         };
         in_new.shutdown().await;
         Ok((Some(answer), finished(ended)?))

@@ -105,7 +105,7 @@ impl<'a, E: Explore> Course<'a, E> {
         }
         for seed in 1..LIVES_MAX {
             let process = self.process(&self.new, seed);
-            match process.live(self.moved_life(&process)).await? {
+            match process.live(Box::pin(self.moved_life(&process))).await? {
                 Some((answer, Some(finished))) => return Ok((Some(answer), finished)),
                 Some((answer, None)) => return Ok((Some(answer), self.on_in_the_old().await?)),
                 None => {}

@@ -26,7 +26,9 @@ impl<E: Explore> Explorer<E> {
         }
         let mut moves = Moves { points: runs.len() as u64, ..Moves::default() };
         let came = self.make(migration, runs).await;
-        came.iter().for_each(|came| count(&mut moves, came));
+        for came in &came {
+            count(&mut moves, came);
+        }
         if moves.moved == 0 {
             self.broken.push(Broken {
                 disturbance: "the migration".to_owned(),
@@ -34,13 +36,13 @@ impl<E: Explore> Explorer<E> {
             });
         }
         self.exploration.moves = Some(moves);
-        let moved: Vec<Came> =
+        let at_crashes: Vec<Came> =
             came.into_iter().filter(|came| came.run.manner == Manner::Crash && was_moved(came)).collect();
-        let further = moved.iter().flat_map(|came| further(came, &new)).collect();
+        let further = at_crashes.iter().flat_map(|came| further(came, &new)).collect();
         let further = self.make(migration, further).await;
         let mut seen: BTreeSet<String> = [format!("before {THE_MOVE}"), format!("behind {THE_MOVE}")].into();
         let mut crashes = Vec::new();
-        for came in moved.iter().chain(further.iter().filter(|came| came.run.then == Disturbance::None)) {
+        for came in at_crashes.iter().chain(further.iter().filter(|came| came.run.then == Disturbance::None)) {
             let new = came.passed.iter().filter(|boundary| seen.insert((*boundary).clone()));
             crashes.extend(new.map(|boundary| crash(&came.run, boundary.clone())));
         }

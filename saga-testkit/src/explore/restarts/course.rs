@@ -69,7 +69,7 @@ impl<E: Explore> Course<'_, E> {
         let is_forced = ended.ok_or("the old saga's process crashed")?;
         for seed in 1..LIVES_MAX {
             let process = self.process(self.new, seed);
-            if let Some(came) = process.live(self.restarted_life(&process)).await? {
+            if let Some(came) = process.live(Box::pin(self.restarted_life(&process))).await? {
                 return match came {
                     Ok(finished) => self.judge(finished, is_forced).await,
                     Err(reason) => Ok(Went::Refused(reason)),

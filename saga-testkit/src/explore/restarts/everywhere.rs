@@ -40,8 +40,8 @@ impl<E: Explore> Explorer<E> {
         }
         let functions = self.subject.saga().step_names();
         let rejecting = begun.iter().flat_map(|came| {
-            let began = functions.iter().filter(|step| came.passed.contains(&format!("before {step}")));
-            began.map(|step| RestartRun { rejected: Some(step), ..came.run.clone() })
+            let run = functions.iter().filter(|step| came.passed.contains(&format!("before {step}")));
+            run.map(|step| RestartRun { rejected: Some(step), ..came.run.clone() })
         });
         let rejecting = rejecting.collect();
         begun.extend(self.restart(rejecting, &mut restarts).await);
