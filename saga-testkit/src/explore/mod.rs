@@ -70,7 +70,7 @@
 //! }
 //!
 //! /// Only the second version does this.
-//! #[saga_step]
+//! #[saga_step(no_compensation)]
 //! async fn note(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
 //!     conn.log(format!("{amount}"));
 //!     Ok(())
@@ -103,9 +103,10 @@
 //!
 //!     /// Transfers that are under way go on as the second version.
 //!     fn migration(&self) -> Option<Migration<MemoryStore>> {
-//!         let second = Saga::named("transfer").input::<i64>().version(2);
-//!         let second = second.step::<take_out>().step::<pay_in>().step::<note>().build().expect("it is valid");
-//!         Some(Migration::from(&self.saga()).to(&second).build().expect("the versions fit together"))
+//!         let second = Saga::named("transfer").input::<i64>().version(2).step::<note>();
+//!         let second = second.step::<take_out>().step::<pay_in>().build().expect("transfer is a valid saga");
+//!         let migration = Migration::from(&self.saga()).to(&second).pass::<note>().build();
+//!         Some(migration.expect("the versions fit together"))
 //!     }
 //!
 //!     /// Transfers that came to nothing are made once more.
