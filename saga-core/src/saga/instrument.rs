@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use super::definition::digest;
-use super::{Arm, Definition, Saga, StepDefinition, StepRun, StepUndo};
+use super::{Arm, Definition, Migration, Plan, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
-use crate::machine::Shape;
+use crate::machine::{Shape, Side, StepShape, UndoShape};
 use crate::step::StepError;
 use crate::store::Store;
 
@@ -34,6 +34,24 @@ impl StepHook for Idle {
 }
 
 impl<S: Store, I> Saga<S, I> {
+    /// The names of all steps, in their order.
+    #[doc(hidden)]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.definition().steps.iter().map(|step| step.name).collect()
+    }
+
+    /// The names of the steps whose effect is undone, or stands for good: those from the pivot on, and those before it that
+    /// have a compensation.
+    #[doc(hidden)]
+    pub fn names_with_effects(&self) -> Vec<&'static str> {
+        let shape = &self.definition().shape;
+        let has_effect = |(index, step): &(usize, &StepShape)| {
+            let counts = step.undo != UndoShape::NotNeeded || shape.side(*index) != Side::Before;
+            counts && !step.is_choice()
+        };
+        shape.steps.iter().enumerate().filter(has_effect).map(|(_, step)| step.name).collect()
+    }
+
     /// The names of the steps that have a function, in their order.
     #[doc(hidden)]
     pub fn step_names(&self) -> Vec<&'static str> {
@@ -63,6 +81,17 @@ impl<S: Store, I> Saga<S, I> {
     pub fn batch_step_names(&self) -> Vec<&'static str> {
         let steps = self.definition().steps.iter().filter(|step| matches!(step.run, StepRun::Batch(_)));
         steps.map(|step| step.name).collect()
+    }
+
+    /// The names of the steps whose function runs in a transaction, and, with `true`, of those whose undo does.
+    #[doc(hidden)]
+    pub fn names_in_transactions(&self) -> Vec<(&'static str, bool)> {
+        let in_transactions = self.definition().steps.iter().flat_map(|step| {
+            let is_done_so = matches!(step.run, StepRun::Transaction(_) | StepRun::Batch(_));
+            let is_undone_so = matches!(step.undo, Some((StepUndo::Transaction(_), _)));
+            [is_done_so.then_some((step.name, false)), is_undone_so.then_some((step.name, true))]
+        });
+        in_transactions.flatten().collect()
     }
 
     /// The same definition, name and digest included, for a store with the same connection, with a hook around each
@@ -113,6 +142,33 @@ impl<S: Store, I> Saga<S, I> {
         change(&mut definition.shape);
         definition.width = definition.width.max(definition.steps.len());
         Self { definition: Arc::new(definition), input: PhantomData }
+    }
+}
+
+impl<S: Store> Migration<S> {
+    /// The old version and the new one, without the types of their inputs.
+    #[doc(hidden)]
+    pub fn sagas(&self) -> (Saga<S, ()>, Saga<S, ()>) {
+        let saga = |definition: &Arc<Definition<S>>| Saga { definition: Arc::clone(definition), input: PhantomData };
+        (saga(&self.plan.from), saga(&self.plan.to))
+    }
+
+    /// The same migration between the versions as [`Saga::instrumented`] has them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Migration<T> {
+        let plan = &self.plan;
+        let plan = Plan {
+            from: Arc::new(looked_at(&plan.from, hook)),
+            to: Arc::new(looked_at(&plan.to, hook)),
+            places: plan.places.clone(),
+            passed: plan.passed.clone(),
+            arms: plan.arms.clone(),
+            chosen: plan.chosen.clone(),
+            conversions: plan.conversions.clone(),
+            check_input: plan.check_input,
+        };
+        Migration { plan: Arc::new(plan) }
     }
 }
 

@@ -1,4 +1,3 @@
-use std::future::ready;
 use std::sync::Arc;
 
 use saga_core::StepError;
@@ -16,34 +15,36 @@ pub(super) struct Around {
 
 impl StepHook for Around {
     fn before(&self, step: &'static str, is_undo: bool) -> BoxFuture<'static, Result<(), StepError>> {
-        let place = Place { step, is_undo, is_behind: false };
-        Box::pin(ready(self.at(place).and_then(|()| self.reject(place))))
+        let (life, place) = (Arc::clone(&self.life), Place { step, is_undo, is_behind: false });
+        Box::pin(async move {
+            at(&life, place).await?;
+            reject(&life, place)
+        })
     }
 
     fn behind(&self, step: &'static str, is_undo: bool) -> BoxFuture<'static, Result<(), StepError>> {
-        Box::pin(ready(self.at(Place { step, is_undo, is_behind: true })))
+        let (life, place) = (Arc::clone(&self.life), Place { step, is_undo, is_behind: true });
+        Box::pin(async move { at(&life, place).await })
     }
 }
 
-impl Around {
-    /// The function of a dead process fails; whoever holds the transaction sees that it is dead, and drops it.
-    fn at(&self, place: Place) -> Result<(), StepError> {
-        if !self.life.pass_in_transaction(&place.to_string()) {
-            return Err(StepError::retry("the process has crashed"));
-        }
-        let director = &self.life.director;
-        let is_once = !matches!(director.disturbance, Disturbance::FailAlways(_));
-        if director.disturbs(place, is_once) {
-            return Err(StepError::retry("the exploration disturbed it"));
-        }
-        Ok(())
+/// The function of a dead process fails; whoever holds the transaction sees that it is dead, and drops it.
+async fn at(life: &Life, place: Place) -> Result<(), StepError> {
+    if !life.pass_in_function(&place.to_string()).await {
+        return Err(StepError::retry("the process has crashed"));
     }
+    let director = &life.director;
+    let is_once = !matches!(director.disturbance, Disturbance::FailAlways(_));
+    if director.disturbs(place, is_once) {
+        return Err(StepError::retry("the exploration disturbed it"));
+    }
+    Ok(())
+}
 
-    fn reject(&self, place: Place) -> Result<(), StepError> {
-        let director = &self.life.director;
-        if director.rejected == Some(place.step) && !place.is_undo && !director.is_lifted() {
-            return Err(StepError::reject("the exploration rejects it"));
-        }
-        Ok(())
+fn reject(life: &Life, place: Place) -> Result<(), StepError> {
+    let director = &life.director;
+    if director.rejected == Some(place.step) && !place.is_undo && !director.is_lifted() {
+        return Err(StepError::reject("the exploration rejects it"));
     }
+    Ok(())
 }

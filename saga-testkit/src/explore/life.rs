@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use saga_core::env::BoxFuture;
 use saga_core::step::CancelSignal;
-use saga_core::store::MemberId;
+use saga_core::store::{MemberId, SagaWithSteps};
 
 use super::plan::{Disturbance, Place};
 
@@ -16,8 +16,54 @@ pub(super) struct Director {
     /// The step that rejects, so that the way back is run.
     pub(super) rejected: Option<&'static str>,
     pub(super) disturbance: Disturbance,
+    pub(super) commits: Commits,
     is_lifted: AtomicBool,
+    pub(super) halt: Halt,
+    /// How the process misreads what is stored of a saga.
+    pub(super) misreads: Option<Misread>,
     book: Mutex<Book>,
+}
+
+/// A mistake that is planted in what is read of a saga.
+pub(super) type Misread = fn(&mut SagaWithSteps);
+
+/// Whether consecutive steps of a saga may be one commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Commits {
+    Shared,
+    OfEachStep,
+}
+
+/// Where the process is held up until somebody has done what he wants to do meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Halt {
+    reached: CancelSignal,
+    released: CancelSignal,
+}
+
+impl Halt {
+    /// Waits until the process is held up.
+    pub(super) async fn reached(&self) {
+        self.reached.cancelled().await;
+    }
+
+    /// Lets the process go on, or never holds it up.
+    pub(super) fn release(&self) {
+        self.released.cancel();
+    }
+
+    async fn wait(&self) {
+        self.reached.cancel();
+        self.released.cancelled().await;
+    }
+}
+
+/// What becomes of a process at a boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passage {
+    GoesOn,
+    Crashes,
+    Halts,
 }
 
 #[derive(Debug, Default)]
@@ -32,8 +78,20 @@ struct Book {
 }
 
 impl Director {
-    pub(super) fn new(rejected: Option<&'static str>, disturbance: Disturbance) -> Self {
-        Self { rejected, disturbance, is_lifted: AtomicBool::new(false), book: Mutex::default() }
+    pub(super) fn new(rejected: Option<&'static str>, disturbance: Disturbance, commits: Commits) -> Self {
+        Self {
+            rejected,
+            disturbance,
+            commits,
+            is_lifted: AtomicBool::new(false),
+            halt: Halt::default(),
+            misreads: None,
+            book: Mutex::default(),
+        }
+    }
+
+    pub(super) fn misreading(self, misreads: Option<Misread>) -> Self {
+        Self { misreads, ..self }
     }
 
     /// From now on nothing is disturbed.
@@ -45,20 +103,25 @@ impl Director {
         self.is_lifted.load(Ordering::Relaxed)
     }
 
-    /// Notes that a boundary was passed; answers whether the process is to crash here.
-    fn pass(&self, boundary: &str) -> bool {
+    /// Notes that a boundary was passed, and says what becomes of the process there.
+    fn pass(&self, boundary: &str) -> Passage {
         let mut book = self.lock();
         let count = book.counts.entry(boundary.to_owned()).or_default();
         *count += 1;
-        let is_first = *count == 1;
-        if is_first {
-            book.passed.push(boundary.to_owned());
+        if *count > 1 {
+            return Passage::GoesOn;
         }
-        let crashes = is_first
-            && !self.is_lifted()
-            && matches!(&self.disturbance, Disturbance::Crash { boundary: chosen, .. } if chosen == boundary);
-        book.done += u64::from(crashes);
-        crashes
+        book.passed.push(boundary.to_owned());
+        let passage = match &self.disturbance {
+            Disturbance::Crash { boundary: chosen, .. } if chosen == boundary => Passage::Crashes,
+            Disturbance::Halt { boundary: chosen, .. } if chosen == boundary => Passage::Halts,
+            _ => return Passage::GoesOn,
+        };
+        if self.is_lifted() {
+            return Passage::GoesOn;
+        }
+        book.done += 1;
+        passage
     }
 
     /// Whether a function is disturbed at this place, now. `is_once` disturbs it the first time only.
@@ -68,8 +131,12 @@ impl Director {
                 (*chosen, true)
             }
             Disturbance::FailEachOnce => (Place { is_behind: false, ..place }, true),
-            Disturbance::Crash { is_amid_errors: true, .. } => (Place { is_behind: false, ..place }, false),
-            Disturbance::None | Disturbance::Crash { .. } | Disturbance::Answered { .. } => return false,
+            Disturbance::Crash { is_amid_errors: true, .. } | Disturbance::Halt { is_amid_errors: true, .. } => {
+                (Place { is_behind: false, ..place }, false)
+            }
+            Disturbance::None | Disturbance::Crash { .. } | Disturbance::Halt { .. } | Disturbance::Answered { .. } => {
+                return false;
+            }
         };
         if self.is_lifted() || chosen != place {
             return false;
@@ -158,18 +225,25 @@ impl Life {
         self.is_dead.load(Ordering::Acquire)
     }
 
-    /// Passes a boundary outside a transaction. A dead process goes no further.
+    /// Passes a boundary outside a function. A dead process goes no further.
     pub(super) async fn pass(&self, boundary: &str) {
-        if !self.pass_in_transaction(boundary) {
+        if !self.pass_in_function(boundary).await {
             pending::<()>().await;
         }
     }
 
-    /// Passes a boundary where waiting would hold a connection: answers whether the process lives.
-    pub(super) fn pass_in_transaction(&self, boundary: &str) -> bool {
-        if !self.is_dead() && self.director.pass(boundary) {
-            self.is_dead.store(true, Ordering::Release);
-            self.died.cancel();
+    /// Passes a boundary where staying for good would hold a connection: answers whether the process lives.
+    pub(super) async fn pass_in_function(&self, boundary: &str) -> bool {
+        if self.is_dead() {
+            return false;
+        }
+        match self.director.pass(boundary) {
+            Passage::GoesOn => {}
+            Passage::Halts => self.director.halt.wait().await,
+            Passage::Crashes => {
+                self.is_dead.store(true, Ordering::Release);
+                self.died.cancel();
+            }
         }
         !self.is_dead()
     }

@@ -25,6 +25,18 @@
 //! What others do to the saga is done beside it in each life of the process: it gets its signals, and is paused and resumed
 //! ([`meanwhile`](Explore::meanwhile)).
 //!
+//! A saga that **moves to another version** ([`migration`](Explore::migration)) is moved at each of its boundaries: after a
+//! crash there, after a stop, and while the process that runs it is held up there. It is crashed in front of the move and
+//! behind it, each step that comes behind it rejects, and the process is crashed at each boundary of all that. Where a saga
+//! cannot be moved it goes on as it was, and the report says where and why ([`Exploration::moves`]).
+//!
+//! A saga that **came to nothing** can be restarted from each step from which that is allowed, as a new saga
+//! ([`restarts`](Explore::restarts)), with the same crashes and rejections. What the two of them left is judged
+//! ([`audit_restarted`](Explore::audit_restarted)), and a new saga that completed without a step that stands is a failure.
+//!
+//! Which consecutive steps share a commit depends on how long they take. What a run does not reach for that reason is tried
+//! again with a commit for each step.
+//!
 //! Sagas that are wired by events have no definition, and so an exploration of their own: [`explore_events`] lets what the
 //! services tell each other arrive in every order, and once more, and crashes each service at each of its boundaries.
 //!
@@ -36,7 +48,7 @@
 //! use async_trait::async_trait;
 //! use saga_core::engine::RuntimeBuilder;
 //! use saga_core::memory::{MemoryConn, MemoryStore};
-//! use saga_core::{Saga, StepError, saga_compensation, saga_step};
+//! use saga_core::{Migration, Saga, StepError, saga_compensation, saga_step};
 //! use saga_testkit::explore::{Ended, Explore, Explored, explore};
 //!
 //! #[saga_step(compensate = put_back)]
@@ -54,6 +66,13 @@
 //! #[saga_step]
 //! async fn pay_in(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
 //!     conn.add("right", amount)?;
+//!     Ok(())
+//! }
+//!
+//! /// Only the second version does this.
+//! #[saga_step(no_compensation)]
+//! async fn note(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+//!     conn.log(format!("{amount}"));
 //!     Ok(())
 //! }
 //!
@@ -82,6 +101,19 @@
 //!         Arc::clone(world)
 //!     }
 //!
+//!     /// Transfers that are under way go on as the second version.
+//!     fn migration(&self) -> Option<Migration<MemoryStore>> {
+//!         let second = Saga::named("transfer").input::<i64>().version(2).step::<note>();
+//!         let second = second.step::<take_out>().step::<pay_in>().build().expect("transfer is a valid saga");
+//!         let migration = Migration::from(&self.saga()).to(&second).pass::<note>().build();
+//!         Some(migration.expect("the versions fit together"))
+//!     }
+//!
+//!     /// Transfers that came to nothing are made once more.
+//!     fn restarts(&self) -> bool {
+//!         true
+//!     }
+//!
 //!     async fn audit(&self, world: &Arc<MemoryStore>, ended: &Ended) -> Result<(), String> {
 //!         let (left, right) = world.read(|table| (table.counter("left"), table.counter("right")));
 //!         match ended {
@@ -95,6 +127,8 @@
 //! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
 //! let report = explore(Transfer).await.expect("no disturbance harms a transfer");
 //! assert!(report.crashes() > 10, "{report}");
+//! assert!(report.moves().is_some_and(|moves| moves.moved() > 0), "{report}");
+//! assert!(report.restarts().is_some_and(|restarts| restarts.begun() > 0), "{report}");
 //! # });
 //! ```
 
@@ -104,9 +138,12 @@ mod environment;
 mod events;
 mod hook;
 mod life;
+mod moves;
 mod outbox;
 mod plan;
+mod process;
 mod report;
+mod restarts;
 mod store;
 mod subject;
 mod transaction;
@@ -114,6 +151,8 @@ mod transaction;
 pub use self::drive::explore;
 pub use self::environment::SPEED;
 pub use self::events::{EventFailures, EventsExplored, ExploreEvents, FirstEvent, explore_events};
-pub use self::report::{Broken, Exploration, Failures};
+pub use self::moves::Moves;
+pub use self::report::{Broken, Exploration, Failures, Refusal};
+pub use self::restarts::{Restarted, Restarts};
 pub use self::store::Explored;
 pub use self::subject::{Ended, Explore};

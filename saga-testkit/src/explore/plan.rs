@@ -16,6 +16,8 @@ pub(super) enum Disturbance {
     None,
     /// The process crashes when it first passes the boundary. Amid errors, each function fails the first time as well.
     Crash { boundary: String, is_amid_errors: bool },
+    /// The process is held up when it first passes the boundary, until something else was done. Amid errors as above.
+    Halt { boundary: String, is_amid_errors: bool },
     /// The function fails the first time.
     FailOnce(Place),
     /// Each function fails the first time.
@@ -41,6 +43,7 @@ impl fmt::Display for Disturbance {
         match self {
             Self::None => f.write_str("undisturbed"),
             Self::Crash { boundary, .. } => write!(f, "crash {boundary}"),
+            Self::Halt { boundary, .. } => write!(f, "held up {boundary}"),
             Self::FailOnce(place) => write!(f, "an error once {place}"),
             Self::FailEachOnce => f.write_str("an error once before each function"),
             Self::FailAlways(place) => write!(f, "an error each time {place}"),

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use super::{Moves, Restarts};
+
 /// What an exploration did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exploration {
@@ -12,6 +14,8 @@ pub struct Exploration {
     pub(super) unreached: u64,
     pub(super) compared: u64,
     pub(super) left_out: Vec<&'static str>,
+    pub(super) moves: Option<Moves>,
+    pub(super) restarts: Option<Restarts>,
 }
 
 /// One run in which something was wrong.
@@ -21,6 +25,15 @@ pub struct Broken {
     pub disturbance: String,
     /// What was wrong.
     pub problem: String,
+}
+
+/// Something that was asked for, and is not allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Where, and after what.
+    pub point: String,
+    /// Why not, as the runtime says it.
+    pub reason: String,
 }
 
 /// Something was wrong in an exploration.
@@ -38,7 +51,8 @@ impl Exploration {
         self.runs
     }
 
-    /// How many times the process was crashed: once at each boundary.
+    /// How many times the process was crashed: once at each boundary, and where the saga is moved or restarted, once at
+    /// each boundary behind that.
     pub fn crashes(&self) -> u64 {
         self.crashes
     }
@@ -75,6 +89,16 @@ impl Exploration {
         &self.left_out
     }
 
+    /// What came of the [migration](super::Explore::migration), where there is one.
+    pub fn moves(&self) -> Option<&Moves> {
+        self.moves.as_ref()
+    }
+
+    /// What came of the [restarts](super::Explore::restarts), where they are explored.
+    pub fn restarts(&self) -> Option<&Restarts> {
+        self.restarts.as_ref()
+    }
+
     /// How many runs had an input that a batch step rejected, and compared the tables around that.
     pub fn compared(&self) -> u64 {
         self.compared
@@ -98,6 +122,12 @@ impl fmt::Display for Exploration {
         }
         if !self.left_out.is_empty() {
             write!(f, "; in arms that were not taken, and left out: {}", self.left_out.join(", "))?;
+        }
+        if let Some(moves) = &self.moves {
+            write!(f, "; {moves}")?;
+        }
+        if let Some(restarts) = &self.restarts {
+            write!(f, "; {restarts}")?;
         }
         Ok(())
     }

@@ -149,7 +149,11 @@ impl<S: Store> Sagas for Explored<S> {
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
-        self.through(self.inner.saga_with_steps(tenant, key)).await
+        let mut stored = self.through(self.inner.saga_with_steps(tenant, key)).await?;
+        if let (Some(stored), Some(misread)) = (&mut stored, self.life.director.misreads) {
+            misread(stored);
+        }
+        Ok(stored)
     }
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use saga_core::Saga;
 use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::step::Payload;
-use saga_core::store::Store;
+use saga_core::store::{SagaWithSteps, Store};
+use saga_core::{Migration, Saga};
 
-use super::Explored;
+use super::{Explored, Restarted};
 
 /// What is explored: a saga, what it is started with, and how to judge what it did.
 #[async_trait]
@@ -73,6 +73,54 @@ pub trait Explore: Send + Sync + 'static {
     async fn tables(&self, world: &Self::World) -> Option<Vec<String>> {
         let _ = world;
         None
+    }
+
+    /// How sagas that are under way go on as another version. With one, the exploration also moves the saga at each of its
+    /// boundaries, after a crash, after a stop, and while the process that runs it is held up there; the process behind that
+    /// has the new version only. It crashes the move, has each step of the new version reject that comes behind it, and
+    /// crashes the process at each boundary of all that. A saga that cannot be moved at some point goes on as it was, and the
+    /// [report](super::Exploration::moves) says why. Whatever happened, the [`audit`](Self::audit) judges it.
+    ///
+    /// It begins with the version that [`saga`](Self::saga) is, and where the saga can be moved nowhere, the exploration
+    /// fails. What the new version does of itself is explored where it is the [`saga`](Self::saga).
+    fn migration(&self) -> Option<Migration<Self::Store>> {
+        None
+    }
+
+    /// Whether the exploration also starts sagas instead of those that came to nothing
+    /// ([`SagaDesk::restart`](saga_core::engine::SagaDesk::restart)). Each that was compensated, and each that was stuck and
+    /// that a person then ends as compensated, is restarted from each step from which that is allowed. Of the new saga each step
+    /// rejects in turn, the process is crashed at each boundary of all that, and
+    /// [`audit_restarted`](Self::audit_restarted) judges what both left.
+    ///
+    /// It is not done unless it is asked for: an audit that knows one saga cannot judge two. What the old one left standing may
+    /// be there beside what the new one did.
+    fn restarts(&self) -> bool {
+        false
+    }
+
+    /// A mistake that is planted in what is read of a saga where it is restarted, so that tests see it found.
+    #[doc(hidden)]
+    fn misreads(&self) -> Option<fn(&mut SagaWithSteps)> {
+        None
+    }
+
+    /// Judges the business data and the books outside after a saga was started instead of another one, and both have ended.
+    ///
+    /// Where the two of them left what one saga leaves alone ([`Restarted::amounts_to`]), the [`audit`](Self::audit) judges
+    /// that. Of anything else it knows nothing: the [report](super::Restarts::mixed) counts such runs, and an implementation
+    /// of one's own compares how often each step [stands](Restarted::standing) with what is there.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    ///
+    /// # Cancel safety
+    /// It is never dropped before its end.
+    async fn audit_restarted(&self, world: &Self::World, restarted: &Restarted) -> Result<(), String> {
+        match restarted.amounts_to() {
+            Some(ended) => self.audit(world, &ended).await,
+            None => Ok(()),
+        }
     }
 
     /// Judges the business data and the books outside after a run.

@@ -54,6 +54,16 @@ impl FaultyStore {
         Self { inner, clock, flaw, noted: Arc::default() }
     }
 
+    /// A store with this flaw, or with none, on the clock of the process: for explorations. The suites have one of their own.
+    pub fn on_the_clock(flaw: Option<StoreFlaw>) -> Self {
+        Self { inner: MemoryStore::new().with_hints(), ..Self::new(flaw) }
+    }
+
+    /// What is in it.
+    pub fn memory(&self) -> &MemoryStore {
+        &self.inner
+    }
+
     pub(super) fn has(&self, flaw: StoreFlaw) -> bool {
         self.flaw == Some(flaw)
     }

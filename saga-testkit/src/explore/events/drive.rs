@@ -8,7 +8,7 @@ use saga_core::transport::Message;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::super::life::Director;
+use super::super::life::{Commits, Director};
 use super::super::plan::Disturbance;
 use super::super::report::Broken;
 use super::broker::{Broker, once_more};
@@ -175,7 +175,7 @@ async fn try_run<E: ExploreEvents>(subject: &Arc<E>, run: Run) -> Came {
             }
             _ => Disturbance::None,
         })
-        .map(|disturbance| Arc::new(Director::new(None, disturbance)))
+        .map(|disturbance| Arc::new(Director::new(None, disturbance, Commits::Shared)))
         .collect();
     let names: Vec<String> = services.iter().map(|service| service.name().to_owned()).collect();
     let world = Arc::new(subject.fresh().await);

@@ -1,0 +1,82 @@
+use std::fmt;
+
+use super::super::plan::{Disturbance, Place};
+
+/// What the move itself is called among the boundaries.
+pub(super) const THE_MOVE: &str = "the move to another version";
+
+/// A boundary of the old version, and what happens to the saga on the way there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Point {
+    pub(in super::super) rejected: Option<&'static str>,
+    pub(in super::super) is_amid_errors: bool,
+    pub(in super::super) boundary: String,
+}
+
+/// What becomes of the process that runs the old version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It crashes there, and the one after it has the new version only.
+    Crash,
+    /// It is told to stop there, and the one after it has the new version only.
+    Stop,
+    /// It is held up there, and goes on when another one with the new version has asked for the move.
+    Beside,
+}
+
+/// One run: where it is moved, and what is done to it behind that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MoveRun {
+    pub(super) point: Point,
+    pub(super) manner: Manner,
+    /// The step of the new version that rejects.
+    pub(super) rejected: Option<&'static str>,
+    pub(super) then: Disturbance,
+}
+
+impl Point {
+    /// What is done to the process that runs the old version.
+    pub(super) fn disturbance(&self, manner: Manner) -> Disturbance {
+        let Self { boundary, is_amid_errors, .. } = self.clone();
+        match manner {
+            Manner::Crash => Disturbance::Crash { boundary, is_amid_errors },
+            Manner::Stop | Manner::Beside => Disturbance::Halt { boundary, is_amid_errors },
+        }
+    }
+
+    /// Whether the process can be held up there while another one works: in a transaction it would have the store.
+    pub(super) fn is_outside(&self, in_transactions: &[(&'static str, bool)]) -> bool {
+        let places = in_transactions
+            .iter()
+            .flat_map(|&(step, is_undo)| [false, true].map(|is_behind| Place { step, is_undo, is_behind }.to_string()));
+        !places.into_iter().any(|place| place == self.boundary)
+    }
+}
+
+impl MoveRun {
+    pub(super) fn at(point: &Point, manner: Manner) -> Self {
+        Self { point: point.clone(), manner, rejected: None, then: Disturbance::None }
+    }
+}
+
+impl fmt::Display for MoveRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { point, manner, rejected, then } = self;
+        let manner = match manner {
+            Manner::Crash => "moved after a crash",
+            Manner::Stop => "moved after a stop",
+            Manner::Beside => "moved while its process is held up",
+        };
+        write!(f, "{manner} {}", point.boundary)?;
+        if let Some(step) = point.rejected {
+            write!(f, ", while {step} rejects")?;
+        }
+        if *then != Disturbance::None {
+            write!(f, "; then {then}")?;
+        }
+        if let Some(step) = rejected {
+            write!(f, "; then {step} rejects in the new version")?;
+        }
+        Ok(())
+    }
+}

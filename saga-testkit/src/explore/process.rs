@@ -1,0 +1,269 @@
+//! One life of a process that runs the explored saga: it is opened on a world, and brings the saga to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_core::engine::{Outcome, Running, RuntimeBuilder, RuntimeError};
+use saga_core::saga::StepHook;
+use saga_core::store::{Members, Status, Store, StoreError};
+use saga_core::{Key, Runtime, Saga, Tenant};
+
+use super::environment::Mortal;
+use super::hook::Around;
+use super::life::{Commits, Director, Life, Look};
+use super::{Ended, Explore, Explored};
+
+/// The key of every explored saga.
+pub(super) const KEY: &str = "explored";
+/// How long a run may take, in the world's time.
+const RUN_WITHIN: Duration = Duration::from_mins(2);
+/// More lives than any run needs: it is crashed once or twice.
+pub(super) const LIVES_MAX: u64 = 5;
+/// How often a run is made until what it is to disturb comes up.
+const TRIES_MAX: usize = 4;
+/// How often what is left behind is looked at until it is gone, and how long between.
+const LOOKS_MAX: usize = 400;
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
+const LEASE: Duration = Duration::from_mins(30);
+const POLL: Duration = Duration::from_millis(200);
+
+/// What builds the runtime of a subject's process.
+pub(super) type Builder<E> = RuntimeBuilder<Explored<<E as Explore>::Store>>;
+
+/// How a saga ended, and whether it was stuck before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finished {
+    pub(super) ended: Ended,
+    pub(super) is_operated: bool,
+}
+
+/// What came of one run.
+pub(super) struct Made<T> {
+    pub(super) result: Result<T, String>,
+    /// The boundaries that were passed.
+    pub(super) passed: Vec<String>,
+    /// Whether what was to be disturbed was.
+    pub(super) is_reached: bool,
+}
+
+/// How often a run was made. It is made again while it does not reach what it is to disturb: which steps share a commit
+/// depends on how long they take, so every other time each has one of its own. A saga in which something may come first or
+/// last may never get there; any other one must.
+pub(super) struct Tries {
+    is_racing: bool,
+    made: usize,
+}
+
+impl Tries {
+    pub(super) fn new(is_racing: bool) -> Self {
+        Self { is_racing, made: 0 }
+    }
+
+    /// Begins the next one.
+    pub(super) fn begin(&mut self) -> Commits {
+        self.made += 1;
+        if self.made % 2 == 1 { Commits::Shared } else { Commits::OfEachStep }
+    }
+
+    /// What came of the run in the end; nothing where it is to be made again.
+    pub(super) fn end<T>(&self, mut made: Made<T>) -> Option<Made<T>> {
+        made.is_reached |= made.result.is_err();
+        if !made.is_reached && self.made < TRIES_MAX {
+            return None;
+        }
+        if !made.is_reached && !self.is_racing {
+            made.result = Err("it was never reached".to_owned());
+        }
+        Some(made)
+    }
+}
+
+/// Waits for the end of a run, as long as one may take.
+pub(super) async fn in_time<T>(run: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let ended = tokio::time::timeout(RUN_WITHIN, run).await;
+    ended.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")))
+}
+
+/// One life of a process.
+pub(super) struct Process<'a, E: Explore> {
+    pub(super) subject: &'a E,
+    pub(super) world: &'a E::World,
+    pub(super) life: Arc<Life>,
+    env: Arc<Mortal>,
+    store: Arc<E::Store>,
+}
+
+impl<'a, E: Explore> Process<'a, E> {
+    pub(super) fn new(
+        (subject, world): (&'a E, &'a E::World),
+        director: &Arc<Director>,
+        look: &Arc<Look>,
+        seed: u64,
+    ) -> Self {
+        let (life, env) = (Life::new(director, look), Arc::new(Mortal::new(seed)));
+        Self { subject, world, life, env, store: subject.store(world) }
+    }
+
+    /// What stands around each function while this process lives.
+    pub(super) fn hook(&self) -> Arc<dyn StepHook> {
+        Arc::new(Around { life: Arc::clone(&self.life) })
+    }
+
+    /// Its runtime, with what is registered and set by `with`.
+    pub(super) async fn open(
+        &self,
+        with: impl FnOnce(Builder<E>) -> Builder<E>,
+    ) -> Result<Runtime<Explored<E::Store>>, String> {
+        let store = Explored { inner: self.subject.store(self.world), life: Arc::clone(&self.life) };
+        let builder = self.subject.states(self.world, Runtime::builder(store));
+        let builder = builder.environment(Arc::clone(&self.env) as Arc<_>).settings(|settings| {
+            settings.lease_ttl = LEASE;
+            settings.member_ttl = LEASE;
+            settings.poll_interval = POLL;
+            settings.drain_limit = RUN_WITHIN;
+            if self.life.director.commits == Commits::OfEachStep {
+                settings.run_on_max = 1;
+            }
+        });
+        with(builder).start().await.map_err(|error| error.to_string())
+    }
+
+    /// Lives until that is done. It answers nothing when the process crashed before.
+    pub(super) async fn live<T>(&self, doing: impl Future<Output = Result<T, String>>) -> Result<Option<T>, String> {
+        let done = tokio::select! {
+            biased;
+            () = self.life.died() => None,
+            done = doing => Some(done),
+        };
+        self.env.kill();
+        match done {
+            Some(done) => done.map(Some),
+            None => self.vanish().await,
+        }
+    }
+
+    /// What a dead process held is free at once, as when its silence has lasted.
+    async fn vanish<T>(&self) -> Result<Option<T>, String> {
+        if let Some(member) = self.life.member() {
+            self.store.leave(member).await.map_err(|error| error.to_string())?;
+        }
+        Ok(None)
+    }
+
+    /// Starts the saga, or finds it, and lets it come to its end.
+    pub(super) async fn start_and_end(
+        &self,
+        runtime: &Runtime<Explored<E::Store>>,
+        saga: &Saga<Explored<E::Store>, E::Input>,
+    ) -> Result<(Outcome, bool), String> {
+        let running = runtime.start(saga, KEY, self.subject.input()).await.map_err(|error| error.to_string())?;
+        self.bring_to_end(runtime, &running).await
+    }
+
+    /// Lets the saga come to its end here, while others do what they do to it. What is stuck is tried again without what
+    /// disturbs it.
+    pub(super) async fn bring_to_end(
+        &self,
+        runtime: &Runtime<Explored<E::Store>>,
+        running: &Running<Explored<E::Store>>,
+    ) -> Result<(Outcome, bool), String> {
+        let desk = runtime.desk();
+        let key = running.key().as_str();
+        let (outcome, meanwhile) = tokio::join!(running.outcome(), self.subject.meanwhile(&desk, key));
+        meanwhile.map_err(|problem| format!("what was done meanwhile: {problem}"))?;
+        let mut outcome = outcome.map_err(|error| error.to_string())?;
+        let is_operated = matches!(outcome, Outcome::Stuck { .. });
+        if is_operated {
+            self.life.director.lift();
+            outcome = tokio::select! {
+                ended = running.ended() => ended.map_err(|error| error.to_string())?,
+                failed = try_again(runtime, key) => return Err(failed),
+            };
+        }
+        sent(runtime).await?;
+        Ok((outcome, is_operated))
+    }
+
+    /// Neither work nor a forgotten saga stays behind, and the user finds nothing wrong.
+    pub(super) async fn judge(&self, ended: &Ended) -> Result<(), String> {
+        nothing_left(&*self.store, KEY).await?;
+        self.subject.audit(self.world, ended).await.map_err(|problem| format!("the audit: {problem}"))
+    }
+}
+
+pub(super) fn finished((outcome, is_operated): (Outcome, bool)) -> Result<Finished, String> {
+    match outcome {
+        Outcome::Completed { .. } => Ok(Finished { ended: Ended::Completed, is_operated }),
+        Outcome::Compensated { .. } => Ok(Finished { ended: Ended::Compensated, is_operated }),
+        stuck @ Outcome::Stuck { .. } => Err(format!("it is {stuck}")),
+    }
+}
+
+/// Reads the tables of a subject's world.
+pub(super) fn look_at<E: Explore>(subject: &Arc<E>, world: &Arc<E::World>) -> Arc<Look> {
+    let (subject, world) = (Arc::clone(subject), Arc::clone(world));
+    Arc::new(move || {
+        let (subject, world) = (Arc::clone(&subject), Arc::clone(&world));
+        Box::pin(async move { subject.tables(&world).await })
+    })
+}
+
+/// What an operator does who knows that nothing is disturbed any more: whatever is stuck is tried again, one step after
+/// the other where branches got stuck beside each other. It ends only with what is in its way.
+async fn try_again<S: Store>(runtime: &Runtime<S>, key: &str) -> String {
+    loop {
+        let status = match runtime.saga(key).await {
+            Ok(Some(status)) => status,
+            Ok(None) => return "there is no saga".to_owned(),
+            Err(error) => return error.to_string(),
+        };
+        if status.summary.status == Status::Stuck {
+            let acted = match runtime.operator(key, status.revision) {
+                Ok(operator) => operator.retry("the exploration is over").await,
+                Err(error) => Err(error),
+            };
+            match acted {
+                // Another branch moved it meanwhile.
+                Ok(()) | Err(RuntimeError::Moved { .. }) => {}
+                Err(error) => return error.to_string(),
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Waits until every message was sent.
+pub(super) async fn sent<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
+    for _ in 0..LOOKS_MAX {
+        if runtime.store().depth().await.map_err(|error| error.to_string())?.rows == 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Err("its messages were not sent".to_owned())
+}
+
+/// Waits until there is no work left of the saga, or there is no sense in waiting.
+pub(super) async fn settled<S: Store>(runtime: &Runtime<S>, key: &str) {
+    for _ in 0..LOOKS_MAX {
+        if nothing_left(&**runtime.store(), key).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Neither work nor a forgotten saga stays behind.
+pub(super) async fn nothing_left(store: &impl Store, key: &str) -> Result<(), String> {
+    let failed = |error: StoreError| error.to_string();
+    if !store.forgotten(1).await.map_err(failed)?.is_empty() {
+        return Err("the saga waits for nothing".to_owned());
+    }
+    let key = Key::new(key).map_err(|error| error.to_string())?;
+    let stored = store.saga_with_steps(&Tenant::default(), &key).await.map_err(failed)?;
+    match stored.ok_or("there is no saga")?.work.len() {
+        0 => Ok(()),
+        left => Err(format!("{left} work rows are left")),
+    }
+}
