@@ -224,6 +224,30 @@ impl<S: Store> MigrationBuilder<S> {
     /// What stands in the other arms is passed by. What stands in this one is as on any other way: what has begun goes on,
     /// and what would have to be done before it needs a [`pass`](Self::pass). The move records it as a choice that was
     /// skipped. A saga that has not come to the choice makes it itself, and one that has made it keeps to that.
+    ///
+    /// ```
+    /// # use saga_core::{Migration, Saga, StepError, memory::MemoryStore, saga::Branch, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn pack_parcel(order: u32) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn write_letter(order: u32) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step]
+    /// # async fn call_courier(order: u32) -> Result<(), StepError> { Ok(()) }
+    /// // Until now every order was packed.
+    /// let v1: Saga<MemoryStore, u32> = Saga::named("ship").input().step::<pack_parcel>().step::<call_courier>().build()?;
+    /// let v2: Saga<MemoryStore, u32> = Saga::named("ship")
+    ///     .input()
+    ///     .version(2)
+    ///     .choose("shipping", |choice| {
+    ///         choice.when("parcel", |order| *order >= 100, Branch::step::<pack_parcel>).otherwise(Branch::step::<write_letter>)
+    ///     })
+    ///     .step::<call_courier>()
+    ///     .build()?;
+    ///
+    /// // What was packed is a parcel, whatever the order is.
+    /// let migration = Migration::from(&v1).to(&v2).pass_choice("shipping", "parcel").build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn pass_choice(mut self, choice: &'static str, arm: &'static str) -> Self {
         self.said.push(Said::PassedChoice { choice, arm: Some(arm) });
