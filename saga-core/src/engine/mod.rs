@@ -86,6 +86,7 @@ mod timelines;
 mod transactions;
 mod trial;
 mod trouble;
+mod turns;
 mod waiters;
 
 pub use self::act::{Act, Acted, ReplacedInput};

@@ -22,6 +22,7 @@ impl<S: Store> Shared<S> {
         let message = &arrived.message;
         let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        let _turn = self.turns.turn(&message.tenant, &key).await;
         let mut kept = self.awaiting.take(&message.tenant, &key);
         for _ in 0..=DECISIONS_MAX {
             let (mut saga, was_kept) = match kept.take() {
