@@ -191,18 +191,6 @@ pub fn check_step_name(text: &str) -> Result<(), InvalidName> {
     })
 }
 
-/// A step as services name it to each other: by its name, or as `step#3` for the third item of a list. One number has one
-/// text: `step#03` is nobody's, and neither is `step#0`, since the list itself stays where its saga is.
-pub(crate) fn step_or_item(text: &str) -> Result<(&str, Option<u32>), InvalidName> {
-    let (step, item) = split_item(text);
-    check_step_name(step)?;
-    let written = item.filter(|item| *item > 0).map(|item| StepId::of_item(step, item));
-    if step.len() < text.len() && written.is_none_or(|written| written.as_str() != text) {
-        return Err(InvalidName::new("step", text, "has an item that is not numbered `#n` from 1 on"));
-    }
-    Ok((step, item))
-}
-
 /// Checks a topic that an application publishes to: 1 to 100 bytes of letters, digits and `_ . -`.
 pub(crate) fn check_topic(text: &str) -> Result<(), InvalidName> {
     check("topic", text, TOPIC_BYTES_MAX, "ASCII letters, digits and `_`, `.`, `-`", is_name_byte)

@@ -79,6 +79,7 @@ mod start_many;
 mod starting;
 mod statistics;
 mod status;
+mod step_or_item;
 mod straight;
 mod suspects;
 mod tasks;

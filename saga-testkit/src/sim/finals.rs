@@ -145,7 +145,8 @@ async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, e
         let store = &stores[usize::from(host).min(stores.len() - 1)];
         let Some(hosted) = stored(store, tenant, &format!("{}>{}", plan.key, step.name)).await else { continue };
         known += 1;
-        end.records.extend(final_of(&hosted).records);
+        // Its row there is of one step. Which item of a list that is stands in the key.
+        end.records.extend(final_of(&hosted).records.into_iter().map(|record| RecordSeen { step: place, ..record }));
     }
     known
 }
@@ -188,7 +189,7 @@ async fn has_taken_effect(store: &MemoryStore, world: &World, at: Duration, mess
             let recorded = of.records.iter().filter(|record| record.recorded_at <= at).map(|record| &record.step);
             let noted =
                 of.history.iter().filter(|(noted, _)| *noted <= at).filter_map(|(_, entry)| entry.step.as_ref());
-            is_over || recorded.chain(noted).any(|known| known.step() == step)
+            is_over || recorded.chain(noted).any(|known| known.step_and_item() == step)
         }
         _ => false,
     }
