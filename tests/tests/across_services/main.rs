@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod cases;
+mod lists;
 mod meddler;
 mod shop;
