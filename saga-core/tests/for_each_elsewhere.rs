@@ -351,3 +351,39 @@ async fn another_process_goes_on_with_what_was_asked_for_elsewhere() {
         assert_eq!(happened.iter().collect::<BTreeSet<_>>().len(), happened.len(), "each once: {happened:?}");
     }
 }
+
+/// A person sees the items by their names, and says what one of them gave where its host cannot.
+#[tokio::test(start_paused = true)]
+async fn a_person_goes_past_an_item_that_is_stuck_elsewhere() {
+    let services = Services::new(&Depot::default());
+    // Nobody hosts anything under that name yet, and says so.
+    let service = Service::named("depot").host::<send>().build().unwrap();
+    let host = Runtime::builder(services.depot.clone()).transport(services.transport.clone()).service(&service);
+    let host = host.state(services.inside.clone()).start().await.unwrap();
+    let orders = services.coordinator(&packing(1)).await;
+    let running = orders.start(&packing(1), "o-1", 2).await.unwrap();
+    for item in 1..=2 {
+        let outcome = running.outcome().await.unwrap();
+        let Outcome::Stuck { step, reason, .. } = outcome else { panic!("{outcome}") };
+        assert_eq!(step, format!("pack#{item}"));
+        assert!(reason.contains("`depot` says"), "{reason}");
+        let status = orders.saga("o-1").await.unwrap().unwrap();
+        let shown: Vec<&str> = status.steps.iter().map(|step| step.step.as_str()).collect();
+        assert!(shown.contains(&step.as_str()), "{shown:?}");
+        let operator = orders.operator("o-1", status.revision).unwrap();
+        let refused = operator.retry_with(&7_u32, "another parcel").await.unwrap_err().to_string();
+        assert!(refused.contains("its input stands in a list"), "{refused}");
+        operator.skip_with(&format!("bag {item}"), "packed by hand").await.unwrap();
+    }
+    assert!(matches!(running.ended().await.unwrap(), Outcome::Completed { .. }));
+    assert_eq!(services.orders.read(|table| table.get("bill of 2").unwrap().to_vec()), b"bag 1,bag 2");
+    orders.shutdown().await;
+    host.shutdown().await;
+}
+
+#[test]
+fn the_chart_says_where_the_items_are_done() {
+    let chart = packing(8).to_mermaid();
+    assert!(chart.contains("s1[[\"pack (depot)<br/>for each, 8 at once\"]]"), "{chart}");
+    assert!(chart.contains("u1[\"undo pack<br/>each, the latest first\"]"), "{chart}");
+}
