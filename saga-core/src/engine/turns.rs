@@ -2,7 +2,7 @@
 //! again. Items of a list are answered many at a time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -10,7 +10,10 @@ use crate::key::{Key, Tenant};
 
 /// Who decides about which saga. Nothing rests on it: another process may decide as well.
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>>);
+pub(super) struct Turns(Mutex<Lines>);
+
+/// For each saga that somebody decides about, what all of them wait for.
+type Lines = HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>;
 
 /// The turn of one who decides about a saga. It ends when this is dropped.
 pub(super) struct Turn<'a> {
@@ -33,7 +36,7 @@ impl Turns {
         turn
     }
 
-    fn lines(&self) -> std::sync::MutexGuard<'_, HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>> {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
