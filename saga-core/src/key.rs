@@ -11,7 +11,6 @@ use std::sync::{Arc, LazyLock};
 
 pub(crate) use self::outside::outside_key;
 use self::step::checked_number;
-pub(crate) use self::step::step_or_item;
 pub use self::step::{StepId, StepKey};
 
 /// The longest key of a saga, in bytes.

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
+use saga_core::env::BoxFuture;
+use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::{RecordedOutcome, Records, Sagas};
 use saga_core::{
     Each, Key, Outcome, Output, Runtime, Saga, Service, Settings, State, StepContext, StepError, Tenant,
@@ -33,6 +35,8 @@ struct Inside {
     called: Vec<String>,
     under_way: usize,
     most: usize,
+    /// How long a transaction takes.
+    takes: Duration,
 }
 
 impl Depot {
@@ -81,6 +85,10 @@ async fn pack(
     parcel: u32,
     State(depot): State<Depot>,
 ) -> Result<String, StepError> {
+    let takes = depot.0.lock().unwrap().takes;
+    if !takes.is_zero() {
+        tokio::time::sleep(takes).await;
+    }
     tx.log(format!("{} of {parcel}", ctx.key()));
     depot.refuse(parcel)?;
     Ok(format!("box {parcel}"))
@@ -272,4 +280,110 @@ async fn a_thousand_items_elsewhere_are_done_and_undone() {
         let row = services.orders.saga(&Tenant::default(), &Key::new("o-1").unwrap()).await.unwrap().unwrap();
         assert!(row.state.len() < 5_000, "the state has {} bytes", row.state.len());
     }
+}
+
+/// Counts how often a saga was read: by who knows nothing of it, or decided on an older state.
+#[derive(Debug, Default)]
+struct Reads(AtomicUsize);
+
+impl CommitHook for Reads {
+    fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
+        if let CommitPoint::Reading("saga") = point {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        // As long as a commit may last: whoever decides meanwhile does so on an older state.
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            CommitFate::Proceed
+        })
+    }
+}
+
+/// Sixty-four answers that come at once are decided one after the other, or all but one would find the saga moved.
+#[tokio::test(start_paused = true)]
+async fn answers_that_come_at_once_are_decided_once_each() {
+    let reads = Arc::new(Reads::default());
+    let mut services = Services::new(&Depot::default());
+    services.orders = MemoryStore::new().with_commit_hook(Arc::clone(&reads) as Arc<dyn CommitHook>);
+    let outcome = services.run(&packing(64), 128).await;
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    let reads = reads.0.load(Ordering::Relaxed);
+    assert!(reads < 64, "the saga was read {reads} times for 128 answers");
+}
+
+/// The process that asked is gone with all that it had in memory, and so is what it was told: another one goes on with what
+/// is stored, and asks again by the same messages.
+#[tokio::test(start_paused = true)]
+async fn another_process_goes_on_with_what_was_asked_for_elsewhere() {
+    for saga in [packing(3), sending(3)] {
+        let services = Services::new(&Depot::default());
+        services.inside.0.lock().unwrap().takes = Duration::from_millis(20);
+        let is_undone = saga.name() == "send";
+        let happened = || if is_undone { services.inside.called() } else { services.log() };
+        let mut processes = 0;
+        let mut host = services.host().await;
+        let outcome = loop {
+            let orders = services.coordinator(&saga).await;
+            let running = orders.start(&saga, "o-1", 20).await.unwrap();
+            let before = happened().len();
+            processes += 1;
+            let outcome = loop {
+                if let Ok(outcome) = tokio::time::timeout(Duration::from_millis(1), running.outcome()).await {
+                    break Some(outcome.unwrap());
+                }
+                if happened().len() >= before + 7 {
+                    break None;
+                }
+            };
+            orders.shutdown().await;
+            if let Some(outcome) = outcome {
+                break outcome;
+            }
+            // So is the host, in the middle of its calls.
+            host.shutdown().await;
+            host = services.host().await;
+        };
+        host.shutdown().await;
+        assert!(processes > 2, "{processes} processes took part");
+        assert_eq!(matches!(outcome, Outcome::Compensated { .. }), is_undone, "{outcome}");
+        let happened = happened();
+        assert_eq!(happened.len(), if is_undone { 40 } else { 20 }, "{happened:?}");
+        assert_eq!(happened.iter().collect::<BTreeSet<_>>().len(), happened.len(), "each once: {happened:?}");
+    }
+}
+
+/// A person sees the items by their names, and says what one of them gave where its host cannot.
+#[tokio::test(start_paused = true)]
+async fn a_person_goes_past_an_item_that_is_stuck_elsewhere() {
+    let services = Services::new(&Depot::default());
+    // Nobody hosts anything under that name yet, and says so.
+    let service = Service::named("depot").host::<send>().build().unwrap();
+    let host = Runtime::builder(services.depot.clone()).transport(services.transport.clone()).service(&service);
+    let host = host.state(services.inside.clone()).start().await.unwrap();
+    let orders = services.coordinator(&packing(1)).await;
+    let running = orders.start(&packing(1), "o-1", 2).await.unwrap();
+    for item in 1..=2 {
+        let outcome = running.outcome().await.unwrap();
+        let Outcome::Stuck { step, reason, .. } = outcome else { panic!("{outcome}") };
+        assert_eq!(step, format!("pack#{item}"));
+        assert!(reason.contains("`depot` says"), "{reason}");
+        let status = orders.saga("o-1").await.unwrap().unwrap();
+        let shown: Vec<&str> = status.steps.iter().map(|step| step.step.as_str()).collect();
+        assert!(shown.contains(&step.as_str()), "{shown:?}");
+        let operator = orders.operator("o-1", status.revision).unwrap();
+        let refused = operator.retry_with(&7_u32, "another parcel").await.unwrap_err().to_string();
+        assert!(refused.contains("its input stands in a list"), "{refused}");
+        operator.skip_with(&format!("bag {item}"), "packed by hand").await.unwrap();
+    }
+    assert!(matches!(running.ended().await.unwrap(), Outcome::Completed { .. }));
+    assert_eq!(services.orders.read(|table| table.get("bill of 2").unwrap().to_vec()), b"bag 1,bag 2");
+    orders.shutdown().await;
+    host.shutdown().await;
+}
+
+#[test]
+fn the_chart_says_where_the_items_are_done() {
+    let chart = packing(8).to_mermaid();
+    assert!(chart.contains("s1[[\"pack (depot)<br/>for each, 8 at once\"]]"), "{chart}");
+    assert!(chart.contains("u1[\"undo pack<br/>each, the latest first\"]"), "{chart}");
 }

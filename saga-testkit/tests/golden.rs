@@ -82,6 +82,24 @@ fn list() -> Buy {
         .unwrap()
 }
 
+/// What another service does for each item of a list.
+mod depot {
+    use saga_core::{StepError, saga_step};
+
+    #[saga_step(service = "depot", compensated)]
+    pub async fn send(number: i64) -> Result<String, StepError>;
+}
+
+fn list_elsewhere() -> Buy {
+    Saga::named("list-elsewhere")
+        .input()
+        .for_each_with::<depot::send>(2, |amount| (0..*amount).collect())
+        .step::<take>()
+        .step::<confirm>()
+        .build()
+        .unwrap()
+}
+
 #[derive(Serialize, Deserialize)]
 struct Word(String);
 
@@ -113,6 +131,7 @@ fn waits() -> Buy {
 fn golden(saga: &Buy) -> Golden<MemoryStore, i64> {
     let golden = Golden::of(saga, &3).returns::<take>(&3).returns::<charge>(&"receipt 3".to_owned());
     let golden = golden.returns::<Received<Word>>(&Word("go".to_owned()));
+    let golden = golden.returns::<depot::send>(&"sent".to_owned());
     golden.returns::<pack>(&4).returns::<label>(&"receipt 3".to_owned())
 }
 
@@ -129,6 +148,12 @@ async fn stored_sagas_with_branches_can_be_finished() {
 #[tokio::test]
 async fn stored_sagas_over_a_list_can_be_finished() {
     golden(&list()).check(file("list-v1.json")).await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test]
+async fn stored_sagas_over_a_list_of_another_service_can_be_finished() {
+    let golden = golden(&list_elsewhere());
+    golden.check(file("list-elsewhere-v1.json")).await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// No time passes, and the signal is there.

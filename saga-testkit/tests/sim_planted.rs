@@ -73,6 +73,11 @@ fn an_item_that_is_not_undone_is_found() {
 }
 
 #[test]
+fn an_item_that_is_not_undone_elsewhere_is_found() {
+    is_found_in(Plant::ForgetsItems, Guarantee::G5, "was never undone", has_services);
+}
+
+#[test]
 fn an_arm_that_runs_though_another_was_taken_is_found() {
     is_found_in_groups(Plant::RunsEveryArm, "is taken was never recorded");
 }

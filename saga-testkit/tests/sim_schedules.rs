@@ -59,6 +59,8 @@ fn schedules_with_faults_break_no_guarantee() {
         Fault::CommandSentAgain,
         Fault::HostedDone,
         Fault::HostedUndone,
+        Fault::HostedItemDone,
+        Fault::HostedItemUndone,
     ] {
         assert!(total[fault as usize] > 0, "{} was never hit in {SCHEDULES} schedules", fault.name());
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::choreography::for_service;
 use super::shared::Shared;
-use crate::key::{Key, step_or_item};
+use super::step_or_item::step_or_item;
+use crate::key::Key;
 use crate::store::{Changes, DeadReason, Message, MessageKind, NewLetter, Store, StoreError};
 use crate::transport::{Death, Unreadable};
 

@@ -1,6 +1,5 @@
-//! Steps that are hosted here for other services: each is a saga of one step, under the key of the saga that asks for it
-//! and the step's name. So it is claimed, retried, recorded and undone like any other. Of a list that the step is done for
-//! each item is one, under its number.
+//! Steps that are hosted here for other services: each, or each item of a list, is a saga of one step, under the key of the
+//! saga that asks for it and the step's name. So it is claimed, retried, recorded and undone like any other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +14,8 @@ use super::letters::Problem;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::remote::UndoContent;
 use super::shared::Shared;
-use crate::key::{Key, step_or_item};
+use super::step_or_item::step_or_item;
+use crate::key::Key;
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::{Definition, panic_message};
 use crate::store::{
@@ -59,8 +59,7 @@ impl<S: Store> Shared<S> {
 
     /// Begins a hosted step, or answers again from its record.
     pub(super) async fn handle_command(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
-        let asked = self.asked(arrived)?;
-        self.begin_hosted(&asked, arrived).await
+        self.begin_hosted(&self.asked(arrived)?, arrived).await
     }
 
     /// The same, once it is known what is asked for.
@@ -153,8 +152,7 @@ impl<S: Store> Shared<S> {
 
     /// Undoes a hosted step that was done, and bars one that was not.
     pub(super) async fn handle_undo(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
-        let asked = self.asked(arrived)?;
-        self.undo_hosted(&asked, arrived).await
+        self.undo_hosted(&self.asked(arrived)?, arrived).await
     }
 
     /// The same, once it is known what is asked for.
@@ -303,8 +301,8 @@ impl<S: Store> Shared<S> {
         let headers = &arrived.message.headers;
         let step = headers.step.as_deref().unwrap_or_default();
         let unknown = || Problem::Dead(DeadReason::UnknownStep, format!("the step `{step}` is not hosted here"));
-        let definition = step_or_item(step).ok().and_then(|(name, _)| self.hosted(&arrived.source, name));
-        let definition = definition.ok_or_else(unknown)?;
+        let named = step_or_item(step).ok();
+        let definition = named.and_then(|(name, _)| self.hosted(&arrived.source, name)).ok_or_else(unknown)?;
         let key = Key::from_stored(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         self.check_age(arrived)?;

@@ -8,7 +8,8 @@ use super::asking::pause_after;
 use super::attempt::caught;
 use super::letters::Problem;
 use super::shared::Shared;
-use crate::key::{Key, check_step_name, step_or_item};
+use super::step_or_item::step_or_item;
+use crate::key::{Key, check_step_name};
 use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
 use crate::transport::{
     Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
@@ -193,9 +194,9 @@ impl<S: Store> Shared<S> {
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
         let Some(key) = &headers.saga_key else { return missing("saga-cause") };
         let Some(step) = &headers.step else { return missing("saga-step") };
-        let name = match Key::from_stored(key).and_then(|_| step_or_item(step)) {
+        let name = match Key::from_stored(key).map_err(|problem| problem.to_string()).and_then(|_| step_or_item(step)) {
             Ok((name, _)) => name,
-            Err(problem) => return dead(DeadReason::Unreadable, problem.to_string()),
+            Err(problem) => return dead(DeadReason::Unreadable, problem),
         };
         match message.kind {
             MessageKind::Reply | MessageKind::Report if headers.correlation.is_none() => missing("saga-correlation"),

@@ -82,6 +82,7 @@ mod start_many;
 mod starting;
 mod statistics;
 mod status;
+mod step_or_item;
 mod straight;
 mod suspects;
 mod tasks;
@@ -89,6 +90,7 @@ mod timelines;
 mod transactions;
 mod trial;
 mod trouble;
+mod turns;
 mod waiters;
 
 pub use self::act::{Act, Acted, ReplacedInput};

@@ -8,7 +8,8 @@ use super::hosted::check_value;
 use super::letters::Problem;
 use super::prepared::Findings;
 use super::shared::Shared;
-use crate::key::{Key, Tenant, step_or_item};
+use super::step_or_item::step_or_item;
+use crate::key::{Key, Tenant};
 use crate::machine::{self, Event, Told, event_of_answer};
 use crate::step::Rejection;
 use crate::store::{Answer, Changes, DeadReason, Message, Store, WorkId};
@@ -22,6 +23,7 @@ impl<S: Store> Shared<S> {
         let message = &arrived.message;
         let key = Key::from_stored(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        let _turn = self.turns.turn(&message.tenant, &key).await;
         let mut kept = self.awaiting.take(&message.tenant, &key);
         for _ in 0..=DECISIONS_MAX {
             let (mut saga, was_kept) = match kept.take() {

@@ -20,6 +20,7 @@ use super::statistics::Counters;
 use super::straight::StoreClock;
 use super::tasks::Tasks;
 use super::trouble::Trouble;
+use super::turns::Turns;
 use super::waiters::Waiters;
 use crate::choreography::Reaction;
 use crate::env::Environment;
@@ -65,6 +66,8 @@ pub(super) struct Shared<S: Store> {
     pub(super) store_clock: StoreClock,
     /// Sagas that wait for another service.
     pub(super) awaiting: Awaiting<S>,
+    /// Who decides on a reply.
+    pub(super) turns: Turns,
     pub(super) tasks: Tasks,
     /// When there is work in the store that nobody has.
     pub(super) work_due: Due,
@@ -124,6 +127,7 @@ impl<S: Store> Shared<S> {
             waiters: Waiters::new(),
             store_clock: StoreClock::default(),
             awaiting: Awaiting::new(),
+            turns: Turns::default(),
             tasks: Tasks::new(),
             work_due: Due::new(),
             starts: Starts::new(),

@@ -152,18 +152,6 @@ impl fmt::Display for StepKey {
     }
 }
 
-/// A step as services name it to each other: by its name, or as `step#3` for the third item of a list. One number has one
-/// text: `step#03` is nobody's, and neither is `step#0`, since the list itself stays where its saga is.
-pub(crate) fn step_or_item(text: &str) -> Result<(&str, Option<u32>), InvalidName> {
-    let (step, item) = split_item(text);
-    check_step_name(step)?;
-    let written = item.filter(|item| *item > 0).map(|item| StepId::of_item(step, item));
-    if step.len() < text.len() && written.is_none_or(|written| written.as_str() != text) {
-        return Err(InvalidName::new("step", text, "has an item that is not numbered `#n` from 1 on"));
-    }
-    Ok((step, item))
-}
-
 impl fmt::Display for StepId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

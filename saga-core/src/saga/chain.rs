@@ -74,6 +74,9 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion,
     /// not more than `at_once` at once.
     ///
+    /// The step may be a contract, which another service hosts. Then each item is a command to that service, with the
+    /// item's key, and is undone by a message of its own; the list stays here, and `at_once` is how many wait for an answer.
+    ///
     /// ```
     /// # use saga_core::{Each, Output, Saga, StepError, memory::MemoryStore, saga_step};
     /// #[saga_step(no_compensation)]

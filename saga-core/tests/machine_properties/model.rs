@@ -372,7 +372,8 @@ impl Model {
         let Some(stuck) = stuck.copied() else { return Vec::new() };
         let step = step_of(stuck.command);
         let mut commands = Vec::new();
-        let is_remote = self.shape.steps.get(step).is_some_and(|step| matches!(step.effect, Effect::Remote { .. }));
+        let is_list = self.shape.steps.get(step).is_some_and(|step| step.each.is_some());
+        let is_remote = !is_list && matches!(self.shape.steps[self.base(step)].effect, Effect::Remote { .. });
         let is_retried_step = action == &Action::Retry && matches!(stuck.command, Command::Do { .. });
         if is_retried_step && is_remote && self.goes_back {
             // Its host may do it yet.

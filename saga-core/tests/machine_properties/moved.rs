@@ -48,9 +48,7 @@ fn edited(from: &Shape, edits: &[(u8, u8, u8)], may_pass: u8) -> Other {
             2 if is_sequence && at > 0 => steps.swap(at - 1, at),
             3 => steps[at].1.name = name,
             4 if !is_own => steps[at].1.undo = undo(how),
-            5 if !is_own => {
-                steps[at].1.effect = if steps[at].1.each.is_some() { Effect::External } else { effect(how) }
-            }
+            5 if !is_own => steps[at].1.effect = effect(how),
             6 if steps[at].1.each.is_none() && is_sequence => pivot = (how % 3 > 0).then_some(at),
             _ if is_sequence => steps.push((None, fresh)),
             _ => {}

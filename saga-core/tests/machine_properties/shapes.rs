@@ -86,13 +86,12 @@ pub(crate) fn groups() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// Shapes in which some steps are done for each item of a list: no pivot, and none in another service.
+/// Shapes in which some steps are done for each item of a list, here or in another service: never the pivot.
 pub(crate) fn lists() -> impl Strategy<Value = Shape> {
     let marks = prop::collection::vec(prop::option::of(1..=3_usize), 24);
     (prop_oneof![shape(), groups(), choices()], marks).prop_map(|(mut shape, marks)| {
         for (index, step) in shape.steps.iter_mut().enumerate() {
-            let is_own = matches!(step.effect, Effect::Remote { .. } | Effect::Own);
-            if shape.pivot != Some(index) && !is_own {
+            if shape.pivot != Some(index) && step.effect != Effect::Own {
                 step.each = marks[index];
             }
         }

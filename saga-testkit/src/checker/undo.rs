@@ -219,6 +219,12 @@ fn may_land_beside(book: &Book<'_>, plan: &StepPlan, call: &Call<'_>, undo: &Cal
     if of.host(undo.step).is_some() && !of.end.told.iter().any(|told| is_of(&told)) {
         return true;
     }
+    // What a host was asked for and has not answered when the saga turns round may be done there until its own undo comes,
+    // which the host begins behind it. Those of its siblings are sent beside that one.
+    let mut decided = of.end.told.iter().filter(|told| (told.step, told.op) == (call.step, Op::Do));
+    if decided.any(|told| told.outcome == Recorded::Unknown || told.is_late) {
+        return true;
+    }
     // What nobody heard the end of is decided as one that may have happened, and its undo waits until it must have landed.
     // It had begun before the other undo did, for nothing begins in a saga that turned round; only an owner that was taken
     // for dead does not know of that.

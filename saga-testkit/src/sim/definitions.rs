@@ -1,9 +1,7 @@
+use saga_core::Saga;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::SagaError;
-use saga_core::service::ServiceError;
-use saga_core::{Saga, Service};
 
-use super::elsewhere::{Elsewhere, SERVICES};
 use super::idlers::idle_definitions;
 use super::planner::{Planner, named};
 use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship, SimInput};
@@ -290,107 +288,3 @@ fn batch_definitions() -> Result<[SimDefinition; BATCH_DEFINITIONS], SagaError> 
 
 /// How many of them, the last ones, have batch steps.
 pub(crate) const BATCH_DEFINITIONS: usize = 2;
-
-/// Definitions with steps that other services do.
-///
-/// # Errors
-/// Those of the builder; there are none unless a definition here is wrong.
-pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
-    Ok(vec![
-        named("far-order")
-            .step::<Reserve<0>>()
-            .step::<Elsewhere<Charge<1>>>()
-            .step::<Elsewhere<Ship<2>>>()
-            .step::<Confirm<3>>()
-            .build()?,
-        named("far-reads")
-            .step::<Elsewhere<Reserve<0>>>()
-            .after::<Elsewhere<Charge<1>>, Elsewhere<Reserve<0>>>(0)
-            .step::<Reserve<2>>()
-            .after::<Elsewhere<Ship<3>>, Elsewhere<Charge<1>>>(1)
-            .step::<Confirm<4>>()
-            .build()?,
-        named("far-all")
-            .step::<Elsewhere<Reserve<0>>>()
-            .step::<Elsewhere<Ship<1>>>()
-            .step::<Elsewhere<Reserve<2>>>()
-            .build()?,
-        named("far-pivot")
-            .step::<Elsewhere<Reserve<0>>>()
-            .step::<Elsewhere<Confirm<1>>>()
-            .pivot()
-            .step::<Reserve<2>>()
-            .step::<Elsewhere<Announce<3>>>()
-            .build()?,
-        named("far-fork")
-            .step::<Reserve<0>>()
-            .parallel(|group| {
-                group.branch(Planner::step::<Elsewhere<Charge<1>>>).branch(Planner::step::<Elsewhere<Ship<2>>>)
-            })
-            .step::<Confirm<3>>()
-            .build()?,
-        named("far-choose")
-            .step::<Reserve<0>>()
-            .choose(0, |choice| {
-                choice.when(Planner::step::<Elsewhere<Charge<1>>>).when(Planner::step::<Elsewhere<Ship<2>>>)
-            })
-            .step::<Confirm<3>>()
-            .build()?,
-        named("far-sub")
-            .step::<Reserve<0>>()
-            .sub_saga::<Elsewhere<Charge<1>>>(|sub| sub.step::<Elsewhere<Charge<1>>>().step::<Reserve<2>>())?
-            .step::<Elsewhere<Ship<3>>>()
-            .step::<Confirm<4>>()
-            .build()?,
-        named("far-sub-last")
-            .sub_saga::<Reserve<1>>(|sub| sub.step::<Elsewhere<Charge<0>>>().step::<Reserve<1>>())?
-            .step::<Elsewhere<Reserve<2>>>()
-            .build()?,
-        named("far-end").step::<Charge<0>>().step::<Elsewhere<Note<1>>>().step::<Elsewhere<Reserve<2>>>().build()?,
-    ])
-}
-
-/// Steps that somebody else asks for, each the only one of its saga.
-///
-/// # Errors
-/// Those of the builder; there are none unless a definition here is wrong.
-pub(crate) fn foreign_definitions() -> Result<Vec<SimDefinition>, SagaError> {
-    Ok(vec![
-        named("foreign-call").step::<Elsewhere<Charge<0>>>().build()?,
-        named("foreign-write").step::<Elsewhere<Reserve<0>>>().build()?,
-        named("foreign-ship").step::<Elsewhere<Ship<0>>>().build()?,
-    ])
-}
-
-/// A service as it is, and as its last version was, which hosts only some of its steps.
-#[derive(Debug, Clone)]
-pub(crate) struct SimService {
-    pub(crate) now: Service<MemoryStore>,
-    pub(crate) before: Service<MemoryStore>,
-}
-
-/// The services that host steps, in the order of their numbers.
-///
-/// # Errors
-/// Those of the builder; there are none unless a service here is wrong.
-pub(crate) fn services() -> Result<Vec<SimService>, ServiceError> {
-    let [payments, shipping] = SERVICES;
-    let payments_before = || Service::named(payments).host::<Reserve<0>>().host::<Charge<1>>();
-    let shipping_before = || Service::named(shipping).host::<Ship<2>>().host::<Confirm<1>>();
-    Ok(vec![
-        SimService {
-            now: payments_before().host::<Charge<0>>().host::<Reserve<2>>().build()?,
-            before: payments_before().build()?,
-        },
-        SimService {
-            now: shipping_before()
-                .host::<Ship<0>>()
-                .host::<Ship<1>>()
-                .host::<Ship<3>>()
-                .host::<Note<1>>()
-                .host::<Announce<3>>()
-                .build()?,
-            before: shipping_before().build()?,
-        },
-    ])
-}

@@ -137,6 +137,10 @@ faults! {
     HostedDone = "hosted step done",
     /// A step was undone by another service.
     HostedUndone = "hosted step undone",
+    /// An item of a list was done by another service.
+    HostedItemDone = "hosted item done",
+    /// An item of a list was undone by another service.
+    HostedItemUndone = "hosted item undone",
     /// An undo came to a service before the command that it undoes, and barred it.
     UndoOvertook = "undo overtook its do",
     /// A key was started again with the same payload.

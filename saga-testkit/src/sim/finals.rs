@@ -150,7 +150,8 @@ async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, e
         let store = &stores[usize::from(host).min(stores.len() - 1)];
         let Some(hosted) = stored(store, tenant, &hosted_key(&plan.key, step)).await else { continue };
         known += 1;
-        end.records.extend(final_of(&hosted).records);
+        // Its row there is of one step. Which item of a list that is stands in the key.
+        end.records.extend(final_of(&hosted).records.into_iter().map(|record| RecordSeen { step: place, ..record }));
     }
     known
 }
@@ -193,7 +194,7 @@ async fn has_taken_effect(store: &MemoryStore, world: &World, at: Duration, mess
             let recorded = of.records.iter().filter(|record| record.recorded_at <= at).map(|record| &record.step);
             let noted =
                 of.history.iter().filter(|(noted, _)| *noted <= at).filter_map(|(_, entry)| entry.step.as_ref());
-            is_over || recorded.chain(noted).any(|known| known.step() == step)
+            is_over || recorded.chain(noted).any(|known| known.step_and_item() == step)
         }
         // Nothing rests on a report, and the row that keeps it goes with its step.
         MessageKind::Report => true,

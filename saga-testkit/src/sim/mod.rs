@@ -10,6 +10,7 @@ mod definitions;
 mod desk;
 mod elsewhere;
 pub mod executor;
+mod far;
 mod fault;
 mod finals;
 mod foreign;

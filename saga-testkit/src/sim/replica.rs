@@ -8,9 +8,10 @@ use saga_core::memory::MemoryStore;
 use tokio::sync::{Notify, oneshot};
 
 use super::Fault;
-use super::definitions::{SimDefinition, SimService};
+use super::definitions::SimDefinition;
 use super::elsewhere::HOME;
 use super::executor::{ProcessId, SimEnvironment};
+use super::far::SimService;
 use super::hook::Hook;
 use super::moves::second;
 use super::transport::SimTransport;

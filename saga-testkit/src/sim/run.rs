@@ -7,10 +7,9 @@ use saga_core::memory::MemoryStore;
 use super::blows::strike;
 use super::branches::note_branches;
 use super::client::Client;
-use super::definitions::{
-    BATCH_DEFINITIONS, SimDefinition, SimService, definitions, far_definitions, foreign_definitions, services,
-};
+use super::definitions::{BATCH_DEFINITIONS, SimDefinition, definitions};
 use super::executor::{Executor, Finish, Limits};
+use super::far::{SimService, far_definitions, foreign_definitions, services};
 use super::finals::{finals, is_quiet, plans, unknown_messages};
 use super::foreign::ask_and_take_back;
 use super::log::Log;
@@ -22,7 +21,7 @@ use super::replica::{LEASE, Replica, Role};
 use super::times::note_times;
 use super::world::World;
 use super::{Counts, Fault, Plant, Scenario};
-use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, Standing, Violation, check};
+use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, SagaPlan, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
 const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time: Duration::from_mins(10) };
@@ -159,13 +158,13 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
     rest.repeats = world.repeats.load(std::sync::atomic::Ordering::Relaxed);
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
     let ledger = Ledger { sagas: plans(&scenario, &parts.all), entries: world.recorder.take(), finals, rest };
-    for end in &ledger.finals {
+    for (plan, end) in ledger.sagas.iter().zip(&ledger.finals) {
         match end.standing {
             Standing::Completed => world.hit(Fault::Completed),
             Standing::Compensated => world.hit(Fault::Compensated),
             _ => {}
         }
-        note_hosted(&world, end);
+        note_hosted(&world, plan, end);
     }
     note_times(&world, &ledger);
     note_branches(&world, &ledger);
@@ -192,9 +191,13 @@ fn store(executor: &Executor, service: usize) -> MemoryStore {
 }
 
 /// Notes what other services did.
-fn note_hosted(world: &World, end: &Final) {
+fn note_hosted(world: &World, plan: &SagaPlan, end: &Final) {
+    let variant = end.variant.and_then(|variant| plan.variants.get(usize::from(variant)));
+    let step_at = |place: u8| variant.and_then(|variant| variant.steps.get(usize::from(place)));
     for told in end.told.iter().filter(|told| told.outcome == Recorded::Done) {
         world.hit(if told.op == Op::Do { Fault::HostedDone } else { Fault::HostedUndone });
+        let is_item = step_at(told.step).is_some_and(|step| step.name.contains('#'));
+        world.hit_if(is_item, if told.op == Op::Do { Fault::HostedItemDone } else { Fault::HostedItemUndone });
     }
 }
 

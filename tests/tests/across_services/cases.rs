@@ -13,12 +13,12 @@ use uuid::Uuid;
 use super::meddler::Meddling;
 use super::shop::{Order, Shop};
 
-fn id(number: u128) -> MessageId {
+pub(crate) fn id(number: u128) -> MessageId {
     MessageId(Uuid::from_u128(number))
 }
 
 /// A message from somewhere else, which follows the conventions.
-fn message(kind: MessageKind, number: u128, key: &str, payload: &str) -> Message {
+pub(crate) fn message(kind: MessageKind, number: u128, key: &str, payload: &str) -> Message {
     Message {
         id: id(number),
         kind,

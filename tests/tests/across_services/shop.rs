@@ -5,7 +5,8 @@ use std::time::Duration;
 use saga_core::store::{DeadLetter, LetterFilter};
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, service_topic};
 use saga_core::{
-    Output, Running, Runtime, Saga, Service, Settings, StepContext, StepError, Tenant, saga_compensation, saga_step,
+    Each, Output, Running, Runtime, Saga, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
+    saga_step,
 };
 use saga_tests::{Books, Kept, eventually};
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,18 @@ async fn note_order<S: Books>(
     Ok(())
 }
 
+#[saga_step(no_compensation)]
+async fn note_payments<S: Books>(
+    tx: &mut S::Conn,
+    orders: Vec<Order>,
+    Output(payments): Output<Each<contracts::charge_card>>,
+) -> Result<(), StepError> {
+    let expected: Vec<String> = orders.iter().map(|order| format!("payment of {}", order.cents)).collect();
+    assert_eq!(payments, expected, "what the items gave is joined in the order of the list");
+    S::add(tx, "paid", 1).await?;
+    Ok(())
+}
+
 fn create_order<S: Books>() -> Saga<S, Order> {
     Saga::named("create-order")
         .input::<Order>()
@@ -85,6 +98,25 @@ fn create_order<S: Books>() -> Saga<S, Order> {
         .step::<note_order>()
         .build()
         .unwrap()
+}
+
+/// Charges for each of its orders, so many at once, and adds up what was paid.
+fn charge_orders<S: Books>(name: &str, at_once: usize) -> Saga<S, Vec<Order>> {
+    Saga::named(name)
+        .input::<Vec<Order>>()
+        .for_each_with::<contracts::charge_card>(at_once, Vec::clone)
+        .step::<note_payments>()
+        .build()
+        .unwrap()
+}
+
+/// The same, one after the other.
+pub(crate) fn one_by_one<S: Books>() -> Saga<S, Vec<Order>> {
+    charge_orders("charge-one-by-one", 1)
+}
+
+pub(crate) fn three_at_once<S: Books>() -> Saga<S, Vec<Order>> {
+    charge_orders("charge-orders", 3)
 }
 
 /// The three services.
@@ -121,7 +153,7 @@ async fn replica<S: Books>(
             settings.service = Some(name.into());
         });
     if name == "orders" {
-        builder = builder.saga(&create_order()).saga(&subscription());
+        builder = builder.saga(&create_order()).saga(&subscription()).saga(&one_by_one()).saga(&three_at_once());
     }
     if let Some(service) = &hosts {
         builder = builder.service(service);
@@ -194,6 +226,12 @@ impl<S: Books> Shop<S> {
 
     pub(crate) async fn order(&self, key: &str, order: Order) -> Running<S> {
         self.orders_runtime.start(&create_order(), key, order).await.unwrap()
+    }
+
+    /// Starts a saga that charges for orders of so many cents each.
+    pub(crate) async fn charge(&self, saga: &Saga<S, Vec<Order>>, key: &str, cents: &[i64]) -> Running<S> {
+        let orders = cents.iter().map(|cents| Order { cents: *cents, heavy: false }).collect();
+        self.orders_runtime.start(saga, key, orders).await.unwrap()
     }
 
     pub(crate) async fn publish(&self, message: Message) {
