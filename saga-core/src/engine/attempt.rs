@@ -9,8 +9,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::choreography::tell_of_success;
-use super::command::{Command, InFlight};
+use super::command::Command;
 use super::guard::inside_step;
+use super::in_flight::InFlight;
 use super::prepared::Findings;
 use super::report::IN_TRANSACTION;
 use super::shared::Shared;

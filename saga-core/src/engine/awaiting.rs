@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::command::InFlight;
+use super::in_flight::InFlight;
 use crate::key::{Key, Tenant};
 use crate::store::Store;
 

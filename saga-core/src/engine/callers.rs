@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::command::InFlight;
+use super::in_flight::InFlight;
 use super::remote::addressed;
 use super::shared::Shared;
 use crate::key::StepId;

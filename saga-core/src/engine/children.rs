@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::Attempted;
-use super::command::{Command, InFlight};
+use super::command::Command;
 use super::deadline::When;
 use super::error::StartError;
+use super::in_flight::InFlight;
 use super::prepared::{Findings, HandOn};
 use super::saga_desk::SagaDesk;
 use super::shared::Shared;

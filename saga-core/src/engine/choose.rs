@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::attempt::Attempted;
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::notes::note_record;
 use super::prepared::Findings;
 use crate::machine::{self, Decision, Ending, Event, Next, SagaState, Shape, StepPhase, StepShape};

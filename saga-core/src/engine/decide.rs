@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::choose::choose;
 use super::choreography::tellable;
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
 use super::prepared::{Findings, HandOn, Prepared};

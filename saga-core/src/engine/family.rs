@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::command::InFlight;
+use super::in_flight::InFlight;
 use super::shared::Shared;
 use crate::key::{Key, Tenant};
 use crate::machine::{Phase, StepPhase};

@@ -9,7 +9,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::arrivals::Arrived;
 use super::canonical::request_hash;
-use super::command::{Command, InFlight, earlier_outputs};
+use super::command::Command;
+use super::in_flight::{InFlight, earlier_outputs};
 use super::letters::Problem;
 use super::prepared::{Findings, HandOn, Prepared};
 use super::remote::UndoContent;

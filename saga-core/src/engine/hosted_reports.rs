@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::arrivals::Arrived;
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::letters::Problem;
 use super::replies::told;
 use super::shared::Shared;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::Attempted;
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::prepared::Findings;
 use super::shared::Shared;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next};

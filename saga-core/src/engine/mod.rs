@@ -38,6 +38,7 @@ mod hosted;
 mod hosted_reports;
 mod idle;
 mod ids;
+mod in_flight;
 mod inbox;
 mod inspect;
 mod keep;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::command::InFlight;
+use super::in_flight::InFlight;
 use super::prepared::Findings;
 use crate::key::StepId;
 use crate::machine::{self, Decision, Event, Record, Stuck};

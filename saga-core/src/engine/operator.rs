@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::choose::arm_output;
-use super::command::InFlight;
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::in_flight::InFlight;
 use super::pause::due_now;
 use super::prepared::Findings;
 use super::saga_desk::{SagaDesk, moved, refused};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::late;
 use super::outcome::Outcome;
 use super::prepared::{Findings, HandOn};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::outcome::Outcome;
 use crate::step::Emitted;
 use crate::store::{Changes, NewMessage, SagaId, Store};

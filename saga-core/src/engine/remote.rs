@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::command::{Command, InFlight};
+use super::command::Command;
 use super::decide::work_row;
+use super::in_flight::InFlight;
 use super::prepared::{HandOn, Prepared};
 use super::shared::Shared;
 use crate::machine::{self, Effect, SagaState, Sent, StepShape};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::arrivals::Arrived;
-use super::command::InFlight;
 use super::hosted::check_value;
+use super::in_flight::InFlight;
 use super::letters::Problem;
 use super::prepared::Findings;
 use super::shared::Shared;

@@ -8,7 +8,8 @@ use std::task::Poll;
 
 use super::asking::pause_after;
 use super::attempt::Attempted;
-use super::command::{Command, InFlight};
+use super::command::Command;
+use super::in_flight::InFlight;
 use super::prepared::Findings;
 use super::shared::Shared;
 use crate::machine::Ending;

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::act::{Act, ReplacedInput};
 use super::canonical::request_hash;
-use super::command::InFlight;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::check_value;
+use super::in_flight::InFlight;
 use super::operator::Operator;
 use super::saga_desk::{SagaDesk, refused};
 use crate::key::Key;

@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::act::Act;
-use super::command::InFlight;
 use super::desk::Desk;
 use super::error::RuntimeError;
 use super::family::tell_parent;
+use super::in_flight::InFlight;
 use super::operator::Operator;
 use super::prepared::{HandOn, Prepared};
 use super::settings::Settings;

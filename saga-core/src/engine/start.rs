@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::canonical::{first_difference, request_hash};
-use super::command::{Command, InFlight};
+use super::command::Command;
 use super::deadline::{When, deadline_of, deadline_row};
 use super::error::StartError;
 use super::grouped::{Grouped, Request};
 use super::guard::is_inside_step;
 use super::idle::idle_for;
+use super::in_flight::InFlight;
 use super::recorder::RecordError;
 use super::remote::{note_row, note_sent};
 use super::shared::Shared;

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
 use super::heirs::Restarted;
-use super::ledger::{
-    Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
-};
+use super::is_behind;
 use super::progress::Told;
 use super::violation::{Guarantee, Violation};
+use super::{
+    Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
+};
 
 /// The ledger, sorted by saga and by call. Places in it are places in `ledger.entries`.
 pub(super) struct Book<'a> {
@@ -386,23 +387,4 @@ impl<'a> SagaBook<'a> {
 /// Notes a violation.
 pub(super) fn broken(found: &mut Vec<Violation>, guarantee: Guarantee, saga: Option<usize>, about: impl Into<String>) {
     found.push(Violation { guarantee, saga, about: about.into() });
-}
-
-/// Whether the later step only begins when the earlier one is done.
-pub(crate) fn is_behind(steps: &[StepPlan], later: u8, earlier: u8) -> bool {
-    let mut open = vec![later];
-    let mut seen = Vec::new();
-    while let Some(step) = open.pop() {
-        let Some(plan) = steps.get(usize::from(step)).filter(|_| !seen.contains(&step)) else { continue };
-        seen.push(step);
-        let before = match &plan.after {
-            Some(after) => after.clone(),
-            None => step.checked_sub(1).into_iter().collect(),
-        };
-        if before.contains(&earlier) {
-            return true;
-        }
-        open.extend(before);
-    }
-    false
 }

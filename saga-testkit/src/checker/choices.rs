@@ -1,8 +1,8 @@
 //! G5 where arms of a choice stand beside each other: one of them runs, and it is the one that was recorded.
 
 use super::book::{Book, broken};
-use super::ledger::{ArmPlan, ChosenSeen, Op, Standing};
 use super::violation::{Guarantee, Violation};
+use super::{ArmPlan, ChosenSeen, Op, Standing};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     for saga in 0..book.sagas.len() {

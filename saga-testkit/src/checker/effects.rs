@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::book::{Book, broken};
-use super::ledger::{Kind, Op, Recorded, Standing, What};
 use super::violation::{Guarantee, Violation};
+use super::{Kind, Op, Recorded, Standing, What};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     strangers(book, found);

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::book::{Book, broken};
-use super::ledger::{Answer, ChosenSeen, Kind, Op, Standing, What};
 use super::violation::{Guarantee, Violation};
+use super::{Answer, ChosenSeen, Kind, Op, Standing, What};
 
 /// A call that starts a saga instead of another one.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::book::{Book, broken};
-use super::ledger::{Answer, Op, What};
 use super::violation::{Guarantee, Violation};
+use super::{Answer, Op, What};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     keys(book, found);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::book::{Book, broken};
-use super::ledger::{Act, Op, What};
 use super::violation::{Guarantee, Violation};
+use super::{Act, Op, What};
 
 /// A policy may be gone through once for the answer and once to settle what is unknown.
 const TURNS: u32 = 2;

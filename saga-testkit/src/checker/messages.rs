@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::book::{Book, Call, broken};
-use super::ledger::{Kind, Left, Op, Recorded, What};
 use super::violation::{Guarantee, Violation};
+use super::{Kind, Left, Op, Recorded, What};
 
 /// An event by the call that emitted it and its number among that call's events.
 type EventRef = (u64, u8);

@@ -10,6 +10,7 @@
 mod book;
 mod choices;
 mod effects;
+mod finals;
 mod heirs;
 mod isolation;
 mod judge;
@@ -17,6 +18,7 @@ mod ledger;
 mod liveness;
 mod messages;
 mod pauses;
+mod plan;
 mod progress;
 mod services;
 mod signals;
@@ -25,10 +27,9 @@ mod time;
 mod undo;
 mod violation;
 
-pub(crate) use self::book::is_behind;
+pub use self::finals::{ChosenSeen, Final, RecordSeen, Recorded, Rest};
 pub use self::judge::check;
-pub use self::ledger::{
-    Act, Answer, ArmPlan, ChosenSeen, Entry, Final, Kind, Ledger, Left, Nap, Op, Receipt, RecordSeen, Recorded, Rest,
-    SagaPlan, SagaTime, Sent, Standing, StepPlan, UndoPlan, Variant, What,
-};
+pub use self::ledger::{Act, Answer, Entry, Ledger, Left, Receipt, Sent, Standing, What};
+pub(crate) use self::plan::is_behind;
+pub use self::plan::{ArmPlan, Kind, Nap, Op, SagaPlan, SagaTime, StepPlan, UndoPlan, Variant};
 pub use self::violation::{Guarantee, Violation};

@@ -1,8 +1,8 @@
 //! G5: while a saga is paused nothing new of it begins.
 
 use super::book::{Book, Call, SagaBook, broken};
-use super::ledger::{Left, Op, What};
 use super::violation::{Guarantee, Violation};
+use super::{Left, Op, What};
 
 /// From where to where in the ledger a saga was certainly paused.
 #[derive(Debug, Clone, Copy)]

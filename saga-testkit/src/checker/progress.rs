@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::What;
 use super::book::{Book, Call, broken};
-use super::ledger::What;
 use super::violation::{Guarantee, Violation};
 
 /// What a call was told.

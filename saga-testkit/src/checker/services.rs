@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::book::{Book, broken};
-use super::ledger::{Op, Recorded, Sent, Standing, What};
 use super::violation::{Guarantee, Violation};
+use super::{Op, Recorded, Sent, Standing, What};
 
 /// What a message is about.
 type About<'a> = (Sent, u32, u8, Option<&'a str>);

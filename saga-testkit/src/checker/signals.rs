@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::book::{Book, broken};
-use super::ledger::{Receipt, What};
 use super::violation::{Guarantee, Violation};
+use super::{Receipt, What};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     for saga in 0..book.sagas.len() {

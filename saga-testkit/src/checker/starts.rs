@@ -1,8 +1,8 @@
 //! G6 and G7: one key, one saga, one decision.
 
 use super::book::{Book, broken};
-use super::ledger::{Answer, Kind, Op, Standing, What};
 use super::violation::{Guarantee, Violation};
+use super::{Answer, Kind, Op, Standing, What};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     for saga in 0..book.sagas.len() {

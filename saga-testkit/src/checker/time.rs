@@ -1,8 +1,8 @@
 //! G5, as far as it is about time: nothing begins before its time, and no saga is called off before its deadline.
 
 use super::book::{Book, Call, broken};
-use super::ledger::{Nap, Op, Standing};
 use super::violation::{Guarantee, Violation};
+use super::{Nap, Op, Standing};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     for saga in 0..book.sagas.len() {

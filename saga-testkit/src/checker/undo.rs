@@ -1,8 +1,8 @@
 //! G5: every saga ends, and exactly what took effect or may have is undone, in reverse order.
 
 use super::book::{Book, Call, broken};
-use super::ledger::{Kind, Left, Op, RecordSeen, Recorded, Standing, StepPlan};
 use super::violation::{Guarantee, Violation};
+use super::{Kind, Left, Op, RecordSeen, Recorded, Standing, StepPlan};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     for saga in 0..book.sagas.len() {

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 
 use super::super::arrivals::Arrived;
-use super::super::command::InFlight;
+use super::super::in_flight::InFlight;
 use super::super::letters::Problem;
 use super::super::remote::addressed;
 use super::super::shared::Shared;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::callers::reason_bytes;
-use super::super::command::{Command, InFlight};
+use super::super::command::Command;
+use super::super::in_flight::InFlight;
 use super::super::shared::Shared;
 use crate::choreography::{Telling, Told};
 use crate::machine::{Event, failed_by_now};
