@@ -172,7 +172,8 @@ impl<S: Store> Migration<S> {
     }
 }
 
-fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
+/// The same definition with a hook around its functions.
+pub(crate) fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
     original: &Arc<Definition<S>>,
     hook: &Arc<dyn StepHook>,
 ) -> Definition<T> {

@@ -32,6 +32,7 @@ pub use self::group::{Branch, Group, Inside};
 pub(crate) use self::idle::Idle;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
+pub(crate) use self::instrument::looked_at;
 pub(crate) use self::migration::Plan;
 pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
 #[doc(hidden)]

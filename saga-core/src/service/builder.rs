@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{ServiceError, ServiceProblem};
 use crate::choreography::{OnEvent, Planned, Reaction, Reacts, Told, Wired, put_together};
 use crate::key::{InvalidName, check_step_name, check_topic};
-use crate::saga::{Definition, StepDefinition};
+use crate::saga::{Definition, StepDefinition, StepHook, looked_at};
 use crate::step::{Contract, Event, Handler, Hosted};
 use crate::store::Store;
 
@@ -87,6 +87,16 @@ impl<S: Store> Service<S> {
             Reacts::Run { definition, .. } => Some(definition),
             _ => None,
         })
+    }
+
+    /// The same service with a hook around the functions of the steps that it hosts, on another store with the same
+    /// connection. It does nothing for events.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Service<T> {
+        let hooked = |(step, definition): (&&'static str, &Arc<_>)| (*step, Arc::new(looked_at(definition, hook)));
+        let steps = self.steps.iter().map(hooked).collect();
+        Service { name: Arc::clone(&self.name), steps: Arc::new(steps), reactions: Arc::default() }
     }
 
     /// What is run for a command, by the name of its step.

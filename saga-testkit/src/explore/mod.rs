@@ -22,6 +22,9 @@
 //! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
 //! as an operator would, without the disturbance, and must end then.
 //!
+//! Steps of other services are done in the same process ([`services`](Explore::services)): their functions are disturbed as
+//! well, and every message between the services and the saga is lost with the process once.
+//!
 //! What others do to the saga is done beside it in each life of the process: it gets its signals, and is paused and resumed
 //! ([`meanwhile`](Explore::meanwhile)).
 //!

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::engine::{Outcome, Running, RuntimeBuilder, RuntimeError};
 use saga_core::saga::StepHook;
-use saga_core::store::{Members, Status, Store, StoreError};
+use saga_core::store::{Members, SagaFilter, Status, Store, StoreError};
 use saga_core::{Key, Runtime, Saga, Tenant};
 
 use super::environment::Mortal;
@@ -27,6 +27,8 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
 const LEASE: Duration = Duration::from_mins(30);
 const POLL: Duration = Duration::from_millis(200);
+/// After how long a hosted step is asked for again whose reply was lost with the process.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// What builds the runtime of a subject's process.
 pub(super) type Builder<E> = RuntimeBuilder<Explored<<E as Explore>::Store>>;
@@ -116,11 +118,15 @@ impl<'a, E: Explore> Process<'a, E> {
         with: impl FnOnce(Builder<E>) -> Builder<E>,
     ) -> Result<Runtime<Explored<E::Store>>, String> {
         let store = Explored { inner: self.subject.store(self.world), life: Arc::clone(&self.life) };
-        let builder = self.subject.states(self.world, Runtime::builder(store));
+        let mut builder = self.subject.states(self.world, Runtime::builder(store));
+        for service in self.subject.services() {
+            builder = builder.service(&service.instrumented(&self.hook()));
+        }
         let builder = builder.environment(Arc::clone(&self.env) as Arc<_>).settings(|settings| {
             settings.lease_ttl = LEASE;
             settings.member_ttl = LEASE;
             settings.poll_interval = POLL;
+            settings.answer_within = ANSWER_WITHIN;
             settings.drain_limit = RUN_WITHIN;
             if self.life.director.commits == Commits::OfEachStep {
                 settings.run_on_max = 1;
@@ -178,7 +184,7 @@ impl<'a, E: Explore> Process<'a, E> {
             self.life.director.lift();
             outcome = tokio::select! {
                 ended = running.ended() => ended.map_err(|error| error.to_string())?,
-                failed = try_again(runtime, key) => return Err(failed),
+                failed = try_again(runtime) => return Err(failed),
             };
         }
         sent(runtime).await?;
@@ -209,27 +215,32 @@ pub(super) fn look_at<E: Explore>(subject: &Arc<E>, world: &Arc<E::World>) -> Ar
     })
 }
 
-/// What an operator does who knows that nothing is disturbed any more: whatever is stuck is tried again, one step after
-/// the other where branches got stuck beside each other. It ends only with what is in its way.
-async fn try_again<S: Store>(runtime: &Runtime<S>, key: &str) -> String {
+/// What an operator does who knows that nothing is disturbed any more: whatever is stuck is tried again, at its host as well,
+/// and one step after the other where branches got stuck beside each other. It ends only with what is in its way.
+async fn try_again<S: Store>(runtime: &Runtime<S>) -> String {
     loop {
-        let status = match runtime.saga(key).await {
-            Ok(Some(status)) => status,
-            Ok(None) => return "there is no saga".to_owned(),
+        let stuck = SagaFilter { status: Some(Status::Stuck), ..SagaFilter::default() };
+        let stuck = match runtime.list(stuck).await {
+            Ok(stuck) => stuck,
             Err(error) => return error.to_string(),
         };
-        if status.summary.status == Status::Stuck {
-            let acted = match runtime.operator(key, status.revision) {
-                Ok(operator) => operator.retry("the exploration is over").await,
-                Err(error) => Err(error),
-            };
-            match acted {
-                // Another branch moved it meanwhile.
+        for saga in stuck {
+            match try_one_again(runtime, saga.key.as_str()).await {
+                // It moved meanwhile.
                 Ok(()) | Err(RuntimeError::Moved { .. }) => {}
                 Err(error) => return error.to_string(),
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn try_one_again<S: Store>(runtime: &Runtime<S>, key: &str) -> Result<(), RuntimeError> {
+    match runtime.saga(key).await? {
+        Some(status) if status.summary.status == Status::Stuck => {
+            runtime.operator(key, status.revision)?.retry("the exploration is over").await
+        }
+        _ => Ok(()),
     }
 }
 

@@ -68,6 +68,9 @@ pub(super) fn slow_down(change: &mut Changes) {
     for postponed in &mut change.postponed {
         postponed.due_in = slower(postponed.due_in);
     }
+    for message in &mut change.messages {
+        message.due_in = slower(message.due_in);
+    }
 }
 
 /// What changes are about, in words.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use saga_core::engine::{RuntimeBuilder, SagaDesk};
 use saga_core::step::Payload;
 use saga_core::store::{SagaWithSteps, Store};
-use saga_core::{Migration, Saga};
+use saga_core::{Migration, Saga, Service};
 
 use super::{Explored, Restarted};
 
@@ -41,6 +41,13 @@ pub trait Explore: Send + Sync + 'static {
     ) -> RuntimeBuilder<Explored<Self::Store>> {
         let _ = world;
         runtime
+    }
+
+    /// The services that do steps of the saga. They are hosted by the process that is explored, on the same store, so that the
+    /// functions of their steps are disturbed like all others, and so is what goes between them and the saga. Without steps
+    /// of other services this stays as it is.
+    fn services(&self) -> Vec<Service<Self::Store>> {
+        Vec::new()
     }
 
     /// Does what others do to the saga while it runs: they send the signals that it waits for, pause and resume it, all at
