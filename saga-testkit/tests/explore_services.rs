@@ -1,6 +1,8 @@
 //! Crash exploration of a saga whose steps another service does: the functions there are disturbed as well, and so are the
 //! messages between them.
 
+#![allow(clippy::expect_used, reason = "a test says what it expects by failing")]
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
