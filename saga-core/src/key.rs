@@ -17,9 +17,8 @@ pub use self::step::{StepId, StepKey};
 pub const KEY_BYTES_MAX: usize = 120;
 /// The longest step name, in bytes.
 pub const STEP_NAME_BYTES_MAX: usize = 40;
-/// The longest key that a store keeps, in bytes: that of a saga that is a step, or of a step that is hosted for another
-/// service, has the names of what it is within in front of its own.
-pub const STORED_KEY_BYTES_MAX: usize = 255;
+/// The longest key that those outside are handed, in bytes.
+const STEP_KEY_BYTES_MAX: usize = 255;
 /// The longest tenant or namespace, in bytes.
 pub const TENANT_BYTES_MAX: usize = 32;
 /// The longest topic that an application publishes to.
@@ -66,15 +65,24 @@ impl Key {
     /// a step that is hosted for another service, or is done for an item of a list there or for each event.
     ///
     /// # Errors
-    /// Those of [`Key::new`], of each part, and one for a text of more than 255 bytes.
+    /// Those of [`Key::new`], of each part.
     pub fn from_stored(text: &str) -> Result<Self, InvalidName> {
-        let Some((outer, step)) = text.rsplit_once('>') else { return Self::new(text) };
-        if text.len() > STORED_KEY_BYTES_MAX {
-            let problem = format!("has {} bytes; at most {STORED_KEY_BYTES_MAX} are allowed", text.len());
+        let mut parts = text.split('>');
+        let own = Self::new(parts.next().unwrap_or_default())?;
+        for step in parts {
+            check_step_name(checked_number("key", step)?)?;
+        }
+        Ok(if own.0.len() == text.len() { own } else { Self(text.into()) })
+    }
+
+    /// The key of a saga as a message names it: its own, or behind that `>step` where it is a step of another one. It is short
+    /// enough to have a hosted step behind it.
+    pub(crate) fn from_message(text: &str) -> Result<Self, InvalidName> {
+        if text.len() > STEP_KEY_BYTES_MAX {
+            let problem = format!("has {} bytes; at most {STEP_KEY_BYTES_MAX} are allowed", text.len());
             return Err(InvalidName::new("key", text, problem));
         }
-        check_step_name(checked_number("key", step)?)?;
-        Ok(Self::from_stored(outer)?.hosted(step))
+        Self::from_stored(text)
     }
 
     /// Whether the keys of the saga's steps, and of sagas that are steps of it, are short enough for those outside who are
@@ -82,13 +90,13 @@ impl Key {
     pub(crate) fn check_length_with(&self, longest: usize, tenant: &Tenant) -> Result<(), InvalidName> {
         // Whoever hosts a step has a namespace of its own.
         let taken = TENANT_BYTES_MAX + 1 + tenant.0.len() + 1 + longest;
-        let (bytes, max) = (self.0.len(), STORED_KEY_BYTES_MAX.saturating_sub(taken));
+        let (bytes, max) = (self.0.len(), STEP_KEY_BYTES_MAX.saturating_sub(taken));
         if bytes <= max {
             return Ok(());
         }
         let problem = format!(
             "has {bytes} bytes; at most {max} are allowed, since steps of the sagas that are steps of this one have theirs \
-             behind it, and a key is {STORED_KEY_BYTES_MAX} bytes long at most"
+             behind it, and a key is {STEP_KEY_BYTES_MAX} bytes long at most"
         );
         Err(InvalidName::new("key", &self.0, problem))
     }
@@ -252,6 +260,27 @@ fn check(
         Some(at) => {
             let problem = format!("has a character at byte {at} that is not allowed; write {allowed}");
             Err(InvalidName::new(what, text, problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Key, STEP_KEY_BYTES_MAX};
+
+    proptest! {
+        /// G8: whatever key a message names, what is kept under it can be read again.
+        #[test]
+        fn g8_a_key_that_a_message_names_can_be_kept(text in "[ab>#1]{1,12}|[a>]{250,260}|a(>[a-z]{40}){5,7}") {
+            let Ok(key) = Key::from_message(&text) else { return Ok(()) };
+            prop_assert!(text.len() <= STEP_KEY_BYTES_MAX);
+            let longest = "s".repeat(40);
+            for kept in [key.clone(), key.hosted(&longest), key.hosted_for_event(&longest, u64::MAX)] {
+                prop_assert_eq!(Key::from_stored(kept.as_str()), Ok(kept));
+            }
+            prop_assert_eq!(key.hosted(&longest).asked_for(), key);
         }
     }
 }

@@ -56,7 +56,7 @@ impl<S: Store> Shared<S> {
         let Some(step) = message.headers.step.as_deref().filter(|step| step_or_item(step).is_ok()) else {
             return Ok(false);
         };
-        let Ok(key) = Key::from_stored(message.headers.saga_key.as_deref().unwrap_or_default()) else {
+        let Ok(key) = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default()) else {
             return Ok(false);
         };
         Ok(self.store.saga(&message.tenant, &key.hosted(step)).await?.is_some())

@@ -304,7 +304,7 @@ impl<S: Store> Shared<S> {
         let unknown = || Problem::Dead(DeadReason::UnknownStep, format!("the step `{step}` is not hosted here"));
         let named = step_or_item(step).ok();
         let definition = named.and_then(|(name, _)| self.hosted(&arrived.source, name)).ok_or_else(unknown)?;
-        let key = Key::from_stored(headers.saga_key.as_deref().unwrap_or_default());
+        let key = Key::from_message(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         self.check_age(arrived)?;
         Ok(Asked {

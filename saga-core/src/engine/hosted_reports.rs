@@ -51,7 +51,7 @@ impl<S: Store> Shared<S> {
     pub(super) async fn handle_report(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
         let message = &arrived.message;
         let unreadable = |problem: String| Problem::Dead(DeadReason::Unreadable, problem);
-        let key = Key::from_stored(message.headers.saga_key.as_deref().unwrap_or_default());
+        let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| unreadable(problem.to_string()))?;
         let content: Content<'_> =
             serde_json::from_slice(&message.payload).map_err(|error| unreadable(format!("its content: {error}")))?;

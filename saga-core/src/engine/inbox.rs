@@ -194,7 +194,8 @@ impl<S: Store> Shared<S> {
         let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
         let Some(key) = &headers.saga_key else { return missing("saga-cause") };
         let Some(step) = &headers.step else { return missing("saga-step") };
-        let name = match Key::from_stored(key).map_err(|problem| problem.to_string()).and_then(|_| step_or_item(step)) {
+        let name = match Key::from_message(key).map_err(|problem| problem.to_string()).and_then(|_| step_or_item(step))
+        {
             Ok((name, _)) => name,
             Err(problem) => return dead(DeadReason::Unreadable, problem),
         };

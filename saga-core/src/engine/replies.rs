@@ -21,7 +21,7 @@ impl<S: Store> Shared<S> {
     /// Brings a reply to the saga that waits for it. One that nobody waits for changes nothing.
     pub(super) async fn handle_reply(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
         let message = &arrived.message;
-        let key = Key::from_stored(message.headers.saga_key.as_deref().unwrap_or_default());
+        let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         let _turn = self.turns.turn(&message.tenant, &key).await;
         let mut kept = self.awaiting.take(&message.tenant, &key);

@@ -55,7 +55,7 @@ impl<S: Store> Inspector<S> {
     /// It only reads.
     pub async fn timeline(&self, key: impl AsRef<str>) -> Result<Option<TimelineStatus>, RuntimeError> {
         outside_step()?;
-        let key = timeline_key(&Key::new(key)?);
+        let key = timeline_key(&Key::from_stored(key.as_ref())?);
         let row = self.store.saga(&self.tenant, &key).await?;
         row.as_ref().map(TimelineStatus::of).transpose()
     }

@@ -1,13 +1,17 @@
 //! Sub-sagas that have sub-sagas, and steps in other services.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use saga_core::engine::Cancellation;
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::Status;
 use saga_core::{
-    Outcome, Output, Runtime, Saga, Service, State, StepContext, StepError, SubSaga, saga_compensation, saga_step,
+    Event, Outcome, Output, Runtime, Saga, Service, State, StepContext, StepError, SubSaga, saga_compensation,
+    saga_step,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::{Order, Shipping, Step, Trucks, log, new, ship, status_of, take_out};
 
@@ -212,4 +216,56 @@ async fn a_sub_saga_has_steps_in_other_services() {
         orders.shutdown().await;
         host.shutdown().await;
     }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Labelled {
+    pieces: u32,
+}
+
+impl Event for Labelled {
+    const NAME: &'static str = "labelled";
+}
+
+#[saga_step(no_compensation)]
+async fn label(_tx: &mut MemoryConn, ctx: &StepContext, order: Order) -> Result<(), StepError> {
+    ctx.emit(&Labelled { pieces: order.pieces })
+}
+
+#[saga_step(no_compensation)]
+async fn print(tx: &mut MemoryConn, ctx: &StepContext, labelled: Labelled) -> Result<(), StepError> {
+    tx.log(format!("{} prints {}", ctx.key(), labelled.pieces));
+    Ok(())
+}
+
+struct Labelling;
+
+impl SubSaga for Labelling {
+    const NAME: &'static str = "labelling";
+    type Input = Order;
+    type Result = label;
+}
+
+/// Whoever listens knows of which saga an event is, also where that is a step of another one.
+#[tokio::test(start_paused = true)]
+async fn events_of_a_sub_saga_are_heard() {
+    let (transport, paper) = (MemoryTransport::new(), MemoryStore::new());
+    let service = Service::named("printer").on_topic::<Labelled>("labelling").run::<print>().build().unwrap();
+    let host = Runtime::builder(paper.clone()).transport(transport.clone()).service(&service);
+    let host = host.start().await.unwrap();
+    let labelling = Saga::named("labelling").input::<Order>().step::<label>().build().unwrap();
+    let saga = new().sub_saga::<Labelling>(&labelling).build().unwrap();
+    let orders = Runtime::builder(MemoryStore::new()).transport(transport).saga(&saga).start().await.unwrap();
+    let running = orders.start(&saga, "o-1", Order { pieces: 2, refused: None }).await.unwrap();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    let printed = async {
+        while log(&paper).is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        log(&paper)
+    };
+    let printed = tokio::time::timeout(Duration::from_mins(1), printed).await.unwrap_or_default();
+    assert_eq!(printed, ["o-1>labelling:print prints 2"]);
+    orders.shutdown().await;
+    host.shutdown().await;
 }

@@ -93,7 +93,7 @@ impl<S: Store> Shared<S> {
     /// Whether an event can be handled at all.
     pub(in crate::engine) fn check_event(&self, message: &Message, service: &str) -> Result<(), Problem> {
         let key = message.headers.saga_key.as_deref().unwrap_or_default();
-        Key::new(key).map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        Key::from_message(key).map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         self.reaction(message, service).map(drop)
     }
 
@@ -262,7 +262,7 @@ fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, Problem> {
 }
 
 fn saga_key_of(message: &Message) -> Result<Key, Problem> {
-    let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
+    let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
     key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))
 }
 

@@ -36,7 +36,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn report(&self, saga: &InFlight<S>, before: Option<Answer>) -> Option<NewMessage> {
         let follower = saga.definition.told.as_ref()?.reports_to.as_deref()?;
         let (became, reason) = reported(before, &saga.state)?;
-        let (_, step) = saga.key.as_str().split_once('>')?;
+        let (_, step) = saga.key.as_str().rsplit_once('>')?;
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
         let fact = Fact { revision: saga.version + 1, became, reason };
         Some(NewMessage {
@@ -73,7 +73,7 @@ impl<S: Store> Shared<S> {
 
     async fn join(self: &Arc<Self>, arrived: &Arrived, note: impl Fn(&mut Timeline)) -> Result<(), Problem> {
         let message = &arrived.message;
-        let key = Key::new(message.headers.saga_key.as_deref().unwrap_or_default());
+        let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
         let key = timeline_key(&key);
         for _ in 0..JOINS_MAX {
