@@ -18,10 +18,10 @@ fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     first.kill().expect("it is killed");
     first.wait().expect("it ends");
     let running = shop.listed("running");
-    let order = running.first().expect("an order is on its way");
     let cancel = |key: &str| shop.run(&["cancel", key, "--reason", "the customer left", "--by", "ann"]);
-    let ran = cancel(order);
-    assert_eq!(ran.code, 0, "{ran}");
+    // Some of them may have come to their pivot, from where they only go forward.
+    let mut asked = running.iter().map(|order| (order, cancel(order)));
+    let (order, ran) = asked.find(|(_, ran)| ran.code == 0).expect("an order is on its way to its pivot");
     assert!(ran.out.starts_with(&format!("{order} is cancelled; ")), "{ran}");
     let ran = cancel(order);
     assert_eq!((ran.code, ran.out.trim_end()), (0, &*format!("{order} is being undone already")), "{ran}");

@@ -184,7 +184,7 @@ impl<'a, E: Explore> Process<'a, E> {
             self.life.director.lift();
             outcome = tokio::select! {
                 ended = running.ended() => ended.map_err(|error| error.to_string())?,
-                failed = try_again(runtime) => return Err(failed),
+                failed = Box::pin(try_again(runtime)) => return Err(failed),
             };
         }
         sent(runtime).await?;
@@ -225,7 +225,8 @@ async fn try_again<S: Store>(runtime: &Runtime<S>) -> String {
             Err(error) => return error.to_string(),
         };
         for saga in stuck {
-            match try_one_again(runtime, saga.key.as_str()).await {
+            // An operator's action is a large future, and this one lies in several others.
+            match Box::pin(try_one_again(runtime, saga.key.as_str())).await {
                 // It moved meanwhile.
                 Ok(()) | Err(RuntimeError::Moved { .. }) => {}
                 Err(error) => return error.to_string(),
