@@ -250,7 +250,9 @@ fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<S
             let remedy = match state.steps[before].phase {
                 _ if shape.is_choice(before) => remedy_of_choice(shape, state, before),
                 StepPhase::Ready if may_be_passed(route, before) => {
-                    "; if it is not needed there, say so with `.pass`".to_owned()
+                    let (name, is_sleep) = (shape.steps[before].name, shape.steps[before].is_sleep());
+                    let pass = if is_sleep { format!(".pass_sleep(\"{name}\")") } else { ".pass".to_owned() };
+                    format!("; if it is not needed there, say so with `{pass}`")
                 }
                 _ => String::new(),
             };

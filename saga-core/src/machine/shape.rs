@@ -108,6 +108,11 @@ impl StepShape {
     pub fn is_choice(&self) -> bool {
         !self.arms.is_empty()
     }
+
+    /// Whether it is there for the time that it takes, and nothing else.
+    pub fn is_sleep(&self) -> bool {
+        self.effect == Effect::Own && self.each.is_none() && self.child.is_none() && !self.is_choice()
+    }
 }
 
 impl Shape {

@@ -198,6 +198,20 @@ impl<S: Store> MigrationBuilder<S> {
         self
     }
 
+    /// Says that the new version does without a sleep. A saga that sleeps there at the moment is not moved.
+    #[must_use]
+    pub fn leave_out_sleep(mut self, sleep: &'static str) -> Self {
+        self.said.push(Said::LeftOutSleep { sleep });
+        self
+    }
+
+    /// Says that a saga which is past the place of this new sleep goes on without it. It counts as skipped there.
+    #[must_use]
+    pub fn pass_sleep(mut self, sleep: &'static str) -> Self {
+        self.said.push(Said::PassedSleep { sleep });
+        self
+    }
+
     /// Says that an old choice goes on as a new one by another name. Arms of the same name are the same arm.
     #[must_use]
     pub fn choice(mut self, old: &'static str, new: &'static str) -> Self {

@@ -13,6 +13,8 @@ pub(super) enum Said {
     Became { old: &'static str, new: &'static str, conversion: Option<Conversion> },
     LeftOut { old: &'static str },
     Passed { new: &'static str },
+    LeftOutSleep { sleep: &'static str },
+    PassedSleep { sleep: &'static str },
     BecameChoice { old: &'static str, new: &'static str },
     BecameArm { choice: &'static str, old: &'static str, new: &'static str },
     LeftOutChoice { choice: &'static str },
@@ -23,7 +25,28 @@ pub(super) enum Said {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Step,
+    Sleep,
     Choice,
+}
+
+impl Kind {
+    fn of(step: &StepShape) -> Self {
+        if step.is_choice() {
+            Self::Choice
+        } else if step.is_sleep() {
+            Self::Sleep
+        } else {
+            Self::Step
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Sleep => "sleep",
+            Self::Choice => "choice",
+        }
+    }
 }
 
 /// What was said, beside the two versions.
@@ -53,6 +76,7 @@ impl<S: Store> SaidOf<'_, S> {
                 Said::LeftOut { old } => (Kind::Step, old, None),
                 Said::BecameChoice { old, new } => (Kind::Choice, old, Some(new)),
                 Said::LeftOutChoice { choice } => (Kind::Choice, choice, None),
+                Said::LeftOutSleep { sleep } => (Kind::Sleep, sleep, None),
                 _ => continue,
             };
             let Some(index) = self.find(self.from, kind, old) else { continue };
@@ -68,25 +92,27 @@ impl<S: Store> SaidOf<'_, S> {
         }
         for (step, _) in self.from.shape.steps.iter().zip(is_settled).filter(|(_, is_settled)| !is_settled) {
             let (to, name) = (&self.to.id, step.name);
-            self.problems.push(if step.is_choice() {
-                format!(
+            self.problems.push(match Kind::of(step) {
+                Kind::Choice => format!(
                     "{to} has no choice `{name}`; say which one it became with `.choice(\"{name}\", \"..\")`, or leave it out \
                      with `.leave_out_choice(\"{name}\")`"
-                )
-            } else {
-                let function = name.replace('-', "_");
-                format!(
-                    "{to} has no step `{name}`; say which one it became with `.step::<{function}, ..>()`, or leave it out \
-                     with `.leave_out`"
-                )
+                ),
+                Kind::Sleep => {
+                    format!("{to} has no sleep `{name}`; leave it out with `.leave_out_sleep(\"{name}\")`")
+                }
+                Kind::Step => format!(
+                    "{to} has no step `{name}`; say which one it became with `.step::<{}, ..>()`, or leave it out with \
+                     `.leave_out`",
+                    name.replace('-', "_")
+                ),
             });
         }
         let pairs = self.from.shape.steps.iter().zip(&places);
         for (old, new) in pairs.filter_map(|(old, place)| Some((old, &self.to.shape.steps[(*place)?]))) {
-            if old.is_choice() != new.is_choice() {
-                let name = old.name;
+            if Kind::of(old) != Kind::of(new) {
+                let (name, was, is) = (old.name, Kind::of(old).name(), Kind::of(new).name());
                 self.problems.push(format!(
-                    "`{name}` is a choice in one version and a step in the other; call the new one by another name"
+                    "`{name}` is a {was} in one version and a {is} in the other; call the new one by another name"
                 ));
             }
         }
@@ -101,8 +127,12 @@ impl<S: Store> SaidOf<'_, S> {
     pub(super) fn passed(&mut self, said: &[Said], places: &[Option<usize>]) -> Vec<usize> {
         let mut passed = Vec::new();
         for said in said {
-            let Said::Passed { new } = said else { continue };
-            match self.find(self.to, Kind::Step, new) {
+            let (kind, new) = match *said {
+                Said::Passed { new } => (Kind::Step, new),
+                Said::PassedSleep { sleep } => (Kind::Sleep, sleep),
+                _ => continue,
+            };
+            match self.find(self.to, kind, new) {
                 // One that stands in an arm is passed by where another arm was taken, and is new to such a saga.
                 Some(place) if self.old_step(places, place).is_some_and(|old| old.within.is_none()) => {
                     self.problems.push(format!("`{new}` is in both versions, so it is not gone past"));
@@ -172,11 +202,10 @@ impl<S: Store> SaidOf<'_, S> {
     }
 
     fn find(&mut self, version: &Definition<S>, kind: Kind, name: &str) -> Option<usize> {
-        let is_it = |step: &StepShape| step.name == name && step.is_choice() == (kind == Kind::Choice);
+        let is_it = |step: &StepShape| step.name == name && Kind::of(step) == kind;
         let place = version.shape.steps.iter().position(is_it);
         if place.is_none() {
-            let kind = if kind == Kind::Choice { "choice" } else { "step" };
-            self.problems.push(format!("{} has no {kind} `{name}`", version.id));
+            self.problems.push(format!("{} has no {} `{name}`", version.id, kind.name()));
         }
         place
     }

@@ -7,3 +7,4 @@ mod courier;
 mod moving;
 mod shop;
 mod side_by_side;
+mod sleeps;
