@@ -55,6 +55,10 @@ impl<S: Store> Shared<S> {
         let key = key.map_err(|problem| unreadable(problem.to_string()))?;
         let content: Content<'_> =
             serde_json::from_slice(&message.payload).map_err(|error| unreadable(format!("its content: {error}")))?;
+        // It would come with every claim of the row. The host's own limit may be another one.
+        if content.report.get().len() > self.settings.report_bytes_max {
+            return self.drop_reply(arrived, "it is longer than `report_bytes_max` allows here").await;
+        }
         let Some(stored) = self.store.saga_with_steps(&message.tenant, &key).await? else {
             return self.drop_reply(arrived, "there is no saga with its key").await;
         };

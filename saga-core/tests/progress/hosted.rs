@@ -224,6 +224,22 @@ async fn what_is_no_report_is_a_dead_letter_and_one_of_a_step_that_is_over_is_no
     assert!(letters[0].letter.detail.starts_with("its content: "), "{}", letters[0].letter.detail);
 }
 
+/// G8: who asked keeps no more than it would of a report of its own, whatever a host says.
+#[tokio::test(start_paused = true)]
+async fn g8_a_report_that_is_too_long_is_passed_over() {
+    let house = House::open().await;
+    let running = house.publisher.start(&house.saga, "b-1", 5).await.unwrap();
+    house.press.paper.send_replace(3);
+    house.shown(3).await;
+    let report = house.transport.reports.lock().unwrap().last().cloned().unwrap();
+    let long = format!(r#"{{"number":{},"report":"{}"}}"#, u64::MAX, "x".repeat(20 * 1_024));
+    house.send(Message { payload: long.into_bytes(), ..report }).await;
+    assert_eq!(house.pages().await, Some(3));
+    house.press.paper.send_replace(5);
+    let outcome = running.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_next_process_of_the_host_is_shown_going_on() {
     let mut house = House::open().await;
