@@ -52,12 +52,10 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Benchmarks with their floors in the same run: all, or one by its name: `bench postgres [--peers] [--json]`.
+    /// Benchmarks with their floors in the same run: all, or one by its name: `bench postgres [--peers] [--json]`; and of
+    /// two revisions beside each other: `bench --beside REVISION [--times N] remote`.
     #[command(disable_help_flag = true)]
-    Bench {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
+    Bench(tasks::Bench),
 }
 
 fn main() -> ExitCode {
@@ -69,7 +67,7 @@ fn main() -> ExitCode {
         Task::Tidy => tasks::tidy(),
         Task::Sim { arguments } => tasks::sim(&arguments),
         Task::Chaos { arguments } => tasks::chaos(&arguments),
-        Task::Bench { arguments } => tasks::bench(&arguments),
+        Task::Bench(bench) => tasks::bench(&bench),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,7 +11,7 @@ mod sim;
 mod test;
 mod tidy;
 
-pub(crate) use bench::bench;
+pub(crate) use bench::{Bench, bench};
 pub(crate) use chaos::chaos;
 pub(crate) use check::check;
 pub(crate) use demo::{Demo, demo};
