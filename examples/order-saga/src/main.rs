@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
 use order_saga::{
     cli::{Cli, Command, OutsideArgs},
     desk, letters, outbox,
@@ -17,7 +16,7 @@ const UNUSABLE: u8 = 2;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::of_arguments();
     let command = cli.command.unwrap_or(Command::Run(cli.run));
     let done = match StoreUrl::parse(command.store()) {
         Ok(StoreUrl::Sqlite(place)) => with(&place, command).await,

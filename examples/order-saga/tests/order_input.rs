@@ -52,7 +52,7 @@ fn what_is_wrong_is_refused_by_file_and_line_and_the_others_run() {
     let text: Vec<_> = lines.iter().map(|(line, _)| line.as_str()).collect();
     shop.write("some.jsonl", text.join("\n"));
     let ran = shop.run(&RUN);
-    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(ran.code, 1, "somebody is to look at what was refused\n{ran}");
     for ((_, said), number) in lines.iter().zip(1..) {
         let line = ran.err.lines().find(|line| line.contains(&format!("some.jsonl:{number}: ")));
         match line {
@@ -74,7 +74,7 @@ fn an_order_that_was_run_before_with_another_content_is_refused() {
     let before = shop.everything();
     shop.write("some.jsonl", format!("\n{}\n{}", with("A-1", "/customer", json!("D")), order("A-2")));
     let ran = shop.run(&RUN);
-    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(ran.code, 1, "somebody is to look at what was refused\n{ran}");
     assert!(ran.err.contains("some.jsonl:2: ") && ran.err.contains("customer"), "{ran}");
     let json = ran.json();
     assert_eq!((number(&json, "refused"), number(&json, "started")), (1, 1), "{json}");
@@ -93,6 +93,8 @@ fn a_bad_product_is_named_and_orders_for_it_are_refused() {
     assert!(ran.err.contains("tea.jsonl:3: product POT has -1 in stock"), "{ran}");
     assert!(ran.err.contains("some.jsonl:2: order A-2 asks for the unknown product"), "{ran}");
     assert_eq!((number(&ran.json(), "refused"), number(&ran.json(), "completed")), (1, 1), "{ran}");
+    assert_eq!(ran.code, 1, "somebody is to look at what was refused\n{ran}");
+    assert!(ran.err.contains("refused: 3; mend those lines"), "a line of orders, and two of products\n{ran}");
 }
 
 #[test]
@@ -122,6 +124,9 @@ fn what_else_cannot_be_used_is_said_in_one_sentence() {
     for args in [&["--concurrency", "0"][..], &["--concurrency", "many"], &["--seed", "-1"], &["dance"], &["show"]] {
         assert_eq!(shop.run(args).code, 2, "{args:?}");
     }
+    let misplaced = shop.run(&["--store", "sqlite:order-saga.db", "list"]);
+    assert_eq!(misplaced.code, 2, "{misplaced}");
+    assert!(misplaced.err.contains("tip: options stand behind the subcommand"), "{misplaced}");
     assert!(std::fs::read_dir(shop.path("")).expect("the folder").next().is_none(), "it left something behind");
 }
 

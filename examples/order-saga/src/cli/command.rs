@@ -1,3 +1,4 @@
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use super::{
@@ -8,8 +9,9 @@ use crate::place::DEFAULT_STORE;
 
 /// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
 ///
-/// It exits with 0 when all went well, 1 when something needs a person, 2 when it could not do what was asked, and
-/// 130 when it was interrupted before it was done. A service that was asked to end has done what was asked.
+/// It exits with 0 when all went well, 1 when something needs a person (a stuck saga, a line that was refused), 2 when it
+/// could not do what was asked, and 130 when it was interrupted before it was done. A service that was asked to end has
+/// done what was asked.
 #[derive(Debug, Parser)]
 #[command(name = "order-saga", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -19,6 +21,19 @@ pub struct Cli {
     /// How to run the orders.
     #[command(flatten)]
     pub run: RunArgs,
+}
+
+impl Cli {
+    /// What the program was started with. Whoever puts an option in front of the subcommand is told where it belongs.
+    pub fn of_arguments() -> Self {
+        Self::try_parse().unwrap_or_else(|mut error| {
+            if error.kind() == ErrorKind::ArgumentConflict && error.get(ContextKind::PriorArg).is_some() {
+                let tip = "options stand behind the subcommand, as in `order-saga list --store URL`";
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+            error.exit()
+        })
+    }
 }
 
 /// What to do.

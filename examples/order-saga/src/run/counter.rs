@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Something needs a person.
-const STUCK: u8 = 1;
+const NEEDS_PERSON: u8 = 1;
 
 /// Where orders come in: the store, the shop's tables, and what is to be run.
 pub(crate) struct Counter<S: Store> {
@@ -32,6 +32,7 @@ pub(crate) struct Counter<S: Store> {
     shop: S::Conn,
     orders: Source,
     intake: Intake,
+    refused_products: usize,
     unfinished: Vec<String>,
 }
 
@@ -46,7 +47,8 @@ impl<S: Store<Conn: shop::ShopConn> + Clone> Counter<S> {
         let intake = read_orders(&input.orders, &input.order_lines, &shop::catalogue(&mut shop).await?);
         input.refused_products.iter().chain(&intake.refused).for_each(|refusal| eprintln!("{refusal}"));
         let unfinished = unfinished(&store).await?;
-        Ok(Self { store, shop, orders: input.orders, intake, unfinished })
+        let refused_products = input.refused_products.len();
+        Ok(Self { store, shop, orders: input.orders, intake, refused_products, unfinished })
     }
 
     /// The runtime's store.
@@ -88,7 +90,7 @@ impl<S: Store<Conn: shop::ShopConn> + Clone> Counter<S> {
         } else {
             print(&summary)?;
         }
-        Ok(exit(&driven))
+        Ok(exit(&driven, self.refused_products + summary.refused))
     }
 }
 
@@ -115,17 +117,19 @@ fn jobs(orders: Vec<Numbered>, unfinished: Vec<String>) -> Vec<Job> {
     jobs
 }
 
-fn exit(driven: &Driven) -> ExitCode {
+fn exit(driven: &Driven, refused: usize) -> ExitCode {
     driven.stuck.iter().for_each(|stuck| eprintln!("{stuck}"));
     if driven.interrupted {
         eprintln!("nothing is lost; go on with: {}", same_command());
-        ExitCode::from(INTERRUPTED)
-    } else if driven.stuck.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        eprintln!("look at one of them with: order-saga show KEY");
-        ExitCode::from(STUCK)
+        return ExitCode::from(INTERRUPTED);
     }
+    if !driven.stuck.is_empty() {
+        eprintln!("look at one of them with: order-saga show KEY");
+    }
+    if refused > 0 {
+        eprintln!("refused: {refused}; mend those lines and run the file again, what is known is not run twice");
+    }
+    if driven.stuck.is_empty() && refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(NEEDS_PERSON) }
 }
 
 /// The command that this program was started with, fit for a shell, without passwords.
