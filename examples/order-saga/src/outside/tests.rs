@@ -43,6 +43,15 @@ impl House {
         self.services.answer(path, key, body).await
     }
 
+    /// What the journal says, in its order.
+    fn events(&self) -> Vec<String> {
+        let events = self.services.book.write(|tx| {
+            let mut rows = tx.prepare("SELECT event FROM journal ORDER BY id")?;
+            rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        events.expect("the book can be read")
+    }
+
     fn tally(&self) -> Tally {
         self.services.tally().expect("the book can be read")
     }
@@ -211,13 +220,16 @@ async fn a_call_that_is_held_lands_behind_its_undo_and_the_journal_says_so() {
     let key = House::key_where(is_held);
     // An undo does not wait for an undo.
     let undo = House::key_where(|undo| undo != key && is_held(undo));
-    let (charged, refunded) = tokio::join!(house.charge(&key, 700), house.refund(&undo, &key, None));
+    // The undo is asked for when the call is held: before that, it would find its undo there and not be held at all.
+    let undone = async {
+        while !house.events().iter().any(|event| event == "held") {
+            tokio::task::yield_now().await;
+        }
+        house.refund(&undo, &key, None).await
+    };
+    let (charged, refunded) = tokio::join!(house.charge(&key, 700), undone);
     assert_eq!((charged.status, refunded.status), (200, 200));
-    let events = house.services.book.write(|tx| {
-        let mut rows = tx.prepare("SELECT event FROM journal ORDER BY id")?;
-        rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
-    });
-    let events = events.expect("the book can be read");
+    let events = house.events();
     let place =
         |event: &str| events.iter().position(|it| it == event).unwrap_or_else(|| panic!("no {event}: {events:?}"));
     assert!(place("held") < place("barred") && place("barred") < place("took"), "{events:?}");
