@@ -220,7 +220,7 @@ async fn a_call_that_is_held_lands_behind_its_undo_and_the_journal_says_so() {
     let key = House::key_where(is_held);
     // An undo does not wait for an undo.
     let undo = House::key_where(|undo| undo != key && is_held(undo));
-    // The undo is asked for when the call is held: before that, it would find its undo there and not be held at all.
+    // Where the undo is there before the call is held, the call has nothing to wait for, and the journal another order.
     let undone = async {
         while !house.events().iter().any(|event| event == "held") {
             tokio::task::yield_now().await;
