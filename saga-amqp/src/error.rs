@@ -86,6 +86,9 @@ fn remedy(error: &Error) -> Option<&'static str> {
         (_, Some(AMQPHardError::NOTALLOWED)) => {
             Some("check that the virtual host in the address exists and that the user may use it")
         }
+        (_, Some(AMQPHardError::INTERNALERROR)) => {
+            Some("the broker's log says why; a queue that it could not restart serves nobody until it is deleted")
+        }
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use saga_servers::RabbitMqServer;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -178,10 +179,10 @@ impl Injector {
         self.diary.say(format_args!("{}{came}", Fault::Cut(at)));
     }
 
-    /// What is in the queue is lost with it, and the consumers are told that they are cancelled.
+    /// What is in the queue is lost with it, and the consumers are told that they are cancelled. They declare it again.
     async fn delete_queue(&self, role: Role) -> anyhow::Result<()> {
-        // Held to the end, so that nobody kills the broker meanwhile: one that was killed while it deleted a quorum queue has
-        // brought it back without a leader, and answered everybody who asked for it with an error of its own.
+        // Held until the new queue has settled, so that nobody kills the broker meanwhile: it would come back with a queue
+        // without a leader, and answer everybody who asks for it with an error of its own until it is deleted.
         let _broker = match &self.servers.own {
             Some(own) => Some(own.broker.lock().await),
             None => None,
@@ -195,6 +196,13 @@ impl Injector {
         });
         deleted.await.context("the queue could not be deleted")?;
         self.counts.add(Count::QueuesDeleted);
+        let declared = timeout(BROKER_PATIENCE, async {
+            while self.servers.management.get(&path).await.is_err() {
+                sleep(LOOK_EVERY).await;
+            }
+        });
+        declared.await.context("nobody declared the queue again")?;
+        sleep(RabbitMqServer::QUEUE_SETTLING_TIME).await;
         Ok(())
     }
 

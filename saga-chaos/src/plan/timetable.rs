@@ -1,6 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use saga_servers::RabbitMqServer;
 use saga_testkit::sim::Random;
 
 use super::fault::{CutAt, Fault, Role, Server};
@@ -36,8 +37,8 @@ pub struct Plan {
 
 /// How many replicas each service has.
 pub const REPLICAS: usize = 2;
-/// A quorum queue that was declared a moment ago may have no leader after a kill of its broker, so that comes later.
-const FIRST_BROKER_KILL: Duration = Duration::from_secs(12);
+/// The queues have been declared long enough by then, see [`RabbitMqServer::QUEUE_SETTLING_TIME`].
+const FIRST_BROKER_KILL: Duration = RabbitMqServer::QUEUE_SETTLING_TIME.saturating_mul(2);
 /// A broker needs its time to come back, and to be of use for a while.
 const BROKER_KILLS_APART: Duration = Duration::from_secs(75);
 const KILLS_MIN: u64 = 32;
