@@ -75,12 +75,10 @@ impl Receiver {
                     self.session = Some(session);
                 }
                 Err(error) => {
-                    let (queue, attempts) = (&self.plans.queue, self.backoff.attempts());
-                    if self.health.failed_again(&error.to_string()) {
-                        tracing::warn!(queue, attempts, %error, "cannot subscribe yet; trying again");
-                    } else {
-                        tracing::debug!(queue, attempts, %error, "still not subscribed");
-                    }
+                    let attempts = self.backoff.attempts();
+                    // That it is lost was said.
+                    tracing::debug!(queue = self.plans.queue, attempts, %error, "still not subscribed");
+                    self.health.failed_again(&error.to_string());
                     if error.kind() == TransportErrorKind::Refused {
                         return Err(error);
                     }

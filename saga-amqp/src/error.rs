@@ -18,6 +18,14 @@ pub(crate) fn failed(operation: &'static str, doing: &str, error: &Error) -> Tra
     TransportError::new(kind, operation, describe(doing, error))
 }
 
+/// The error of a queue that could not be received from. One that the broker cannot serve stays so until it is deleted.
+pub(crate) fn not_served(doing: &str, error: &Error) -> TransportError {
+    if hard(error) == Some(AMQPHardError::INTERNALERROR) {
+        return TransportError::new(TransportErrorKind::Refused, "subscribe", describe(doing, error));
+    }
+    failed("subscribe", doing, error)
+}
+
 /// The error of something that did not come about in time.
 pub(crate) fn too_late(operation: &'static str, doing: &str, limit: Duration) -> TransportError {
     let detail =

@@ -103,12 +103,9 @@ impl HealthCell {
         known.last_error = Some(error.to_owned());
     }
 
-    /// Whether the problem is another one than before, and so news to whoever reads the log.
-    pub(crate) fn failed_again(&self, error: &str) -> bool {
-        let is_news = self.lock().last_error.as_deref() != Some(error);
+    pub(crate) fn failed_again(&self, error: &str) {
         self.lost(error);
         self.lock().attempts += 1;
-        is_news
     }
 
     pub(crate) fn last_error(&self) -> Option<String> {

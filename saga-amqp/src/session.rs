@@ -15,7 +15,7 @@ use lapin::{Channel, Connection, Consumer, Error, Event};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::connection::{Closing, open};
-use crate::error::{describe, failed, is_unreadable, too_late};
+use crate::error::{describe, is_unreadable, not_served, too_late};
 use crate::options::AmqpOptions;
 use crate::topology::{Needs, prepare};
 use crate::unsettled::Plan;
@@ -70,7 +70,7 @@ impl Session {
         };
         match tokio::time::timeout(options.connect_timeout, consuming).await {
             Ok(Ok((channel, consumer))) => Ok(Self { connection, events, channel, consumer, prefetch }),
-            Ok(Err(error)) => Err(failed("subscribe", &doing, &error)),
+            Ok(Err(error)) => Err(not_served(&doing, &error)),
             Err(_) => Err(too_late("subscribe", &doing, options.connect_timeout)),
         }
     }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 use lapin::{Connection, Event};
-use saga_core::transport::TransportError;
+use saga_core::transport::{TransportError, TransportErrorKind};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -153,12 +153,14 @@ impl Keeper {
                     return connection;
                 }
                 Err(error) => {
-                    let attempts = backoff.attempts();
-                    if self.health.failed_again(&error.to_string()) {
-                        tracing::warn!(attempts, %error, "the publisher cannot be connected yet; trying again");
+                    let (attempts, text) = (backoff.attempts(), error.to_string());
+                    // That it is lost was said. What a person has to mend is news.
+                    if error.kind() == TransportErrorKind::Refused && self.health.last_error().as_ref() != Some(&text) {
+                        tracing::warn!(attempts, %error, "the publisher cannot be connected");
                     } else {
                         tracing::debug!(attempts, %error, "the publisher is still not connected");
                     }
+                    self.health.failed_again(&text);
                 }
             }
         }

@@ -11,7 +11,7 @@ use saga_core::transport::{Transport as _, TransportErrorKind};
 use saga_servers::RabbitMqServer;
 
 use self::support::messages::{message, publish_until_confirmed, receive_all, receive_until, subscribe};
-use self::support::wait::until_holds;
+use self::support::wait::{PATIENCE, until_holds};
 
 /// Nodes are started one at a time: each takes a core for ten seconds.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -69,20 +69,18 @@ async fn a_queue_that_the_broker_cannot_serve_is_named_and_serves_again_once_it_
     // So a crash leaves a queue that was declared a moment before: known by its name, and kept nowhere.
     node.control(&["eval", "ra:force_delete_server(quorum_queues, {'%2F_saga.a', node()})."]).await.unwrap();
     node.control(&["close_all_connections", "as in a crash"]).await.unwrap();
-    let receiving = tokio::spawn(async move {
-        receive_all(&mut incoming, [2].into()).await;
-        incoming
-    });
-    let subscription = || transport.health().subscriptions[0].connection.clone();
-    let says = |what: &str| subscription().last_error.is_some_and(|error| error.contains(what));
-    until_holds("the error", || says("until it is deleted")).await;
-    assert!(says("cannot receive from the queue \"saga.a\": INTERNAL_ERROR"), "{:?}", subscription());
+    let received = tokio::time::timeout(PATIENCE, incoming.receive(1)).await;
+    let error = received.expect("it is told in time").unwrap_err();
+    assert_eq!(error.kind(), TransportErrorKind::Refused, "{error}");
+    let says = ["cannot receive from the queue \"saga.a\": INTERNAL_ERROR", "serves nobody until it is deleted"];
+    assert!(says.iter().all(|part| error.to_string().contains(part)), "{error}");
     let answers = transport.publish(vec![message(2)]).await;
     assert!(answers[0].is_err(), "nothing is confirmed that no queue took");
     node.management().unwrap().delete("queues/%2F/saga.a").await.unwrap();
-    publish_until_confirmed(&transport, vec![message(2)]).await;
-    let _incoming = receiving.await.unwrap();
-    until_holds("the recovery", || subscription().state == ConnectionState::Connected).await;
+    // Whoever receives declares it again.
+    let receiving = receive_all(&mut incoming, [2].into());
+    tokio::join!(publish_until_confirmed(&transport, vec![message(2)]), receiving);
+    until_holds("the recovery", || transport.health().is_healthy()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
