@@ -101,6 +101,11 @@ impl PostgresStore {
             "UPDATE {schema}.progress SET state = $2, version = version + 1, advanced_at = clock_timestamp() WHERE id = $1",
         );
         sqlx::query(sql).bind(moved.saga.0).bind(&*moved.state).persistent(false).execute(&mut *conn).await?;
+        if !moved.withdrawn.is_empty() {
+            let withdrawn: Vec<i64> = moved.withdrawn.iter().map(|work| work.0).collect();
+            let sql = self.sql("DELETE FROM {schema}.work WHERE id = ANY ($1)");
+            sqlx::query(sql).bind(withdrawn).persistent(false).execute(&mut *conn).await?;
+        }
         let sql = self.sql("UPDATE {schema}.work SET definition = $2, epoch = epoch + 1 WHERE saga = $1");
         sqlx::query(sql).bind(moved.saga.0).bind(number).persistent(false).execute(&mut *conn).await?;
         self.rewrite(conn, moved).await?;

@@ -34,6 +34,9 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMove) -> Result<Applied
     ))?;
     conn.prepare_cached("UPDATE saga_progress SET state = ?2, version = ?3, advanced_at = ?4 WHERE id = ?1")?
         .execute((moved.saga.0, &*moved.state, signed(moved.expected + 1), now.0))?;
+    for work in &moved.withdrawn {
+        conn.prepare_cached("DELETE FROM saga_work WHERE id = ?1")?.execute([work.0])?;
+    }
     conn.prepare_cached("UPDATE saga_work SET definition = ?2, epoch = epoch + 1 WHERE saga = ?1")?
         .execute((moved.saga.0, definition))?;
     rewrite(conn, moved)?;

@@ -141,6 +141,7 @@ fn versions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-DEF-5", "S-WORK-3"] => definitions::work_of_a_vanished_owner_moves_and_is_suspect::<H>,
         ["S-DEF-6"] => definitions::records_move_with_their_saga::<H>,
         ["S-DEF-6"] => definitions::records_in_the_way_leave_nothing::<H>,
+        ["S-DEF-7"] => definitions::withdrawn_work_goes_with_the_move::<H>,
     ]
 }
 

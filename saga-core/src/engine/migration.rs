@@ -77,6 +77,7 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
         state: migrated.state.encode(),
         rewritten,
         records,
+        withdrawn: migrated.withdrawn.iter().map(|timer| timer.row(row.id)).collect(),
         history: vec![history],
     })))
 }

@@ -23,11 +23,11 @@ pub struct Deadline {
     pub within: Duration,
 }
 
-/// The saga turned round, or only goes forward from now on, or has ended: its deadline says nothing any more.
-pub(super) fn let_go(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
+/// The saga turned round, or only goes forward from now on, or has ended: its deadline says nothing any more. Answers its
+/// row, which goes.
+pub(super) fn let_go(shape: &Shape, state: &mut SagaState) -> Option<Timer> {
     let is_over = state.phase != Phase::Running || has_come_to_pivot(shape, state);
-    let over = state.deadline.take_if(|_| is_over);
-    decision.withdrawn.extend(over.map(|deadline| deadline.timer));
+    state.deadline.take_if(|_| is_over).map(|deadline| deadline.timer)
 }
 
 /// The deadline passed, and the row that said so goes: the saga is called off.

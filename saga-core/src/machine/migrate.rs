@@ -4,11 +4,13 @@
 //! under way is what the new version would have under way, and nothing that stands before it is passed over silently.
 
 use super::children::cannot_move;
+use super::deadline::let_go;
 use super::decision::Record;
 use super::items::Items;
 use super::migrate_arms::{Taken, begun_before_choices, go_past, has_begun, remedy_of_choice, taken_there, undecided};
 use super::shape::{Effect, Shape, Side, UndoShape};
 use super::state::{Phase, SagaState, StepPhase, StepState, Stuck};
+use super::timer::Timer;
 
 /// Where the steps of one version are in another.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub struct Migrated {
     pub state: SagaState,
     /// The records of steps that it goes past.
     pub records: Vec<Record>,
+    /// Work rows that say nothing any more.
+    pub withdrawn: Vec<Timer>,
 }
 
 /// The saga in the steps of the other version. What it has chosen is recorded: each choice of its own version that it made,
@@ -51,7 +55,7 @@ pub fn migrate(route: &Route<'_>, state: &SagaState, made: &[(usize, Option<usiz
     if !problems.is_empty() {
         return Err(problems);
     }
-    let mut moved = Migrated { state: carried_over(route, state), records: Vec::new() };
+    let mut moved = Migrated { state: carried_over(route, state), records: Vec::new(), withdrawn: Vec::new() };
     problems.extend(go_past(route, &mut moved, &mut taken));
     problems.extend(begun_before_choices(route.to, &moved.state, &taken));
     // Once a saga turned round, nothing of it begins any more.
@@ -59,6 +63,8 @@ pub fn migrate(route: &Route<'_>, state: &SagaState, made: &[(usize, Option<usiz
         problems.extend(not_done_before(route, &moved.state, &taken));
         problems.extend(done_in_another_order(route, &moved.state));
     }
+    // It may be past the pivot of the other version.
+    moved.withdrawn.extend(let_go(route.to, &mut moved.state));
     if problems.is_empty() { Ok(moved) } else { Err(problems) }
 }
 

@@ -80,7 +80,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         // A pause ends with its saga: what is reported later is undone as ever.
         state.paused = None;
     }
-    deadline::let_go(shape, state, &mut decision);
+    decision.withdrawn.extend(deadline::let_go(shape, state));
     Ok(decision)
 }
 

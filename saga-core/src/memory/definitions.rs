@@ -82,6 +82,9 @@ fn miss(data: &Data, moved: &SagaMove, now: Timestamp) -> Option<Miss> {
 }
 
 fn migrate(data: &mut Data, moved: SagaMove, now: Timestamp) {
+    for id in moved.withdrawn {
+        data.delete_work(id);
+    }
     let Some(saga) = data.sagas.get_mut(&moved.saga) else { return };
     let row = &mut saga.row;
     (row.definition, row.digest, row.state) = (moved.definition.clone(), moved.digest, moved.state);

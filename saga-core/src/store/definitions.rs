@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, StoreError};
+use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, StoreError, WorkId};
 use crate::key::{Key, StepId, Tenant};
 
 /// A definition as a process has it.
@@ -48,6 +48,8 @@ pub struct SagaMove {
     pub rewritten: Vec<RewrittenRecord>,
     /// Step records that are inserted: of steps that the saga went past.
     pub records: Vec<NewRecord>,
+    /// Work rows that are deleted: they say nothing any more. One that is gone is no miss.
+    pub withdrawn: Vec<WorkId>,
     /// What is kept for who asks what happened.
     pub history: Vec<HistoryEntry>,
 }
@@ -72,6 +74,7 @@ pub struct RewrittenRecord {
 /// - `S-DEF-4` [`migrate`](Definitions::migrate) moves a saga whole or not at all, and only when its version is the expected one; else [`Miss::Saga`](super::Miss::Saga) carries the saga as it is. Its status stays.
 /// - `S-DEF-5` Each work row of the saga must be free, and in nobody's transaction; else [`Miss::Work`](super::Miss::Work). It belongs to the new definition then, under the next epoch, and is in all else what it was (G7).
 /// - `S-DEF-6` Records get their new names and outputs, and new ones are inserted, in the same commit. A record that is not there, or one that is there already under the new name, is a [`Miss::Record`](super::Miss::Record).
+/// - `S-DEF-7` Withdrawn work rows are deleted in the same commit.
 #[async_trait]
 pub trait Definitions: Send + Sync {
     /// Registers definitions that a process knows.

@@ -1,9 +1,10 @@
 //! A saga that is driven by its state alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use saga_core::machine::{
-    self, Command, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, StepPhase, UndoShape,
+    self, Command, Deadline, Decision, Event, FailureKind, Phase, SagaState, Shape, Side, StepPhase, Timer, UndoShape,
 };
 
 use crate::ledger::check_state;
@@ -144,9 +145,11 @@ impl Saga {
     }
 }
 
-/// A saga of that shape to which so much has happened.
+/// A saga of that shape, with a deadline, to which so much has happened.
 pub(crate) fn begin(shape: Shape, choices: &[u16]) -> Saga {
-    let (state, _) = machine::start(&shape);
+    let (mut state, _) = machine::start(&shape);
+    let deadline = Deadline { timer: Timer::started_with(1), within: Duration::from_mins(1) };
+    machine::set_deadline(&shape, &mut state, deadline);
     let mut saga = Saga::at(shape, state);
     saga.wander(choices);
     saga

@@ -154,7 +154,7 @@ proptest! {
         let old = begin(shape, &before);
         let other = edited(&old.shape, &[], 0);
         match migrate(&old, &other) {
-            Ok(migrated) => prop_assert_eq!(migrated, Migrated { state: old.state, records: Vec::new() }),
+            Ok(migrated) => prop_assert_eq!(migrated, Migrated { state: old.state, records: Vec::new(), withdrawn: Vec::new() }),
             Err(problems) => prop_assert!(old.state.status().is_ended(), "{:?}: {:?}", problems, old.state),
         }
     }

@@ -67,7 +67,8 @@ impl<'a> Gardener<'a> {
 
     pub(crate) fn step(&mut self) -> Node {
         let effect = [Effect::Transactional, Effect::Transactional, Effect::External][self.draws.below(3)];
-        let undo = [UndoShape::TakesUnknown, UndoShape::TakesUnknown, UndoShape::NotNeeded][self.draws.below(3)];
+        let undos = [UndoShape::TakesUnknown, UndoShape::TakesUnknown, UndoShape::NotNeeded, UndoShape::Missing];
+        let undo = undos[self.draws.below(undos.len())];
         Node::Step(StepShape::new(self.name(), effect, undo))
     }
 
@@ -89,6 +90,15 @@ impl<'a> Gardener<'a> {
                 Node::Choice { name, arms: arms.collect(), is_total: self.draws.chance(40) }
             }
         }
+    }
+
+    /// One of the steps that the pivot may be: it runs alone, and always.
+    pub(crate) fn pivot(&mut self, tree: &Row) -> Option<&'static str> {
+        let alone: Vec<&'static str> = alone(tree).collect();
+        if self.draws.chance(20) {
+            return None;
+        }
+        alone.get(self.draws.below(alone.len())).copied()
     }
 
     /// Changes the steps at one place.
@@ -205,11 +215,24 @@ fn row_with_choice<'a>(tree: &'a mut Row, draws: &mut Draws) -> Option<&'a mut R
     row_at(tree, number)
 }
 
-/// What the machine knows of the tree.
-pub(crate) fn shape_of(tree: &Row) -> Shape {
+/// The names of the steps that stand in no group and in no arm.
+fn alone(tree: &Row) -> impl Iterator<Item = &'static str> {
+    tree.iter().filter_map(|node| if let Node::Step(step) = node { Some(step.name) } else { None })
+}
+
+/// What the machine knows of the tree. The step of that name is its pivot where it still stands alone.
+pub(crate) fn shape_of(tree: &Row, pivot: Option<&str>) -> Shape {
     let mut lowered = Lowered { steps: Vec::new(), tips: Vec::new(), within: None };
     lowered.row(tree);
-    Shape { steps: lowered.steps, pivot: None }
+    let pivot = pivot.filter(|pivot| alone(tree).any(|step| step == *pivot));
+    let mut shape = Shape { steps: lowered.steps, pivot: None };
+    shape.pivot = pivot.and_then(|pivot| shape.position(pivot));
+    // As a builder has it: what stands before the pivot has a compensation, or says that it needs none.
+    let before = shape.pivot.unwrap_or(shape.steps.len());
+    for step in shape.steps[..before].iter_mut().filter(|step| step.undo == UndoShape::Missing) {
+        step.undo = UndoShape::TakesUnknown;
+    }
+    shape
 }
 
 struct Lowered {

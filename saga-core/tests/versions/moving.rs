@@ -1,17 +1,21 @@
 //! Sagas that move from one version to another.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use saga_core::engine::RuntimeError;
+use saga_core::key::{Key, Tenant};
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
-use saga_core::store::HistoryKind;
+use saga_core::store::{HistoryKind, Sagas as _, WorkKind};
 use saga_core::{Migration, Outcome, Runtime, Saga};
 
 use crate::shop::{
     Buy, Shop, call, charge, confirm, left_behind, phases, reserve_stock, start, status, take_stock, take_text, v1, v2,
     v3, weigh,
 };
+
+const HOUR: Duration = Duration::from_hours(1);
 
 fn to_v2() -> Migration<MemoryStore> {
     let migration = Migration::from(&v1()).to(&v2());
@@ -39,6 +43,34 @@ async fn a_saga_moves_and_goes_on_as_the_new_version() {
         .collect();
     assert_eq!(moves, ["from buy version 1 to buy version 3: weigh every order"]);
     assert_eq!(store.read(|table| (table.counter("taken"), table.counter("confirmed"))), (1, 1));
+    runtime.shutdown().await;
+}
+
+/// Behind the pivot a deadline says nothing, also where a saga only comes behind it by moving.
+#[tokio::test]
+async fn a_saga_that_moves_past_a_pivot_has_no_deadline_any_more() {
+    let (shop, store) = (Shop::new(), MemoryStore::new());
+    let buy = || Saga::named("buy").input();
+    let old: Buy = buy().deadline(HOUR).step::<take_stock>().step::<charge>().build().unwrap();
+    let new: Buy = buy().version(2).deadline(HOUR).step::<take_stock>().pivot().step::<charge>().build().unwrap();
+    let runtime = start(&store, &shop, &[&old]).await;
+    runtime.start(&old, "k-1", 7).await.unwrap();
+    shop.was_tried.notified().await;
+    assert!(status(&runtime, "k-1").await.deadline.is_some());
+    runtime.shutdown().await;
+    let rows = async || {
+        let key = Key::new("k-1").unwrap();
+        let stored = store.saga_with_steps(&Tenant::default(), &key).await.unwrap().unwrap();
+        stored.work.iter().map(|work| work.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(rows().await, [WorkKind::Deadline, WorkKind::Do]);
+    let runtime = start(&store, &shop, &[&new]).await;
+    let migration = Migration::from(&old).to(&new).build().unwrap();
+    runtime.migrate(&migration, "k-1", "stock that was taken is sold").await.unwrap();
+    assert_eq!((status(&runtime, "k-1").await.deadline, rows().await), (None, vec![WorkKind::Do]));
+    shop.is_open.store(true, Ordering::SeqCst);
+    let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     runtime.shutdown().await;
 }
 

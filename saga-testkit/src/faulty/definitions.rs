@@ -42,6 +42,9 @@ impl Definitions for FaultyStore {
             moved.rewritten.clear();
             moved.records.clear();
         }
+        if self.has(StoreFlaw::MovesWithdrawn) {
+            moved.withdrawn.clear();
+        }
         if !self.has(StoreFlaw::MovesHeldWork) {
             return self.inner.migrate(moved).await;
         }

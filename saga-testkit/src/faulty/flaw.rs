@@ -52,6 +52,8 @@ flaws! {
         MovesHeldWork breaks "S-DEF-5",
         /// The records of a saga that moves stay as they are.
         LosesMovedRecords breaks "S-DEF-6",
+        /// What a move withdraws stays.
+        MovesWithdrawn breaks "S-DEF-7",
         /// Work is due at once.
         ClaimsEarly breaks "S-WORK-1",
         /// Work of definitions that the claimer does not know is given to it.

@@ -3,7 +3,7 @@
 use saga_core::key::StepId;
 use saga_core::store::{
     Applied, Changes, ClaimRequest, Condition, DefinitionId, Definitions, HistoryEntry, HistoryKind, KeptDefinition,
-    Lease, Miss, NewDefinition, RecordedOutcome, Records, RewrittenRecord, SagaMove, Status, Work,
+    Lease, Miss, NewDefinition, RecordedOutcome, Records, RewrittenRecord, SagaMove, Status, Work, WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -37,6 +37,7 @@ fn to_version_2(begun: &Begun, expected: u64) -> SagaMove {
         state: b"moved".to_vec(),
         rewritten: Vec::new(),
         records: Vec::new(),
+        withdrawn: Vec::new(),
         history: vec![HistoryEntry {
             saga: begun.id,
             step: None,
@@ -252,5 +253,19 @@ pub(crate) async fn records_in_the_way_leave_nothing<H: StoreHarness>(bench: Ben
     let twice = vec![begun.record(STEP, RecordedOutcome::Skipped)];
     let miss = refused(&bench, &begun, SagaMove { records: twice, ..to_version_2(&begun, 2) }).await?;
     ensure!(matches!(&miss, Miss::Record(missed) if *missed == step), "it missed as {miss:?}");
+    Ok(())
+}
+
+pub(crate) async fn withdrawn_work_goes_with_the_move<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let (stays, gone) = (WorkId(bench.id().await?), WorkId(bench.id().await?));
+    bench.apply(Changes { commands: vec![begun.command(stays, OTHER)], ..Changes::default() }).await?;
+    let changes = SagaMove { withdrawn: vec![begun.work.id, gone], ..to_version_2(&begun, 1) };
+    let miss = refused(&bench, &begun, SagaMove { expected: 7, ..changes.clone() }).await?;
+    ensure!(matches!(miss, Miss::Saga(_)), "it missed as {miss:?}");
+    ensure_eq!(bench.whole(&begun).await?.work.len(), 2, "the rows behind a move that missed");
+    moved(&bench, changes).await?;
+    let left: Vec<WorkId> = bench.whole(&begun).await?.work.iter().map(|work| work.work.id).collect();
+    ensure_eq!(left, [stays], "the rows that are left");
     Ok(())
 }
