@@ -263,13 +263,13 @@ fn count(seen: &mut Seen, old: &Saga, other: &Other, moved: &Migrated) {
     seen.turned_round += usize::from(moved.state.phase == Phase::Compensating);
     seen.chosen += usize::from(moved.records.iter().any(|record| other.shape.is_choice(record.step)));
     seen.back += usize::from(both().any(|(was, is)| was == StepPhase::PassedBy && is != was));
+    seen.away += usize::from(both().any(|(was, is)| is == StepPhase::PassedBy && is != was));
     let was_bound = only_goes_forward(&old.shape, &old.state);
     let is_bound = only_goes_forward(&other.shape, &moved.state);
     seen.bound += usize::from(is_bound && !was_bound);
     seen.freed += usize::from(was_bound && !is_bound);
-    let is_out = |step: &usize| other.places[*step].is_none() && old.stands(*step);
-    seen.let_go += usize::from((0..other.places.len()).any(|step| is_out(&step)));
-    seen.away += usize::from(both().any(|(was, is)| is == StepPhase::PassedBy && is != was));
+    let is_let_go = |step: usize| other.places[step].is_none() && old.stands(step);
+    seen.let_go += usize::from((0..other.places.len()).any(is_let_go));
 }
 
 /// A saga in words: of each step its name, the arm that it stands in, what it comes behind, and what became of it.
