@@ -18,7 +18,8 @@ pub(crate) fn failed(operation: &'static str, doing: &str, error: &Error) -> Tra
     TransportError::new(kind, operation, describe(doing, error))
 }
 
-/// The error of a queue that could not be received from. One that the broker cannot serve stays so until it is deleted.
+/// The error of a queue that could not be received from. One that the broker cannot serve stays so until it is deleted, so
+/// here an internal error is for a person. Anywhere else it may pass, and a publish that it failed is not to be given up.
 pub(crate) fn not_served(doing: &str, error: &Error) -> TransportError {
     if hard(error) == Some(AMQPHardError::INTERNALERROR) {
         return TransportError::new(TransportErrorKind::Refused, "subscribe", describe(doing, error));
