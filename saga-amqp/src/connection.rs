@@ -1,15 +1,23 @@
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
-use lapin::uri::AMQPUri;
+use lapin::tcp::{AMQPUriTcpExt, OwnedTLSConfig};
+use lapin::types::ShortString;
+use lapin::uri::{AMQPUri, SASLMechanism};
 use lapin::{Connection, ConnectionProperties};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::error::{failed, too_late};
+use crate::log;
 use crate::options::AmqpOptions;
+use crate::{hosts, quiet};
 
 /// What the broker is told where nothing was wrong.
-const REPLY_SUCCESS: u16 = 200;
+pub(crate) const REPLY_SUCCESS: u16 = 200;
+
+/// How long a connection may take to close: one whose thread has died does so never.
+const CLOSING_MAX: Duration = Duration::from_secs(10);
 
 /// The address as it may be printed: without the password.
 pub(crate) fn address(uri: &AMQPUri) -> String {
@@ -22,10 +30,12 @@ pub(crate) fn address(uri: &AMQPUri) -> String {
 }
 
 /// Reads the URL. The error repeats nothing of it but its scheme.
-pub(crate) fn parse(options: &AmqpOptions) -> Result<AMQPUri, TransportError> {
+pub(crate) fn parse(options: &AmqpOptions) -> Result<Vec<AMQPUri>, TransportError> {
     let refused = |problem: String| {
-        let detail =
-            format!("{problem}; write amqp://USER:PASSWORD@HOST:PORT/VIRTUAL-HOST, where %2f is the host \"/\"");
+        let detail = format!(
+            "{problem}; write amqp://USER:PASSWORD@HOST:PORT/VIRTUAL-HOST, where %2f is the host \"/\"; of a cluster name \
+             several, as in HOST:PORT,HOST:PORT"
+        );
         TransportError::new(TransportErrorKind::Refused, "connect", detail)
     };
     match options.url.split_once(':') {
@@ -38,24 +48,68 @@ pub(crate) fn parse(options: &AmqpOptions) -> Result<AMQPUri, TransportError> {
         let detail = "amqps:// needs one of saga-amqp's features `tls-ring`, `tls-aws-lc-rs` and `tls-native`";
         return Err(TransportError::new(TransportErrorKind::Refused, "connect", detail));
     }
-    let mut uri: AMQPUri = options.url.parse().map_err(|_| refused("the broker's URL cannot be read".to_owned()))?;
+    let mut uris = hosts::read(&options.url).map_err(refused)?;
     let seconds = u16::try_from(options.heartbeat.as_secs()).unwrap_or(u16::MAX);
-    uri.query.heartbeat.get_or_insert(seconds);
-    Ok(uri)
+    for uri in &mut uris {
+        uri.query.heartbeat.get_or_insert(seconds);
+    }
+    Ok(uris)
 }
 
-/// Opens a connection; `role` is shown in the broker's list of connections.
+/// The user of the connection, where the URL says it: with a client's certificate the broker decides who that is.
+pub(crate) fn user(options: &AmqpOptions) -> Result<Option<ShortString>, TransportError> {
+    // All hosts of a URL have its user.
+    let uris = parse(options)?;
+    let is_named = |uri: &&AMQPUri| options.user_id && uri.query.auth_mechanism != Some(SASLMechanism::External);
+    Ok(uris.first().filter(is_named).map(|uri| uri.authority.userinfo.username.as_str().into()))
+}
+
+/// Opens a connection to the first host that answers, and says which one that is; `role` is shown in the broker's list of
+/// connections.
 ///
 /// # Cancel safety
 /// Dropping it leaves no connection behind.
-pub(crate) async fn open(options: &AmqpOptions, role: &str) -> Result<Connection, TransportError> {
-    let uri = parse(options)?;
+pub(crate) async fn open(options: &AmqpOptions, role: &str) -> Result<(Connection, usize), TransportError> {
+    let uris = parse(options)?;
+    // A frozen node takes a connection and says nothing: it is passed over in time for the others.
+    let limit = if uris.len() == 1 { options.connect_timeout } else { options.connect_timeout / 2 };
+    let mut problems = Vec::new();
+    let mut kind = TransportErrorKind::Unavailable;
+    for host in options.turn.order(uris.len()) {
+        match open_one(uris[host].clone(), role, limit).await {
+            Ok(connection) => {
+                options.turn.stay(host);
+                return Ok((connection, host));
+            }
+            Err(error) if uris.len() == 1 => return Err(error),
+            Err(error) => {
+                if error.kind() == TransportErrorKind::Refused {
+                    kind = TransportErrorKind::Refused;
+                }
+                let text = error.to_string();
+                problems.push(text.strip_prefix("connect: ").unwrap_or(&text).to_owned());
+            }
+        }
+    }
+    let detail = format!("none of {} brokers can be used: {}", uris.len(), problems.join("; "));
+    Err(TransportError::new(kind, "connect", detail))
+}
+
+async fn open_one(uri: AMQPUri, role: &str, limit: Duration) -> Result<Connection, TransportError> {
     let doing = format!("connect to {}", address(&uri));
     let properties = ConnectionProperties::default().with_connection_name(format!("saga {role}").into());
-    match tokio::time::timeout(options.connect_timeout, Connection::connect_uri(uri, properties)).await {
+    let runtime = lapin::runtime::default_runtime().map_err(|error| failed("connect", &doing, &error))?;
+    let listener = quiet::listener();
+    // It is called on the thread on which the library will read what the broker says.
+    let connect = async move |uri: AMQPUri, runtime| {
+        quiet::listen_here(&listener);
+        let tls = OwnedTLSConfig::default();
+        AMQPUriTcpExt::connect_with_config_async(&uri, tls.as_ref(), &runtime).await.map_err(lapin::Error::from)
+    };
+    match tokio::time::timeout(limit, Connection::connector(uri, runtime, connect, properties)).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => Err(failed("connect", &doing, &error)),
-        Err(_) => Err(too_late("connect", &doing, options.connect_timeout)),
+        Err(_) => Err(too_late("connect", &doing, limit)),
     }
 }
 
@@ -84,8 +138,10 @@ impl Drop for Closing {
         // Where the runtime has ended, the connection has too.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(error) = connection.close(REPLY_SUCCESS, "OK".into()).await {
-                    tracing::debug!(%error, "a connection had ended before it was closed");
+                match tokio::time::timeout(CLOSING_MAX, connection.close(REPLY_SUCCESS, "OK".into())).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => log::debug!(%error, "a connection had ended before it was closed"),
+                    Err(_) => log::debug!("a connection is dropped that could not be closed"),
                 }
             });
         }

@@ -17,6 +17,11 @@
 //!   by an error; deleted, it is declared again. Commands that were in it are sent again, events are not.
 //! - **Publishing and receiving never share a connection**, so that a broker that holds publishers back still delivers.
 //!   Every subscription has a connection of its own: what breaks one breaks no other.
+//! - **Of a cluster any node will do.** The URL may name several hosts, which are tried in turn, or a balancer or DNS name in
+//!   front of them. While the node that leads a queue is frozen, work goes on as soon as the others have elected another
+//!   leader, within about ten seconds. What had been delivered to a consumer on a frozen node is delivered again only when
+//!   the cluster gives that node up, after a minute (`net_ticktime`).
+//! - **A full queue holds up its own messages only**: what the broker nacks waits in the outbox and is tried again.
 //! - **Every connection is supervised**: it is made again with growing, jittered pauses, and declares its part of the
 //!   topology each time. [`AmqpTransport::health`] says how things stand.
 //! - **Whatever arrives is delivered**: as a message, or as what is none, with the reason; see [`WIRE`].
@@ -28,10 +33,13 @@ mod connection;
 mod consumer;
 mod error;
 mod health;
+mod hosts;
+mod log;
 mod names;
 mod options;
 mod origin;
 mod publisher;
+mod quiet;
 mod session;
 mod supervisor;
 mod topology;

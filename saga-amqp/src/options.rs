@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use saga_core::transport::{TransportError, TransportErrorKind};
 
+use crate::hosts::Turn;
 use crate::names::Names;
 
 /// Who makes the exchanges and queues.
@@ -56,11 +57,17 @@ pub struct AmqpOptions {
     pub(crate) heartbeat: Duration,
     pub(crate) publish_channels: usize,
     pub(crate) payload_bytes_max: usize,
+    pub(crate) user_id: bool,
+    pub(crate) turn: Turn,
 }
 
 impl AmqpOptions {
     /// The options of a broker at this address, such as `amqp://user:password@host:5672/virtual-host`. The default virtual
     /// host is written `%2f`.
+    ///
+    /// Of a cluster name several nodes, as in `amqp://user:password@one:5672,two:5672/virtual-host`: they are tried in turn,
+    /// at the start and whenever a connection is lost. A balancer or a DNS name in front of the nodes does as well, if it
+    /// leaves out those that do not answer.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -73,9 +80,11 @@ impl AmqpOptions {
             connect_timeout: Duration::from_secs(10),
             unavailable_timeout: Duration::from_secs(5),
             reconnect_delay_max: Duration::from_secs(10),
-            heartbeat: Duration::from_secs(10),
+            heartbeat: Duration::from_secs(5),
             publish_channels: 8,
             payload_bytes_max: 8 << 20,
+            user_id: true,
+            turn: Turn::default(),
         }
     }
 
@@ -115,14 +124,17 @@ impl AmqpOptions {
         self
     }
 
-    /// How long the broker may be silent before the outcome of what was sent is unknown. By default 5 seconds.
+    /// How long the broker may be silent before the outcome of what was sent is unknown. By default 5 seconds. Half of that
+    /// it then has to show that the connection works; one that does not is made again. On one that does the message is
+    /// waited for, and is not sent a second time meanwhile.
     #[must_use]
     pub fn confirm_timeout(mut self, timeout: Duration) -> Self {
         self.confirm_timeout = timeout;
         self
     }
 
-    /// How long connecting and declaring may take. By default 10 seconds.
+    /// How long connecting and declaring may take. By default 10 seconds. Where the URL names several hosts, connecting to
+    /// each of them may take half of that.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -130,7 +142,8 @@ impl AmqpOptions {
     }
 
     /// How long publishing waits for a connection that is lost, or that the broker holds back, before it fails. By default
-    /// 5 seconds.
+    /// 5 seconds. Together with one and a half times the [`confirm_timeout`](Self::confirm_timeout) it has to be shorter than
+    /// the runtime's `Settings::publish_limit`.
     #[must_use]
     pub fn unavailable_timeout(mut self, timeout: Duration) -> Self {
         self.unavailable_timeout = timeout;
@@ -145,7 +158,7 @@ impl AmqpOptions {
     }
 
     /// How long the other side may be silent before the connection counts as lost, in whole seconds, at least 1. The URL's
-    /// own `heartbeat` goes before it. By default 10 seconds.
+    /// own `heartbeat` goes before it. By default 5 seconds; a connection is given up after twice that.
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.heartbeat = heartbeat.max(Duration::from_secs(1));
@@ -161,9 +174,22 @@ impl AmqpOptions {
 
     /// The largest payload that is sent, and that is taken from a queue; a larger one becomes a dead letter. By default 8
     /// MiB.
+    ///
+    /// That a message is too large is known only when it is here, and a broker counts the messages that are under way, not
+    /// their bytes. So a process may hold as much as the prefetch times the broker's own `max_message_size`: set that to
+    /// what your payloads need.
     #[must_use]
     pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
         self.payload_bytes_max = bytes;
+        self
+    }
+
+    /// Sends messages without the property `user-id`, which names the user of the connection and is checked by the broker.
+    /// It is needed where the broker knows the connection under another user than the URL names. Receivers with an access
+    /// policy for users refuse what comes without it.
+    #[must_use]
+    pub fn without_user_id(mut self) -> Self {
+        self.user_id = false;
         self
     }
 
@@ -190,6 +216,7 @@ impl fmt::Debug for AmqpOptions {
             .field("confirm_timeout", &self.confirm_timeout)
             .field("unavailable_timeout", &self.unavailable_timeout)
             .field("payload_bytes_max", &self.payload_bytes_max)
+            .field("user_id", &self.user_id)
             .finish_non_exhaustive()
     }
 }

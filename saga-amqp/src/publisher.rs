@@ -3,14 +3,14 @@
 //! # Cancel safety
 //! A dropped call leaves each of its messages sent or not sent, and its channel is closed.
 
-use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Connection};
 use saga_core::transport::{TransportError, TransportErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::{describe, failed, is_not_found, is_precondition_failed, too_late};
 use crate::health::HealthCell;
@@ -18,8 +18,12 @@ use crate::names::Names;
 use crate::options::AmqpOptions;
 use crate::supervisor::{Link, Supervisor};
 use crate::topology::{Needs, Queues};
-use crate::window::{Fate, send};
+use crate::window::{Fate, Kept, Limits};
 use crate::wire::Outgoing;
+
+/// How many slow topics are remembered.
+const SLOW_MAX: usize = 1_000;
+const BLOCKED: &str = "the broker is short of memory or disk and takes no messages";
 
 /// The publishing side of a transport.
 #[derive(Debug)]
@@ -28,14 +32,17 @@ pub(crate) struct Publisher {
     options: AmqpOptions,
     names: Names,
     slots: Semaphore,
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<Kept>>,
+    /// Topics on which messages are in doubt.
+    slow: Mutex<HashSet<String>>,
 }
 
-/// A channel in confirm mode with nothing under way, and the number of its connection.
-#[derive(Debug)]
-struct Idle {
-    channel: Channel,
-    generation: u64,
+/// What one call holds: a channel, its connection, and its place among the calls.
+struct Held<'a> {
+    kept: Kept,
+    connection: Arc<Connection>,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    permit: SemaphorePermit<'a>,
 }
 
 impl Publisher {
@@ -44,7 +51,7 @@ impl Publisher {
         let needs = Needs { names: names.clone(), queues: Queues::None };
         let supervisor = Supervisor::start(options.clone(), needs).await?;
         let slots = Semaphore::new(options.publish_channels);
-        Ok(Self { supervisor, options, names, slots, idle: Mutex::default() })
+        Ok(Self { supervisor, options, names, slots, idle: Mutex::default(), slow: Mutex::default() })
     }
 
     pub(crate) fn health(&self) -> &HealthCell {
@@ -55,8 +62,18 @@ impl Publisher {
         &self.names
     }
 
+    /// Whether the connection is there, and the broker takes messages, as far as is known.
+    pub(crate) fn reachable(&self) -> Result<(), TransportError> {
+        let why = match &*self.supervisor.link().borrow() {
+            Link::Up { is_blocked: false, .. } => return Ok(()),
+            Link::Up { .. } => BLOCKED.to_owned(),
+            Link::Down => self.loss(),
+        };
+        Err(TransportError::new(TransportErrorKind::Unavailable, "publish", format!("nothing can be sent: {why}")))
+    }
+
     /// Sends messages, and says of each what became of it.
-    pub(crate) async fn publish(&self, messages: &[&Outgoing]) -> Vec<Result<Fate, TransportError>> {
+    pub(crate) async fn publish(&self, messages: &[Arc<Outgoing>]) -> Vec<Result<Fate, TransportError>> {
         let mut fates = match self.send(messages).await {
             Ok(fates) => fates,
             Err(error) => {
@@ -71,7 +88,7 @@ impl Publisher {
         if messages.len() > 1 && fates.iter().any(closed_the_channel) {
             for (fate, message) in fates.iter_mut().zip(messages) {
                 if matches!(fate, Fate::Broken(_) | Fate::NotSent) {
-                    let Ok(mut alone) = self.send(&[message]).await else { break };
+                    let Ok(mut alone) = self.send(std::slice::from_ref(message)).await else { break };
                     *fate = alone.pop().unwrap_or(Fate::NotSent);
                 }
             }
@@ -79,23 +96,76 @@ impl Publisher {
         fates.into_iter().map(|fate| self.judge(fate)).collect()
     }
 
-    async fn send(&self, messages: &[&Outgoing]) -> Result<Vec<Fate>, TransportError> {
+    async fn send(&self, messages: &[Arc<Outgoing>]) -> Result<Vec<Fate>, TransportError> {
         let deadline = Instant::now() + self.options.unavailable_timeout;
-        let (idle, permit) = self.channel(deadline).await?;
-        let generation = idle.generation;
-        let (window, timeout) = (self.options.confirm_window, self.options.confirm_timeout);
-        let fates = send(&idle.channel, &self.names, messages, window, timeout).await;
-        if fates.iter().all(|fate| matches!(fate, Fate::Confirmed | Fate::Returned | Fate::Refused)) {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
-        } else if fates.iter().any(|fate| matches!(fate, Fate::Broken(error) if is_not_found(error))) {
-            self.supervisor.renew(generation);
+        let mut held = self.channel(messages, deadline).await?;
+        let mut fates = self.send_over(&mut held.kept, messages).await;
+        let is_late = |fate: &Fate| matches!(fate, Fate::Late);
+        if fates.iter().any(is_late) && !self.answers(&held.connection).await {
+            self.supervisor.renew(held.kept.generation);
+            for fate in fates.iter_mut().filter(|fate| is_late(fate)) {
+                *fate = Fate::Silent;
+            }
+            return Ok(fates);
         }
-        drop(permit);
+        // Behind a window full of late messages are others that need not wait for them.
+        let mut open = not_sent(&fates);
+        while !open.is_empty() && fates.iter().any(is_late) && held.kept.is_usable() {
+            let rest: Vec<Arc<Outgoing>> = open.iter().map(|index| Arc::clone(&messages[*index])).collect();
+            for (index, fate) in open.iter().zip(self.send_over(&mut held.kept, &rest).await) {
+                fates[*index] = fate;
+            }
+            let left = not_sent(&fates);
+            if left.len() == open.len() {
+                break;
+            }
+            open = left;
+        }
+        if fates.iter().any(|fate| matches!(fate, Fate::Broken(error) if is_not_found(error))) {
+            self.supervisor.renew(held.kept.generation);
+        } else if held.kept.is_usable() {
+            lock(&self.idle).push(held.kept);
+        }
         Ok(fates)
     }
 
+    /// Sends messages over a channel, and remembers on which topics the broker is late.
+    async fn send_over(&self, kept: &mut Kept, messages: &[Arc<Outgoing>]) -> Vec<Fate> {
+        let slow = lock(&self.slow).clone();
+        let (window, timeout) = (self.options.confirm_window, self.options.confirm_timeout);
+        let fates = kept.send(&self.names, messages, &Limits { window, timeout, slow: &slow }).await;
+        if slow.is_empty() && !fates.iter().any(|fate| matches!(fate, Fate::Late)) {
+            return fates;
+        }
+        let mut slow = lock(&self.slow);
+        for (message, fate) in messages.iter().zip(&fates) {
+            let topic = message.routing_key.as_str();
+            match fate {
+                Fate::Late => _ = slow.insert(topic.to_owned()),
+                Fate::Confirmed | Fate::Returned | Fate::Refused => _ = slow.remove(topic),
+                Fate::Broken(_) | Fate::Silent | Fate::NotSent => {}
+            }
+        }
+        if slow.len() > SLOW_MAX {
+            slow.clear();
+        }
+        fates
+    }
+
+    /// Whether the broker answers on a connection on which a confirm is late. If it does, one queue is slow; if not, the node
+    /// is frozen or cut off, and its connection is made again, to another node where there is one.
+    async fn answers(&self, connection: &Connection) -> bool {
+        let is_blocked = |link: &Link| matches!(link, Link::Up { is_blocked: true, .. });
+        // A broker that is short of memory or disk reads nothing from who publishes, and says so.
+        if is_blocked(&self.supervisor.link().borrow()) {
+            return true;
+        }
+        let asking = timeout(self.options.confirm_timeout / 2, connection.create_channel());
+        matches!(asking.await, Ok(Ok(_))) || is_blocked(&self.supervisor.link().borrow())
+    }
+
     /// A channel that nobody else uses. It waits for a free one, for the connection, and for the broker to take messages.
-    async fn channel(&self, deadline: Instant) -> Result<(Idle, SemaphorePermit<'_>), TransportError> {
+    async fn channel(&self, messages: &[Arc<Outgoing>], deadline: Instant) -> Result<Held<'_>, TransportError> {
         let unavailable = |detail: String| TransportError::new(TransportErrorKind::Unavailable, "publish", detail);
         let limit = self.options.unavailable_timeout;
         let Ok(Ok(permit)) = timeout_at(deadline, self.slots.acquire()).await else {
@@ -109,25 +179,30 @@ impl Publisher {
             _ => Link::Down,
         };
         let Link::Up { connection, generation, .. } = ready else {
-            let last = self.health().last_error().unwrap_or_default();
             let why = match &*link.borrow() {
-                Link::Up { .. } => "the broker is short of memory or disk and takes no messages".to_owned(),
-                Link::Down => format!("the connection is lost: {last}"),
+                Link::Up { .. } => BLOCKED.to_owned(),
+                Link::Down => self.loss(),
             };
             return Err(unavailable(format!("nothing could be sent for {limit:?}: {why}")));
         };
-        let kept = self.take_idle(generation);
-        let idle = match kept {
-            Some(idle) => idle,
-            None => Idle { channel: self.open(&connection, generation, deadline).await?, generation },
+        let kept = match self.take_idle(generation, messages) {
+            Some(kept) => kept,
+            None => Kept::new(self.open(&connection, generation, deadline).await?, generation),
         };
-        Ok((idle, permit))
+        Ok(Held { kept, connection, permit })
     }
 
-    fn take_idle(&self, generation: u64) -> Option<Idle> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|idle| idle.generation == generation && idle.channel.status().connected());
-        idle.pop()
+    fn loss(&self) -> String {
+        format!("the connection is lost: {}", self.health().last_error().unwrap_or_default())
+    }
+
+    /// The channel on which these messages are in doubt goes before any other, and then the one with the fewest doubts.
+    fn take_idle(&self, generation: u64, messages: &[Arc<Outgoing>]) -> Option<Kept> {
+        let mut idle = lock(&self.idle);
+        idle.retain(|kept| kept.generation == generation && kept.is_usable());
+        let in_doubt = idle.iter().position(|kept| kept.knows_any(messages));
+        let place = in_doubt.or_else(|| (0..idle.len()).rev().min_by_key(|place| idle[*place].doubts()))?;
+        Some(idle.swap_remove(place))
     }
 
     async fn open(
@@ -156,16 +231,24 @@ impl Publisher {
         match fate {
             Fate::Confirmed | Fate::Returned => Ok(fate),
             Fate::Refused => {
-                let detail = "the broker did not take the message: a queue is full, or has no leader";
-                error(TransportErrorKind::Unavailable, detail.to_owned())
+                let detail = "the broker did not take the message: its queue is full, or cannot write; receive from it, or \
+                              raise its limit";
+                error(TransportErrorKind::Nacked, detail.to_owned())
             }
             Fate::Broken(cause) if is_precondition_failed(&cause) => {
                 error(TransportErrorKind::Refused, describe("publish the message", &cause))
             }
             Fate::Broken(cause) => error(TransportErrorKind::Unknown, describe("publish the message", &cause)),
+            Fate::Late => {
+                let limit = self.options.confirm_timeout;
+                let detail =
+                    "the broker answers, so its queue is probably without a leader; the confirmation is waited for";
+                error(TransportErrorKind::Unknown, format!("no confirmation within {limit:?}: {detail}"))
+            }
             Fate::Silent => {
                 let limit = self.options.confirm_timeout;
-                error(TransportErrorKind::Unknown, format!("no confirmation within {limit:?}"))
+                let detail = "the broker does not answer either; its connection is made again";
+                error(TransportErrorKind::Unknown, format!("no confirmation within {limit:?}: {detail}"))
             }
             Fate::NotSent => {
                 error(TransportErrorKind::Unavailable, "the connection broke before the message was sent".to_owned())
@@ -176,4 +259,13 @@ impl Publisher {
 
 fn closed_the_channel(fate: &Fate) -> bool {
     matches!(fate, Fate::Broken(error) if is_precondition_failed(error))
+}
+
+fn not_sent(fates: &[Fate]) -> Vec<usize> {
+    let places = fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::NotSent));
+    places.map(|(index, _)| index).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

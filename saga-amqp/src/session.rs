@@ -37,12 +37,17 @@ const REASON_LAG_MAX: Duration = Duration::from_millis(100);
 /// A running session.
 pub(crate) struct Session {
     connection: Closing,
+    /// Which of the hosts it is connected to.
+    pub(crate) host: usize,
     /// What the connection says of itself. A broken one is told to the consumer now as an error, now as a mere end.
     events: BoxStream<'static, Event>,
     channel: Channel,
     consumer: Consumer,
     /// How many messages it takes at a time.
     pub(crate) prefetch: u16,
+    /// After so long without a message the broker is asked whether it is there.
+    quiet_max: Duration,
+    answer_max: Duration,
 }
 
 /// Why a session ended.
@@ -55,8 +60,15 @@ pub(crate) struct Ended {
 
 impl Session {
     pub(crate) async fn begin(plans: Arc<Plans>, prefetch: u16) -> Result<Self, TransportError> {
-        let Plans { options, needs, name, queue, .. } = &*plans;
-        let connection = Closing::of(open(options, &format!("subscription {name}")).await?);
+        let (plans, Plans { options, name, .. }) = (&*plans, &*plans);
+        let (connection, host) = open(options, &format!("subscription {name}")).await?;
+        let connection = Closing::of(connection);
+        let begun = Self::begin_on(connection, host, plans, prefetch).await;
+        begun.inspect_err(|_| options.turn.move_on(host))
+    }
+
+    async fn begin_on(connection: Closing, host: usize, plans: &Plans, prefetch: u16) -> Result<Self, TransportError> {
+        let Plans { options, needs, queue, .. } = plans;
         let events = connection.events_listener().boxed();
         prepare(&connection, options, needs).await?;
         let doing = format!("receive from the queue {queue:?}");
@@ -69,7 +81,10 @@ impl Session {
             Ok((channel, consumer))
         };
         match tokio::time::timeout(options.connect_timeout, consuming).await {
-            Ok(Ok((channel, consumer))) => Ok(Self { connection, events, channel, consumer, prefetch }),
+            Ok(Ok((channel, consumer))) => {
+                let (quiet_max, answer_max) = (options.heartbeat, options.connect_timeout);
+                Ok(Self { connection, host, events, channel, consumer, prefetch, quiet_max, answer_max })
+            }
             Ok(Err(error)) => Err(not_served(&doing, &error)),
             Err(_) => Err(too_late("subscribe", &doing, options.connect_timeout)),
         }
@@ -81,10 +96,13 @@ impl Session {
 
     /// The next delivery. Dropping this loses none.
     pub(crate) async fn next(&mut self) -> Result<Delivery, Ended> {
-        match self.consumer.next().await {
-            Some(Ok(delivery)) => Ok(delivery),
-            Some(Err(error)) => Err(Ended::by(&error)),
-            None => Err(self.reason().await),
+        loop {
+            match tokio::time::timeout(self.quiet_max, self.consumer.next()).await {
+                Ok(Some(Ok(delivery))) => return Ok(delivery),
+                Ok(Some(Err(error))) => return Err(Ended::by(&error)),
+                Ok(None) => return Err(self.reason().await),
+                Err(_) => is_there(&self.channel, self.prefetch, self.answer_max).await?,
+            }
         }
     }
 
@@ -135,9 +153,22 @@ impl Session {
     }
 }
 
+/// Asks the broker for what holds already, on the channel of the consumer. When the library's thread that reads from the
+/// connection has died, nothing else tells: the connection looks open, and its heartbeats are that thread's as well.
+async fn is_there(channel: &Channel, prefetch: u16, limit: Duration) -> Result<(), Ended> {
+    match tokio::time::timeout(limit, channel.basic_qos(prefetch, BasicQosOptions::default())).await {
+        Ok(answer) => answer.map_err(|error| Ended::by(&error)),
+        Err(_) => Err(Ended::silent(limit)),
+    }
+}
+
 impl Ended {
     fn by(error: &Error) -> Self {
         Self { why: error.to_string(), is_unreadable: is_unreadable(error) }
+    }
+
+    fn silent(limit: Duration) -> Self {
+        Self { why: format!("the broker did not answer within {limit:?}"), is_unreadable: false }
     }
 }
 

@@ -1,15 +1,18 @@
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use lapin::{Connection, Event};
 use saga_core::transport::{TransportError, TransportErrorKind};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::backoff::Backoff;
-use crate::connection::open;
+use crate::connection::{REPLY_SUCCESS, open};
 use crate::health::HealthCell;
+use crate::log;
 use crate::options::AmqpOptions;
 use crate::topology::{Needs, prepare};
 
@@ -38,12 +41,12 @@ impl Supervisor {
     /// Connects for the first time, and keeps the connection from then on.
     pub(crate) async fn start(options: AmqpOptions, needs: Needs) -> Result<Self, TransportError> {
         let health = HealthCell::new();
-        let connection = connect(&options, &needs, &health).await?;
+        let (connection, host) = connect(&options, &needs, &health).await?;
         let (sender, link) =
             watch::channel(Link::Up { connection: Arc::clone(&connection), generation: 0, is_blocked: false });
         let stale = watch::Sender::new(None);
         let keeper = Keeper { options, needs, health: health.clone(), link: sender, stale: stale.subscribe() };
-        Ok(Self { link, health, stale, task: tokio::spawn(keeper.keep(connection)) })
+        Ok(Self { link, health, stale, task: tokio::spawn(keeper.keep(connection, host)) })
     }
 
     /// The connection as it stands, and as it changes.
@@ -78,26 +81,46 @@ struct Keeper {
 }
 
 impl Keeper {
-    async fn keep(self, mut connection: Arc<Connection>) {
+    /// Keeps a connection for ever. A panic, which would be the library's, costs that connection.
+    async fn keep(self, connection: Arc<Connection>, host: usize) {
         let mut backoff = Backoff::new(self.options.reconnect_delay_max);
         let mut generation = 0;
+        let mut connected = Some((connection, host));
         loop {
-            let problem = self.watch(&connection, generation).await;
-            tracing::warn!(%problem, "the publisher's connection is lost");
-            self.health.lost(&problem);
-            self.link.send_replace(Link::Down);
-            drop(connection);
-            connection = self.again(&mut backoff).await;
-            generation += 1;
-            tracing::info!("the publisher is connected again");
-            self.link.send_replace(Link::Up { connection: Arc::clone(&connection), generation, is_blocked: false });
+            let keeping = AssertUnwindSafe(self.keep_one(&mut backoff, &mut generation, connected.take()));
+            if keeping.catch_unwind().await.is_err() {
+                let problem = "what keeps the publisher's connection panicked";
+                log::warn!(problem, "the publisher's connection is given up");
+                self.health.lost(problem);
+                self.link.send_replace(Link::Down);
+            }
         }
+    }
+
+    /// Keeps one connection to its end; where there is none it is made first.
+    async fn keep_one(&self, backoff: &mut Backoff, generation: &mut u64, connected: Option<(Arc<Connection>, usize)>) {
+        let (connection, host) = if let Some(connected) = connected {
+            connected
+        } else {
+            let (connection, host) = self.again(backoff).await;
+            *generation += 1;
+            log::info!("the publisher is connected again");
+            let (held, generation) = (Arc::clone(&connection), *generation);
+            self.link.send_replace(Link::Up { connection: held, generation, is_blocked: false });
+            (connection, host)
+        };
+        let problem = self.watch(&connection, *generation).await;
+        log::warn!(%problem, "the publisher's connection is lost");
+        self.health.lost(&problem);
+        self.link.send_replace(Link::Down);
+        self.options.turn.move_on(host);
     }
 
     /// Waits until the connection is lost, and says why.
     async fn watch(&self, connection: &Arc<Connection>, generation: u64) -> String {
         let mut events = Box::pin(connection.events_listener());
         let mut stale = self.stale.clone();
+        let mut silence = pin!(self.silence(connection));
         loop {
             if !connection.status().connected() {
                 return "the connection ended".to_owned();
@@ -109,7 +132,26 @@ impl Keeper {
                     }
                 }
                 _ = stale.wait_for(|stale| *stale == Some(generation)) => return "it was of no use, and is made anew".to_owned(),
+                problem = &mut silence => return problem,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    /// Asks the broker now and then, until it does not answer. When the library's thread that reads from the connection has
+    /// died, nothing else tells: the connection looks open, and its heartbeats are that thread's as well.
+    async fn silence(&self, connection: &Connection) -> String {
+        let limit = self.options.connect_timeout;
+        loop {
+            tokio::time::sleep(self.options.heartbeat).await;
+            let asking = async {
+                let channel = connection.create_channel().await?;
+                channel.close(REPLY_SUCCESS, "OK".into()).await
+            };
+            let is_silent = tokio::time::timeout(limit, asking).await.is_err();
+            // A broker that is short of memory or disk reads nothing from who publishes, and says so.
+            if is_silent && !matches!(&*self.link.borrow(), Link::Up { is_blocked: true, .. }) {
+                return format!("the broker did not answer within {limit:?}");
             }
         }
     }
@@ -123,12 +165,12 @@ impl Keeper {
         match events.next().await {
             None => Some("the connection ended".to_owned()),
             Some(Event::ConnectionBlocked(reason)) => {
-                tracing::warn!(reason, "the broker takes no messages at present");
+                log::warn!(reason, "the broker takes no messages at present");
                 self.blocked(Some(reason), connection, generation);
                 None
             }
             Some(Event::ConnectionUnblocked) => {
-                tracing::info!("the broker takes messages again");
+                log::info!("the broker takes messages again");
                 self.blocked(None, connection, generation);
                 None
             }
@@ -144,21 +186,21 @@ impl Keeper {
         self.link.send_replace(Link::Up { connection: Arc::clone(connection), generation, is_blocked });
     }
 
-    async fn again(&self, backoff: &mut Backoff) -> Arc<Connection> {
+    async fn again(&self, backoff: &mut Backoff) -> (Arc<Connection>, usize) {
         loop {
             tokio::time::sleep(backoff.next()).await;
             match connect(&self.options, &self.needs, &self.health).await {
-                Ok(connection) => {
+                Ok(connected) => {
                     backoff.reset();
-                    return connection;
+                    return connected;
                 }
                 Err(error) => {
                     let (attempts, text) = (backoff.attempts(), error.to_string());
                     // That it is lost was said. What a person has to mend is news.
                     if error.kind() == TransportErrorKind::Refused && self.health.last_error().as_ref() != Some(&text) {
-                        tracing::warn!(attempts, %error, "the publisher cannot be connected");
+                        log::warn!(attempts, %error, "the publisher cannot be connected");
                     } else {
-                        tracing::debug!(attempts, %error, "the publisher is still not connected");
+                        log::debug!(attempts, %error, "the publisher is still not connected");
                     }
                     self.health.failed_again(&text);
                 }
@@ -167,9 +209,13 @@ impl Keeper {
     }
 }
 
-async fn connect(options: &AmqpOptions, needs: &Needs, health: &HealthCell) -> Result<Arc<Connection>, TransportError> {
-    let connection = open(options, "publisher").await?;
-    prepare(&connection, options, needs).await?;
+async fn connect(
+    options: &AmqpOptions,
+    needs: &Needs,
+    health: &HealthCell,
+) -> Result<(Arc<Connection>, usize), TransportError> {
+    let (connection, host) = open(options, "publisher").await?;
+    prepare(&connection, options, needs).await.inspect_err(|_| options.turn.move_on(host))?;
     health.connected(connection.status().clone());
-    Ok(Arc::new(connection))
+    Ok((Arc::new(connection), host))
 }

@@ -9,6 +9,7 @@ use lapin::{Channel, Connection, Error, ExchangeKind};
 use saga_core::transport::TransportError;
 
 use crate::error::{failed, too_late};
+use crate::log;
 use crate::names::Names;
 use crate::options::{AmqpOptions, Topology};
 
@@ -106,7 +107,7 @@ impl Work {
         self.bind(&dead_letters, &names.dead_letters(), queue).await?;
         let count = self.queue(&unread, quorum()).await?;
         if count > 0 {
-            tracing::warn!(queue = unread, count, "there are dead letters that nobody could read; look at them");
+            log::warn!(queue = unread, count, "there are dead letters that nobody could read; look at them");
         }
         self.bind(&unread, &names.dead_letters(), &dead_letters).await
     }

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use lapin::types::ShortString;
 use saga_core::transport::{
     Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 
+use crate::connection;
 use crate::consumer::Receiver;
 use crate::health::{AmqpHealth, HealthCell, SubscriptionHealth};
 use crate::names::{Names, check_topic};
@@ -26,6 +28,8 @@ use crate::wire::{Outgoing, encode};
 #[derive(Debug, Clone)]
 pub struct AmqpTransport {
     options: AmqpOptions,
+    /// As which user messages are sent.
+    user: Option<ShortString>,
     publisher: Arc<Publisher>,
     subscriptions: Arc<Mutex<Subscriptions>>,
 }
@@ -62,8 +66,9 @@ impl AmqpTransport {
     /// # Cancel safety
     /// Dropping it leaves no connection behind.
     pub async fn connect_with(options: AmqpOptions) -> Result<Self, TransportError> {
+        let user = connection::user(&options)?;
         let publisher = Arc::new(Publisher::connect(options.clone()).await?);
-        Ok(Self { options, publisher, subscriptions: Arc::default() })
+        Ok(Self { options, user, publisher, subscriptions: Arc::default() })
     }
 
     /// How it was connected.
@@ -95,7 +100,10 @@ impl AmqpTransport {
         if matches!(fate?, Fate::Returned) && must_be_taken {
             let topic = message.routing_key.as_str();
             let exchange = self.publisher.names().exchange(topic);
-            let detail = format!("no queue takes the topic {topic:?} from the exchange {exchange:?}");
+            let detail = format!(
+                "no queue takes the topic {topic:?} from the exchange {exchange:?}; start who receives it, which declares its \
+                 queue, or declare and bind one"
+            );
             return Err(TransportError::new(TransportErrorKind::NoRoute, "publish", detail));
         }
         Ok(())
@@ -110,19 +118,24 @@ impl Transport for AmqpTransport {
 
     async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
         let refused = |problem| TransportError::new(TransportErrorKind::Refused, "publish", problem);
-        let encode = |message| encode(message, self.options.payload_bytes_max).map_err(refused);
-        let encoded: Vec<Result<Outgoing, TransportError>> = messages.into_iter().map(encode).collect();
-        let sent: Vec<&Outgoing> = encoded.iter().filter_map(|message| message.as_ref().ok()).collect();
+        let bytes_max = self.options.payload_bytes_max;
+        let encode = |message| encode(message, bytes_max, self.user.as_ref()).map(Arc::new).map_err(refused);
+        let encoded: Vec<Result<Arc<Outgoing>, TransportError>> = messages.into_iter().map(encode).collect();
+        let sent: Vec<Arc<Outgoing>> = encoded.iter().filter_map(|message| message.as_ref().ok().cloned()).collect();
         if sent.is_empty() {
             return encoded.into_iter().map(|message| message.map(drop)).collect();
         }
         let mut fates = self.publisher.publish(&sent).await.into_iter();
-        let mut answer = |message: Outgoing| {
+        let mut answer = |message: Arc<Outgoing>| {
             // There is one fate for each message that was sent.
             let lost = || TransportError::new(TransportErrorKind::Unknown, "publish", "no answer");
             self.answer(fates.next().unwrap_or_else(|| Err(lost())), &message)
         };
         encoded.into_iter().map(|message| message.and_then(&mut answer)).collect()
+    }
+
+    async fn reachable(&self) -> Result<(), TransportError> {
+        self.publisher.reachable()
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {

@@ -47,11 +47,15 @@ pub(crate) struct Outgoing {
     pub(crate) payload: Vec<u8>,
 }
 
-/// Writes a message down.
+/// Writes a message down, as one of this user.
 ///
 /// # Errors
 /// Says which part of the message AMQP cannot carry.
-pub(crate) fn encode(message: Message, payload_bytes_max: usize) -> Result<Outgoing, String> {
+pub(crate) fn encode(
+    message: Message,
+    payload_bytes_max: usize,
+    user: Option<&ShortString>,
+) -> Result<Outgoing, String> {
     at_most("the topic", message.topic.len(), TOPIC_BYTES_MAX)?;
     at_most("the event type", message.event_type.len(), EVENT_TYPE_BYTES_MAX)?;
     at_most("the ordering key", message.key.len(), KEY_BYTES_MAX)?;
@@ -80,6 +84,9 @@ pub(crate) fn encode(message: Message, payload_bytes_max: usize) -> Result<Outgo
         .with_content_type(CONTENT_TYPE.into())
         .with_delivery_mode(PERSISTENT)
         .with_headers(headers);
+    if let Some(user) = user {
+        properties = properties.with_user_id(user.clone());
+    }
     if let Ok(seconds) = u64::try_from(message.committed_at.0.div_euclid(MICROS)) {
         properties = properties.with_timestamp(seconds);
     }
@@ -135,7 +142,7 @@ fn head(topic: &str, properties: &BasicProperties) -> Result<Message, String> {
     let kind = match headers.text(KIND)? {
         None => MessageKind::Event,
         Some(name) => MessageKind::parse(name).ok_or_else(|| {
-            format!("the header {KIND} is {:?}, and none of event, command, undo and reply", short(name))
+            format!("the header {KIND} is {:?}, and none of event, command, undo, reply, fact and report", short(name))
         })?,
     };
     Ok(Message {

@@ -28,12 +28,14 @@ fn reply() -> Message {
         correlation: Some(MessageId(Uuid::from_u128(8))),
         answer: Some(Answer::Done),
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        key_id: Some("payments-1".into()),
+        signature: Some("00ff".into()),
     };
     Message { kind: MessageKind::Reply, headers, ..message() }
 }
 
 fn properties() -> BasicProperties {
-    encode(message(), PAYLOAD_BYTES_MAX).unwrap().properties
+    encode(message(), PAYLOAD_BYTES_MAX, None).unwrap().properties
 }
 
 fn with_header(name: &str, value: AMQPValue) -> BasicProperties {
@@ -57,7 +59,7 @@ fn read(properties: &BasicProperties) -> Result<Message, Unreadable> {
 #[test]
 fn a_message_is_read_as_it_was_written() {
     for sent in [message(), reply(), Message { kind: MessageKind::Event, ..reply() }] {
-        let outgoing = encode(sent.clone(), PAYLOAD_BYTES_MAX).unwrap();
+        let outgoing = encode(sent.clone(), PAYLOAD_BYTES_MAX, None).unwrap();
         let came = decode(outgoing.routing_key.as_str(), &outgoing.properties, outgoing.payload, PAYLOAD_BYTES_MAX);
         assert_eq!(came, Ok(sent));
     }
@@ -68,15 +70,15 @@ fn a_message_is_read_as_it_was_written() {
 
 #[test]
 fn only_what_is_addressed_has_to_be_taken() {
-    assert!(!encode(message(), PAYLOAD_BYTES_MAX).unwrap().is_addressed);
+    assert!(!encode(message(), PAYLOAD_BYTES_MAX, None).unwrap().is_addressed);
     for kind in [MessageKind::Command, MessageKind::Undo, MessageKind::Reply, MessageKind::Report] {
-        assert!(encode(Message { kind, ..message() }, PAYLOAD_BYTES_MAX).unwrap().is_addressed);
+        assert!(encode(Message { kind, ..message() }, PAYLOAD_BYTES_MAX, None).unwrap().is_addressed);
     }
 }
 
 #[test]
 fn the_usual_properties_stand_beside_the_headers_and_in_for_them() {
-    let written = encode(reply(), PAYLOAD_BYTES_MAX).unwrap().properties;
+    let written = encode(reply(), PAYLOAD_BYTES_MAX, None).unwrap().properties;
     let correlation = Uuid::from_u128(8).to_string();
     assert_eq!(written.correlation_id().as_ref().map(ShortString::as_str), Some(correlation.as_str()));
     assert_eq!(written.reply_to().as_ref().map(ShortString::as_str), Some("payments"));
@@ -95,10 +97,17 @@ fn the_usual_properties_stand_beside_the_headers_and_in_for_them() {
 }
 
 #[test]
+fn the_user_of_the_connection_is_named_to_the_broker() {
+    let written = encode(message(), PAYLOAD_BYTES_MAX, Some(&"svc-orders".into())).unwrap().properties;
+    assert_eq!(written.user_id().as_ref().map(ShortString::as_str), Some("svc-orders"));
+    assert_eq!(properties().user_id(), &None);
+}
+
+#[test]
 fn a_reply_to_that_no_property_can_hold_travels_in_its_header() {
     let headers = Headers { reply_to: Some("x".repeat(PROPERTY_BYTES_MAX + 1)), ..Headers::default() };
     let sent = Message { kind: MessageKind::Command, headers, ..message() };
-    let properties = encode(sent.clone(), PAYLOAD_BYTES_MAX).unwrap().properties;
+    let properties = encode(sent.clone(), PAYLOAD_BYTES_MAX, None).unwrap().properties;
     assert_eq!(properties.reply_to(), &None);
     assert_eq!(read(&properties), Ok(sent));
 }
@@ -164,7 +173,7 @@ fn a_large_body_is_handed_on_whole() {
 #[test]
 fn what_amqp_cannot_carry_is_refused() {
     let check = |message: Message, says: &str| {
-        let problem = encode(message, PAYLOAD_BYTES_MAX).expect_err(says);
+        let problem = encode(message, PAYLOAD_BYTES_MAX, None).expect_err(says);
         assert!(problem.contains(says), "{problem}");
     };
     check(Message { topic: "x".repeat(256), ..message() }, "the topic has 256 bytes");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use saga_amqp::{AmqpOptions, AmqpTransport};
 use saga_testkit::{TransportHarness, transport_main};
 
-use self::support::{Broker, unique_prefix};
+use self::support::{Broker, limit_queue, unique_prefix};
 
 /// How often a rejected message comes again: the same for all, so that the suite need not reject 20 times.
 const DELIVERY_LIMIT: u32 = 3;
@@ -36,8 +36,19 @@ impl TransportHarness for Amqp {
         DELIVERY_LIMIT
     }
 
+    async fn limit(&self, transport: &AmqpTransport, subscription: &str, messages: usize) -> bool {
+        let queue = format!("{}{subscription}", transport.options().name_prefix());
+        limit_queue(&Broker::management(), "%2F", &queue, messages).await;
+        true
+    }
+
     async fn given_up(&self, transport: &AmqpTransport) -> Option<Vec<Vec<u8>>> {
         Some(self.0.dead_letters(transport, "a").await.into_iter().map(|letter| letter.payload).collect())
+    }
+
+    fn user(&self) -> Option<String> {
+        let (_, behind) = self.0.url.split_once("://")?;
+        Some(behind.split_once(':')?.0.to_owned())
     }
 
     fn patience(&self) -> Duration {

@@ -259,6 +259,32 @@ async fn a_broker_that_stays_away_fails_a_publish_in_time_and_health_says_so() {
     drop(incoming);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_hosts_of_a_url_are_tried_in_turn() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    // As a frozen node it takes connections and says nothing.
+    let frozen = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let frozen_at = frozen.local_addr().unwrap();
+    let dead_at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (access, place) = broker.url.split_once('@').unwrap();
+    let bad = format!("{access}@{dead_at},{frozen_at}");
+    let limit = Duration::from_secs(2);
+    let begun = tokio::time::Instant::now();
+    let transport = connect(options(&format!("{bad},{place}"), &prefix).connect_timeout(limit)).await;
+    assert!(begun.elapsed() < 3 * limit, "{:?}", begun.elapsed());
+    let mut incoming = subscribe(&transport, "a", 10).await;
+    publish_until_confirmed(&transport, vec![message(1)]).await;
+    receive_all(&mut incoming, [1].into()).await;
+    let nowhere = AmqpTransport::connect_with(options(&format!("{bad}/%2F"), &prefix).connect_timeout(limit)).await;
+    let error = nowhere.expect_err("no host is a broker");
+    let (text, kind) = (error.to_string(), error.kind());
+    assert_eq!(kind, TransportErrorKind::Unavailable, "{text}");
+    let parts = ["none of 2 brokers can be used".to_owned(), dead_at.to_string(), frozen_at.to_string()];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    let password = access.rsplit_once(':').unwrap().1;
+    assert!(!text.contains(&format!(":{password}@")), "{text}");
+}
+
 /// By how much longer a subscription lives each time, which takes a few milliseconds.
 const LOOK: Duration = Duration::from_micros(50);
 

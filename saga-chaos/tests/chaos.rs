@@ -7,11 +7,13 @@ use std::time::Duration;
 use order_saga::outside::LateCalls;
 use saga_chaos::{Options, Programs, Report, Where, run};
 
-/// A seed that is printed: that of the environment variable, or one that nobody has seen before.
+/// The seed of the gate, which must judge each change by the same faults. `cargo xtask chaos` without a seed draws a fresh one.
+const SEED: u64 = 24_432;
+
+/// The seed, printed: that of the environment variable, or the gate's.
 fn seed() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
     let given = std::env::var("SAGA_CHAOS_SEED").ok().map(|seed| seed.parse().expect("SAGA_CHAOS_SEED is a number"));
-    let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0) >> 48);
+    let seed = given.unwrap_or(SEED);
     println!("the seed is {seed}; again: cargo xtask chaos --seed {seed}, or this test with SAGA_CHAOS_SEED={seed}");
     seed
 }

@@ -5,10 +5,12 @@ extern crate self as saga_core;
 
 #[doc(hidden)]
 pub mod __private;
+pub mod authorization;
 pub mod choreography;
 pub mod engine;
 pub mod env;
 pub mod key;
+mod log;
 pub mod machine;
 pub mod memory;
 pub mod saga;
@@ -16,6 +18,7 @@ pub mod service;
 pub mod step;
 pub mod store;
 pub mod transport;
+mod unwind;
 
 pub use engine::{Operator, Outcome, Running, Runtime, Settings, StartError};
 pub use key::{Key, Tenant};

@@ -397,3 +397,33 @@ impl ParseKey for str {
         saga_core::Key::new(self).unwrap()
     }
 }
+
+/// G8: its items have taken effect, and nobody takes the list that would be too long to be stored.
+#[tokio::test]
+async fn g8_a_list_that_nobody_takes_holds_up_no_saga() {
+    let (store, depot) = (MemoryStore::new(), Depot::default());
+    let sagas = [sending(2), packing(2)];
+    let runtime = Runtime::builder(store.clone()).saga(&sagas[0]).state(depot.clone());
+    let runtime = runtime.settings(|settings| settings.payload_bytes_max = 200).start().await.unwrap();
+    let outcome = runtime.start(&sagas[0], "o-1", 40).await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    let recorded = runtime.saga("o-1").await.unwrap().unwrap();
+    assert_eq!(recorded.steps[0].items.map(|items| items.done), Some(40));
+    runtime.shutdown().await;
+    // Where a later step takes it, there is no way round it.
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&sagas[1]).state(depot.clone());
+    let runtime = runtime.settings(|settings| settings.payload_bytes_max = 200).start().await.unwrap();
+    let outcome = runtime.start(&sagas[1], "o-1", 40).await.unwrap().outcome().await.unwrap();
+    let Outcome::Stuck { step, reason, .. } = outcome else { panic!("{outcome}") };
+    assert_eq!(step, "pack");
+    assert!(reason.contains("the list of what its items gave cannot be stored"), "{reason}");
+    runtime.shutdown().await;
+}
+
+#[tokio::test]
+async fn more_items_than_a_state_can_count_are_no_setting() {
+    let (saga, depot) = (sending(2), Depot::default());
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).state(depot);
+    let refused = runtime.settings(|settings| settings.items_max = 100_001).start().await.unwrap_err().to_string();
+    assert!(refused.contains("items_max is 100001; the state of a saga counts at most 100000 items"), "{refused}");
+}

@@ -9,7 +9,7 @@ use saga_core::engine::{Cancellation, Pausing, Resumption, RuntimeError, SagaDes
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
-use saga_core::store::{SagaFilter, Sagas, Status};
+use saga_core::store::{SagaFilter, Sagas, Status, Work};
 use saga_core::{Outcome, Runtime, Saga, State, StepError, saga_compensation, saga_step};
 use tokio::sync::Notify;
 
@@ -229,6 +229,48 @@ async fn what_cannot_be_done_says_why() {
     assert!(operator.pause(WHY).await.unwrap_err().to_string().ends_with("the saga is paused already"));
     operator.resume("it was corrected").await.unwrap();
     outside.go_on.notify_one();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    runtime.shutdown().await;
+}
+
+/// Behind its pivot nothing could be undone; whoever paused it has begun nothing of it.
+#[tokio::test(start_paused = true)]
+async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
+    let outside = Outside::default();
+    let saga = Saga::named("shipping").input::<u32>().step::<ship>().build().unwrap();
+    let runtime = runtime(&saga, &outside).await;
+    let minute = Duration::from_mins(1);
+    for key in ["resumed", "paused", "overdue"] {
+        let running = runtime.start_after(&saga, key, 1, minute).await.unwrap();
+        runtime.pause(key, WHY).await.unwrap();
+        match key {
+            "resumed" => drop(runtime.resume(key, "it was corrected").await.unwrap()),
+            "overdue" => tokio::time::sleep(2 * minute).await,
+            _ => {}
+        }
+        assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), Cancellation::Begun, "{key}");
+        let outcome = running.outcome().await.unwrap();
+        assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{key}: {outcome}");
+    }
+    tokio::time::sleep(4 * minute).await;
+    assert_eq!(outside.calls(), [""; 0]);
+    assert_eq!(runtime.store().backlog().await.unwrap().0, 0, "rows that wait");
+    runtime.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g5_what_is_called_while_the_saga_is_paused_has_begun() {
+    let outside = Outside::default();
+    let saga = Saga::named("packing").input::<u32>().step::<pack>().pivot().step::<ship>().build().unwrap();
+    let runtime = runtime(&saga, &outside).await;
+    let running = runtime.start_after(&saga, "order", 1, Duration::from_secs(1)).await.unwrap();
+    outside.arrived.notified().await;
+    runtime.pause("order", WHY).await.unwrap();
+    let refused = runtime.cancel("order", "not wanted").await.unwrap_err().to_string();
+    assert!(refused.contains("pivot"), "{refused}");
+    outside.go_on.notify_one();
+    until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
+    runtime.resume("order", "it was corrected").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Receipt, RuntimeBuilder, RuntimeError, SagaDesk};
+use saga_core::engine::{Cancellation, Receipt, RuntimeBuilder, RuntimeError, SagaDesk};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Work as _};
@@ -274,4 +274,62 @@ async fn of_many_signals_at_once_one_counts() {
     }
     runtime.shutdown().await;
     nothing_is_left(&store).await;
+}
+
+/// An older version of the same signal.
+#[derive(Debug, Serialize, Deserialize)]
+struct OldApproval {
+    who: String,
+}
+
+impl Signal for OldApproval {
+    const NAME: &'static str = "approval";
+}
+
+/// G8: it decides nothing, so that the right one still does.
+#[tokio::test(start_paused = true)]
+async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
+    let store = store();
+    let runtime = runtime(&store, &[purchase()]).await;
+    let running = runtime.start(&purchase(), "order", 1).await.unwrap();
+    until_it_waits(&runtime, "order", 1).await;
+    let old = OldApproval { who: "Ada".to_owned() };
+    let revision = runtime.saga("order").await.unwrap().unwrap().revision;
+    for desk in [runtime.desk(), SagaDesk::new(store.clone()).saga(&purchase())] {
+        let error = desk.signal("order", "a", &old).await.unwrap_err();
+        assert!(matches!(error, RuntimeError::SignalForm { .. }), "{error:?}");
+        let said = error.to_string();
+        assert!(
+            said.contains("its step `approval` waits for one of another form: `signals::Approval`: missing"),
+            "{said}"
+        );
+    }
+    assert_eq!(runtime.saga("order").await.unwrap().unwrap().revision, revision, "nothing was changed");
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    assert_eq!(runtime.signal("order", "b", &old).await.unwrap(), Receipt::TooLate, "it would have decided nothing");
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+/// The signal is kept, and the saga has not begun for that.
+#[tokio::test(start_paused = true)]
+async fn g5_an_early_signal_leaves_a_saga_that_begins_later_free_to_be_cancelled() {
+    let store = store();
+    let saga = Saga::named("purchase").input::<u32>().step::<pay>().pivot().wait_without_limit::<Approval>();
+    let saga = saga.step::<ship>().build().unwrap();
+    let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
+    let running = runtime.start_after(&saga, "order", 1, 10 * MINUTE).await.unwrap();
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
+    assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), Cancellation::Begun);
+    let outcome = running.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    tokio::time::sleep(20 * MINUTE).await;
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
+#[saga_step(no_compensation)]
+async fn pay(_order: u32) -> Result<(), StepError> {
+    panic!("a saga that was cancelled before it began pays nothing")
 }

@@ -346,3 +346,23 @@ async fn all_attempts_together_have_their_time() {
     assert!(began.elapsed() > MINUTE, "{:?}", began.elapsed());
     runtime.shutdown().await;
 }
+
+/// It has the time that whoever started it gave it, from its own beginning, and so has one that is restarted in its turn.
+#[tokio::test(start_paused = true)]
+async fn a_restarted_saga_has_the_deadline_of_the_one_before() {
+    let (outside, store) = (Outside::default(), store());
+    let saga = Saga::named("asking").input::<u32>().step::<charge>().step::<ask_carrier>().build().unwrap();
+    let runtime = runtime(&store, &saga, &outside).await;
+    let first = runtime.start_within(&saga, "order", 1, 10 * SECOND).await.unwrap();
+    let outcome = first.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+    for (key, new_key) in [("order", "order-2"), ("order-2", "order-3")] {
+        let began = Instant::now();
+        runtime.desk().restart(key, "charge", new_key, "once more").await.unwrap();
+        let outcome = runtime.attach(new_key).await.unwrap().outcome().await.unwrap();
+        assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+        assert!((10 * SECOND..20 * SECOND).contains(&began.elapsed()), "{:?}", began.elapsed());
+    }
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}

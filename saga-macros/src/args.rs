@@ -29,6 +29,7 @@ pub(crate) struct Options {
     pub(crate) give_up_after: Option<(Duration, Span)>,
     pub(crate) group: Option<LitBool>,
     pub(crate) exclusive: Option<Ident>,
+    pub(crate) max_concurrent: Option<usize>,
     pub(crate) service: Option<LitStr>,
     pub(crate) compensated: Option<Ident>,
     pub(crate) implements: Option<Path>,
@@ -45,13 +46,15 @@ const OF_STEP: &[&str] = &[
     "give_up_after",
     "group",
     "exclusive",
+    "max_concurrent",
     "name",
     "service",
     "compensated",
     "implements",
     "crate",
 ];
-const OF_COMPENSATION: &[&str] = &["retry", "timeout", "give_up_after", "group", "exclusive", "crate"];
+const OF_COMPENSATION: &[&str] =
+    &["retry", "timeout", "give_up_after", "group", "exclusive", "max_concurrent", "crate"];
 const OF_RESOLUTION: &[&str] = &["retry", "timeout", "crate"];
 const OF_RETRY: &[&str] = &["attempts", "base", "cap"];
 
@@ -78,6 +81,7 @@ impl Options {
                 self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
             }
             "exclusive" => self.exclusive = Some(option.clone()),
+            "max_concurrent" => self.max_concurrent = calls_value(option, input, errors)?,
             "no_compensation" => self.no_compensation = Some(option.clone()),
             "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
@@ -219,6 +223,19 @@ fn duration_value(
         errors.at(Rule::Duration, &text, message);
     }
     Ok(duration.map(|duration| (duration, text.span())))
+}
+
+fn calls_value(option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option<usize>> {
+    let number: LitInt = value(option, "a number: `max_concurrent = 8`", input)?;
+    let calls = number.base10_parse::<u32>().ok().filter(|calls| *calls > 0);
+    if calls.is_none() {
+        let message = format!(
+            "`max_concurrent` says how many calls one process makes at a time, so it is a number from 1 to {}",
+            u32::MAX
+        );
+        errors.at(Rule::MaxConcurrent, &number, message);
+    }
+    Ok(calls.and_then(|calls| usize::try_from(calls).ok()))
 }
 
 fn attempts_value(option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option<u32>> {

@@ -307,8 +307,10 @@ pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
     let give_up_after = options.give_up_after.map(|(limit, _)| setting("give_up_after", limit, krate));
     let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
     let exclusive = options.exclusive.as_ref().map(|_| quote!(.exclusive()));
+    let max_concurrent = options.max_concurrent.map(|calls| quote!(.max_concurrent(#calls)));
     let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
-    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #give_up_after #ungrouped #exclusive #none)
+    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #give_up_after #ungrouped #exclusive
+        #max_concurrent #none)
 }
 
 fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {

@@ -123,6 +123,8 @@ rules! {
     ResolutionInTransaction = "resolution-in-transaction",
     /// `exclusive` on a function that runs in a transaction.
     ExclusiveInTransaction = "exclusive-in-transaction",
+    /// `max_concurrent` is 0 or no number.
+    MaxConcurrent = "max-concurrent",
     /// `group` on a function without a transaction.
     GroupWithoutTransaction = "group-without-transaction",
 }

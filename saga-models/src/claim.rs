@@ -44,6 +44,7 @@ impl Protocol {
         }
         let held = self.has(Plant::TakesHeldRows) && work.is_leased;
         work.is_leased = true;
+        work.is_begun = effect != Effect::External;
         work.epoch += u8::from(!held);
         let is_known = work.is_late && effect.is_outside();
         let mut task = Task {
@@ -52,7 +53,12 @@ impl Protocol {
             attempt: work.attempts,
             maybe: row.maybe,
             informed: key.is_undo() && !saga.state.0.steps[key.step].maybe,
-            stage: if is_known { Stage::Answered(Answered::Done) } else { Stage::Began },
+            stage: match effect {
+                _ if is_known => Stage::Answered(Answered::Done),
+                Effect::External => Stage::Waiting,
+                _ => Stage::Began,
+            },
+            began_stale: false,
             seen: self.has(Plant::OverwritesTheSaga).then(|| saga.state.clone()),
         };
         if work.is_suspect {
@@ -75,7 +81,24 @@ impl Protocol {
         true
     }
 
-    /// A process ends. What it had leased is free, and suspect.
+    /// A call begins, if the claim still stands: both are one commit.
+    pub(crate) fn begin(&self, world: &mut World, at: usize, task: usize) -> bool {
+        let is_stale = Self::is_stale(world, at, &world.services[at].tasks[task]);
+        let service = &mut world.services[at];
+        if is_stale && !self.has(Plant::BeginsStale) {
+            service.tasks.remove(task);
+            return true;
+        }
+        let task = &mut service.tasks[task];
+        (task.stage, task.began_stale) = (Stage::Began, is_stale);
+        if let Some(work) = service.work.get_mut(&task.key).filter(|_| !is_stale) {
+            // Its lease is renewed in the same commit.
+            (work.is_begun, work.is_leased) = (true, true);
+        }
+        true
+    }
+
+    /// A process ends. What it had leased is free, and suspect if it may have begun.
     pub(crate) fn crash(&self, world: &mut World, at: usize, task: usize) -> bool {
         world.left.crashes -= 1;
         let service = &mut world.services[at];
@@ -85,17 +108,25 @@ impl Protocol {
             && work.epoch == task.epoch
             && !self.has(Plant::KeepsDeadLeases)
         {
-            work.is_leased = false;
-            work.is_suspect = true;
+            self.free(work);
         }
         true
     }
 
-    /// Whether a process may crash here. One that was paused past its lease and then made its call lives to tell: the
-    /// world outside of this model does not bar what was undone.
+    fn free(&self, work: &mut Work) {
+        work.is_leased = false;
+        work.is_suspect |= work.is_begun && !self.has(Plant::ForgetsBeginnings);
+    }
+
+    /// Whether a process may crash here. One whose call took effect after it was paused past its lease lives to tell: the
+    /// world outside of this model does not bar what was undone. That it lives is too much to ask of one that began then.
     pub(crate) fn may_crash(world: &World, at: usize, task: &Task) -> bool {
-        let has_success = matches!(task.stage, Stage::Late | Stage::Answered(Answered::Done));
-        !(has_success && Self::is_stale(world, at, task))
+        let may_have_effect = match task.stage {
+            Stage::Late | Stage::LateUnknown => true,
+            Stage::Answered(answered) => answered != Answered::Rejected,
+            Stage::Waiting | Stage::Began | Stage::Written => false,
+        };
+        !(may_have_effect && !task.began_stale && Self::is_stale(world, at, task))
     }
 
     /// Whether the task has lost its claim.
@@ -104,10 +135,10 @@ impl Protocol {
     }
 
     /// The lease of a call ends, while its owner is paused.
-    pub(crate) fn pause(world: &mut World, at: usize, key: StepKey) -> bool {
+    pub(crate) fn pause(&self, world: &mut World, at: usize, key: StepKey) -> bool {
         world.left.pauses -= 1;
         let Some(work) = world.services[at].work.get_mut(&key) else { return false };
-        (work.is_leased, work.is_suspect) = (false, true);
+        self.free(work);
         true
     }
 

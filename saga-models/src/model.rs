@@ -18,13 +18,15 @@ pub enum Action {
     Tell(usize),
     /// A process of a service claims work.
     Claim(usize, StepKey),
+    /// A call that was claimed begins.
+    Begin(usize, usize),
     /// The transaction of a task commits.
     Commit(usize, usize, Answered),
     /// A task calls the world outside.
     Call(usize, usize, Call),
     /// A task records what its call was answered.
     Record(usize, usize, Answered),
-    /// A task brings a late success to its saga.
+    /// A task brings to its saga what it knows of a call whose claim it had lost.
     Bring(usize, usize),
     /// A call that was given up arrives outside.
     Land(usize),
@@ -124,12 +126,13 @@ impl Protocol {
             }
             for (nth, task) in service.tasks.iter().enumerate() {
                 match task.stage {
+                    Stage::Waiting => actions.push(Action::Begin(at, nth)),
                     Stage::Began if self.effect(at, task.key) == Effect::External => {
                         actions.push(Action::Call(at, nth, Call::Done));
                     }
                     Stage::Began | Stage::Written => actions.push(Action::Commit(at, nth, Answered::Done)),
                     Stage::Answered(answered) => actions.push(Action::Record(at, nth, answered)),
-                    Stage::Late => actions.push(Action::Bring(at, nth)),
+                    Stage::Late | Stage::LateUnknown => actions.push(Action::Bring(at, nth)),
                 }
             }
             let rows = (0..service.outbox.len()).filter(|&row| self.is_next(&service.outbox, row));
@@ -249,7 +252,8 @@ impl Protocol {
                 self.handle(world, message)
             }
             Action::Crash(at, nth) => self.crash(world, at, nth),
-            Action::Pause(at, key) => Self::pause(world, at, key),
+            Action::Begin(at, nth) => self.begin(world, at, nth),
+            Action::Pause(at, key) => self.pause(world, at, key),
             Action::Refuse(at, row) => self.refuse(world, at, row),
             Action::Lose(message) => {
                 world.left.losses -= 1;

@@ -43,11 +43,17 @@ pub enum Plant {
     AnswersBeforeCommit,
     /// A key that is taken is taken again with another payload.
     TakesAnyPayload,
+    /// A call begins though its claim was taken over meanwhile.
+    BeginsStale,
+    /// What an owner that vanished had begun counts as if it had only waited.
+    ForgetsBeginnings,
+    /// That a call ended without an answer, whose owner had lost its claim, is thrown away.
+    ForgetsLateUnknown,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::NoTombstone,
         Self::SettlesBeforeStoring,
         Self::SkipsUnknown,
@@ -69,5 +75,8 @@ impl Plant {
         Self::KeepsDeadLeases,
         Self::AnswersBeforeCommit,
         Self::TakesAnyPayload,
+        Self::BeginsStale,
+        Self::ForgetsBeginnings,
+        Self::ForgetsLateUnknown,
     ];
 }

@@ -33,7 +33,7 @@ pub const ALWAYS: [Named; 15] = [
 pub const EVENTUALLY: [Named; 1] = [("G5 a saga ends, or needs a person", |model, world| model.has_ended(world))];
 
 /// What the models must reach, or they prove nothing.
-pub const SOMETIMES: [Named; 16] = [
+pub const SOMETIMES: [Named; 18] = [
     ("completed", |_, world| has_phase(world, Phase::Completed)),
     ("compensated", |_, world| has_phase(world, Phase::Compensated)),
     ("stuck", |_, world| world.services[0].state().is_some_and(|state| state.stuck.is_some())),
@@ -49,6 +49,13 @@ pub const SOMETIMES: [Named; 16] = [
     ("a success was noted late", |_, world| is_any(world, |service| service.work.values().any(|work| work.is_late))),
     ("a late success is brought to its saga", |_, world| {
         is_any(world, |service| service.tasks.iter().any(|task| task.stage == Stage::Late))
+    }),
+    ("a call whose claim was lost was not answered", |_, world| {
+        is_any(world, |service| service.tasks.iter().any(|task| task.stage == Stage::LateUnknown))
+    }),
+    ("what waited to begin was taken over", |_, world| {
+        let waits = |task: &crate::world::Task| task.stage == Stage::Waiting && Protocol::is_stale(world, 0, task);
+        world.services[0].tasks.iter().any(waits)
     }),
     ("a step was undone twice", |_, world| is_any(world, |service| service.records.keys().any(|key| key.round > 1))),
     ("a message was lost", |model, world| world.left.losses < model.bounds.faults.losses),

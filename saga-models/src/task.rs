@@ -81,14 +81,22 @@ impl Protocol {
         let mut task = service.tasks.remove(task);
         let work = service.work.get_mut(&task.key);
         if is_stale && !self.has(Plant::IgnoresTheEpoch) {
-            // The decision is void; a success is a fact, and is kept.
-            if answered == Answered::Done && !task.key.is_undo() && !self.has(Plant::ForgetsLateSuccess) {
-                if let Some(work) = work {
-                    work.is_late = true;
-                } else {
+            // The decision is void; what the call may have done is a fact, and is kept.
+            match (answered, work) {
+                _ if task.key.is_undo() => {}
+                (Answered::Done, _) if self.has(Plant::ForgetsLateSuccess) => {}
+                (Answered::Erred, _) if self.has(Plant::ForgetsLateUnknown) => {}
+                (Answered::Done, Some(work)) => work.is_late = true,
+                (Answered::Done, None) => {
                     task.stage = Stage::Late;
                     service.tasks.push(task);
                 }
+                (Answered::Erred, None) => {
+                    task.stage = Stage::LateUnknown;
+                    service.tasks.push(task);
+                }
+                // Who has the row knows that the call began.
+                (Answered::Erred, Some(_)) | (Answered::Rejected, _) => {}
             }
             return true;
         }
@@ -99,10 +107,12 @@ impl Protocol {
         self.settle(world, at, &task, next)
     }
 
-    /// A success is brought to a saga that was decided without it.
+    /// A success, or that a call was not answered, is brought to a saga that was decided without it.
     pub(crate) fn bring(&self, world: &mut World, at: usize, task: usize) -> bool {
         let task = world.services[at].tasks.remove(task);
-        self.advance(world, at, Event::Late { step: task.key.step })
+        let step = task.key.step;
+        let is_unknown = task.stage == Stage::LateUnknown;
+        self.advance(world, at, if is_unknown { Event::LateUnknown { step } } else { Event::Late { step } })
     }
 
     /// What comes after an attempt is written down.
@@ -154,7 +164,6 @@ impl Protocol {
             return Vec::new();
         }
         let is_used = world.outside.get(&task.key.step).is_some_and(|outside| outside.is_used);
-        let is_stale = Self::is_stale(world, at, task);
         let is_undo = task.key.is_undo();
         let mut calls = vec![Call::Done];
         if !is_undo && !is_used && world.left.rejections > 0 {
@@ -162,8 +171,7 @@ impl Protocol {
         }
         if world.left.errors > 0 {
             calls.push(Call::Failed);
-            // A call that was made after its owner was paused past its lease comes to its end with its owner.
-            if !is_stale && !is_used && !is_undo {
+            if !is_used && !is_undo {
                 calls.extend([Call::Unanswered, Call::Flying]);
             }
         }

@@ -74,7 +74,7 @@ impl Protocol {
     /// What a reply will name is decided when its command is given out.
     pub(crate) fn note_sent(world: &mut World, at: usize, key: StepKey) {
         let Some(saga) = &mut world.services[at].saga else { return };
-        let sent = Some(Sent { message: key.message(), work: 1 });
+        let sent = Some(Sent { message: key.message(), work: 1, given: 0 });
         let step = &mut saga.state.0.steps[key.step];
         if key.is_undo() { step.undo_sent = sent } else { step.sent = sent }
     }

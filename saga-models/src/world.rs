@@ -89,7 +89,9 @@ pub struct Work {
     pub maybe: bool,
     /// Whether somebody has it.
     pub is_leased: bool,
-    /// Whether an owner of it vanished.
+    /// Whether the one that has it has begun.
+    pub is_begun: bool,
+    /// Whether an owner of it vanished that may have begun.
     pub is_suspect: bool,
     /// Whether an older owner noted its success.
     pub is_late: bool,
@@ -112,6 +114,8 @@ pub struct Task {
     pub informed: bool,
     /// How far it is.
     pub stage: Stage,
+    /// Whether it began when its claim was lost: only a mistake does so.
+    pub began_stale: bool,
     /// The saga as it was when the task began; kept for a mistake only.
     pub seen: Option<State>,
 }
@@ -119,7 +123,9 @@ pub struct Task {
 /// How far a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// A transaction is open, or a call is about to be made.
+    /// A call was claimed, and has not begun.
+    Waiting,
+    /// A transaction is open, or a call has begun, and takes effect at some time.
     Began,
     /// The call has its answer, which is not recorded.
     Answered(Answered),
@@ -127,6 +133,8 @@ pub enum Stage {
     Written,
     /// The claim was lost, and the success is to be brought to the saga.
     Late,
+    /// The claim was lost, and it is to be brought to the saga that a call ended without an answer.
+    LateUnknown,
 }
 
 /// What a call was answered.
@@ -202,6 +210,7 @@ impl Work {
             attempts: 0,
             maybe: false,
             is_leased: false,
+            is_begun: false,
             is_suspect: false,
             is_late: false,
             sent: 0,

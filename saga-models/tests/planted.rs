@@ -11,7 +11,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 /// The mistake, the model, and the property that it breaks.
 type Found = (Plant, &'static str, fn() -> Bounds, &'static str);
 
-const FOUND: [Found; 21] = [
+const FOUND: [Found; 24] = [
     (Plant::NoTombstone, "stranger", Bounds::stranger, "G5 what was taken back stays so"),
     (Plant::SettlesBeforeStoring, "lossy", Bounds::lossy, "G4 what was settled is stored"),
     (Plant::SkipsUnknown, "sticky", Bounds::sticky, "G5 compensated: nothing stands"),
@@ -25,6 +25,9 @@ const FOUND: [Found; 21] = [
     (Plant::ForgetsLateSuccess, "calls", Bounds::calls, "G3 a success that comes late is undone"),
     (Plant::ForgetsMaybe, "calls", Bounds::calls, "G5 compensated: nothing stands"),
     (Plant::SkipsTheSettleTime, "calls", Bounds::calls, "G5 compensated: nothing stands"),
+    (Plant::BeginsStale, "calls", Bounds::calls, "G5 compensated: nothing stands"),
+    (Plant::ForgetsBeginnings, "calls", Bounds::calls, "G5 compensated: nothing stands"),
+    (Plant::ForgetsLateUnknown, "calls", Bounds::calls, "G5 compensated: nothing stands"),
     (Plant::UndoesInOrder, "sticky", Bounds::sticky, "G5 what is undone is undone in reverse"),
     (Plant::SendsPastUnconfirmed, "events", Bounds::events, "G9 events are accepted in commit order"),
     (Plant::DeletesUnconfirmed, "events", Bounds::events, "G4 what was committed is accepted"),

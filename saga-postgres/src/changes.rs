@@ -238,8 +238,16 @@ impl<'a> Flat<'a> {
     }
 
     fn query(&self, store: &PostgresStore, granted: Option<&Granted>) -> crate::arrays::Statement<'static> {
-        let sql = store.sql(&format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)));
-        let query = sqlx::query(sql)
+        let sql = match granted {
+            Some(_) => format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)),
+            // The first argument is NULL, and says that the limit is set before the function is called.
+            None => format!(
+                "SELECT r.* FROM {} CROSS JOIN LATERAL {{schema}}.record_changes(coalesce($1, nullif(short.waits, short.waits)){}) r",
+                store.short_wait(),
+                placeholders(ARGUMENTS).trim_start_matches("$1"),
+            ),
+        };
+        let query = sqlx::query(store.sql(&sql))
             .bind(granted.map(|granted| granted.xact.clone()))
             .bind(store.shared().options.relay == Relay::Cdc)
             .bind(column(&self.held, |(change, ..)| *change))

@@ -9,7 +9,7 @@ use saga_core::store::StoreError;
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
 
-use crate::error::{commit_error, ended, is_answer_of_server, store_error};
+use crate::error::{begin_error, commit_error, ended, is_answer_of_server, store_error};
 use crate::kept::{Kept, Place};
 use crate::planted::Planted;
 use crate::store::PostgresStore;
@@ -21,12 +21,15 @@ pub(crate) struct Lent {
     conn: Option<PoolConnection<Postgres>>,
     place: Option<Place>,
     is_sound: bool,
+    /// A test left out to look whether a transaction is still open.
+    trusts_nesting: bool,
 }
 
 impl Lent {
-    /// The call came to its end, and the connection is outside any transaction.
+    /// The call came to its end, and the connection is outside any transaction. One that is inside all the same, since a
+    /// step leaked a nested transaction, is closed: what its next borrower writes would be rolled back one day.
     pub(crate) fn done(mut self) {
-        self.is_sound = true;
+        self.is_sound = self.trusts_nesting || !self.is_in_transaction();
     }
 
     /// The statement came to its end, well or not. A connection that failed in another way is closed.
@@ -74,7 +77,7 @@ impl PostgresStore {
                 lent.unwrap_or(Err(sqlx::Error::PoolTimedOut))
             }
             // How long is said by the application's pool.
-            None => shared.pool.acquire().await.map(|conn| Lent { conn: Some(conn), place: None, is_sound: false }),
+            None => shared.pool.acquire().await.map(|conn| self.lent(conn, None)),
         };
         lent.map_err(|error| store_error(operation, error))
     }
@@ -85,7 +88,11 @@ impl PostgresStore {
             Some(conn) => conn,
             None => self.shared().pool.acquire().await?,
         };
-        Ok(Lent { conn: Some(conn), place: Some(place), is_sound: false })
+        Ok(self.lent(conn, Some(place)))
+    }
+
+    fn lent(&self, conn: PoolConnection<Postgres>, place: Option<Place>) -> Lent {
+        Lent { conn: Some(conn), place, is_sound: false, trusts_nesting: self.has_planted(Planted::TrustsNesting) }
     }
 
     /// Runs a call in a task of its own, which ends whatever becomes of the caller.
@@ -107,7 +114,7 @@ impl PostgresStore {
         Self::own(operation, async move {
             let mut conn = store.lend(operation).await?;
             let mut tx =
-                conn.begin_with(store.shared().options.begin()).await.map_err(|error| store_error(operation, error))?;
+                conn.begin_with(store.shared().options.begin()).await.map_err(|error| begin_error(operation, error))?;
             let answer = work(&mut tx).await;
             let is_committed = match &answer {
                 Ok(_) => match store.doubt_of(operation) {
@@ -147,7 +154,7 @@ impl PostgresStore {
 
     /// Whether a test left this rule out.
     pub(crate) fn has_planted(&self, bug: Planted) -> bool {
-        self.shared().options.planted == Some(bug)
+        self.shared().options.has_planted(bug)
     }
 
     /// A statement of the store, for its schema.

@@ -1,6 +1,7 @@
 //! Definitions: as numbers, and as what they were when a process first knew them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -8,6 +9,7 @@ use saga_core::store::{Applied, DefinitionId, KeptDefinition, NewDefinition, Sag
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
+use crate::arrays::Waits;
 use crate::error::{misuse, store_error};
 use crate::rows;
 use crate::store::PostgresStore;
@@ -31,7 +33,7 @@ impl saga_core::store::Definitions for PostgresStore {
                 let mut order: Vec<usize> = (0..definitions.len()).collect();
                 order.sort_by_key(|place| &definitions[*place].id);
                 let wanted = order.iter().map(|place| definitions[*place].id.clone());
-                let numbers = store.number_definitions(conn, REGISTER, wanted, false).await?;
+                let numbers = store.number_definitions(conn, REGISTER, wanted, Waits::AsItsTransaction, false).await?;
                 let mut kept = vec![None; definitions.len()];
                 for place in order {
                     let number = numbers.of(REGISTER, &definitions[place].id)?;
@@ -71,7 +73,11 @@ fn digest(row: &PgRow, index: usize) -> Result<[u8; 32], sqlx::Error> {
 
 /// The numbers that are committed, as far as this process met them.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions(Mutex<HashMap<DefinitionId, i32>>);
+pub(crate) struct Definitions {
+    numbers: Mutex<HashMap<DefinitionId, i32>>,
+    /// The timeline on which they were; 0 before any was seen.
+    timeline: AtomicI64,
+}
 
 /// Numbers for one call.
 #[derive(Debug, Default)]
@@ -82,6 +88,10 @@ impl Numbers {
         self.0.get(definition).copied().ok_or_else(|| misuse(operation, format!("{definition} was given no number")))
     }
 
+    pub(crate) fn get(&self, definition: &DefinitionId) -> Option<i32> {
+        self.0.get(definition).copied()
+    }
+
     pub(crate) fn all(&self) -> Vec<i32> {
         self.0.values().copied().collect()
     }
@@ -89,7 +99,21 @@ impl Numbers {
 
 impl Definitions {
     fn lock(&self) -> MutexGuard<'_, HashMap<DefinitionId, i32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server is on this timeline. Numbers of an earlier one may be lost there, and given to other definitions.
+    pub(crate) fn on_timeline(&self, timeline: i64) {
+        let before = self.timeline.swap(timeline, Ordering::AcqRel);
+        if before != 0 && before != timeline {
+            self.lock().clear();
+            tracing::warn!(
+                before,
+                timeline,
+                "the database was failed over; if its standby lagged behind, what was committed last is lost: compare \
+                 it with what is outside"
+            );
+        }
     }
 
     fn met(&self, wanted: impl Iterator<Item = DefinitionId>) -> (Numbers, Vec<DefinitionId>) {
@@ -137,6 +161,7 @@ impl PostgresStore {
         conn: &mut PgConnection,
         operation: &'static str,
         wanted: impl Iterator<Item = DefinitionId>,
+        waits: Waits,
         is_committed: bool,
     ) -> Result<Numbers, StoreError> {
         let definitions = &self.shared().definitions;
@@ -145,11 +170,16 @@ impl PostgresStore {
             return Ok(numbers);
         }
         let (names, versions) = columns(&missing);
-        let insert = self.sql(
-            "INSERT INTO {schema}.definitions (name, version) SELECT * FROM unnest($1::text[], $2::bigint[]) d (name, version) \
-             WHERE NOT EXISTS (SELECT 1 FROM {schema}.definitions e WHERE e.name = d.name AND e.version = d.version) \
+        let limit = match waits {
+            Waits::Shortly => format!("{} CROSS JOIN ", self.short_wait()),
+            Waits::AsItsTransaction => String::new(),
+        };
+        let insert = self.sql(&format!(
+            "INSERT INTO {{schema}}.definitions (name, version) \
+             SELECT d.* FROM {limit}unnest($1::text[], $2::bigint[]) d (name, version) \
+             WHERE NOT EXISTS (SELECT 1 FROM {{schema}}.definitions e WHERE e.name = d.name AND e.version = d.version) \
              ON CONFLICT (name, version) DO NOTHING",
-        );
+        ));
         let inserted = sqlx::query(insert).bind(names).bind(versions).persistent(false).execute(&mut *conn).await;
         inserted.map_err(|error| store_error(operation, error))?;
         // A second statement: it sees what another transaction inserted meanwhile.

@@ -17,6 +17,7 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
+    #[cfg(feature = "testing")]
     pub(crate) fn new(commits: bool) -> Self {
         Self { commits, is_cast: AtomicBool::new(false) }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
 use sqlx::Error;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};
 
 /// The state of a transaction that refuses every statement because one failed.
 pub(crate) const FAILED_TRANSACTION: &str = "25P02";
@@ -28,6 +28,39 @@ pub(crate) fn commit_error(operation: &'static str, error: Error) -> StoreError 
     }
     let detail = format!("the answer to the commit did not arrive ({})", sentence(&error));
     StoreError::new(StoreErrorKind::UnknownCommit, operation, detail).with_source(error)
+}
+
+/// The error of a `BEGIN`. No step has run, so that none is to blame; behind a switchover the server may be a standby.
+pub(crate) fn begin_error(operation: &'static str, error: Error) -> StoreError {
+    if sql_state(&error).is_some_and(|state| matches!(&*state, "0A000" | "25006")) {
+        let detail =
+            format!("the server is a standby or read-only ({}); waiting for one that can be written", sentence(&error));
+        return StoreError::new(StoreErrorKind::NotWritable, operation, detail)
+            .with_class(RetryClass::Transient)
+            .with_source(error);
+    }
+    let (kind, class) = classify(&error);
+    let (kind, class) = match kind {
+        StoreErrorKind::Other | StoreErrorKind::Misuse => (StoreErrorKind::Unavailable, RetryClass::Transient),
+        _ => (kind, class),
+    };
+    StoreError::new(kind, operation, sentence(&error)).with_class(class).with_source(error)
+}
+
+/// The error of a commit of what handlers wrote. What the server refuses there because of a right or a relation that is
+/// missing, a deferred trigger of theirs ran into: the runtime's own triggers raise nothing of that kind.
+pub(crate) fn handlers_commit_error(operation: &'static str, error: Error) -> StoreError {
+    let is_of_trigger = sql_state(&error).is_some_and(|state| is_unwritable(&state) || state.starts_with("XX"));
+    if is_of_trigger && was_refused(&error) {
+        return StoreError::new(StoreErrorKind::Other, operation, sentence(&error)).with_source(error);
+    }
+    commit_error(operation, error)
+}
+
+/// The state of a statement of the store that failed where an earlier one of the same transaction worked: a step changed
+/// its role, or made the transaction read-only.
+pub(crate) fn is_unwritable(state: &str) -> bool {
+    matches!(state, "25006" | "42501" | "42P01" | "42883" | "3F000")
 }
 
 /// What went wrong when the store was opened: one sentence that names the server, and never a password.
@@ -102,7 +135,7 @@ fn place(options: &PgConnectOptions) -> String {
 }
 
 /// The error in one line.
-fn sentence(error: &Error) -> String {
+pub(crate) fn sentence(error: &Error) -> String {
     let text = match error {
         Error::Database(error) => error.message().to_owned(),
         Error::PoolTimedOut => "no connection was free in time".to_owned(),
@@ -115,9 +148,16 @@ fn sentence(error: &Error) -> String {
 /// Whether the server certainly answered that it did not commit.
 fn was_refused(error: &Error) -> bool {
     match error {
-        // A server that ends a connection may have committed before it did.
-        Error::Database(_) => sql_state(error)
-            .is_some_and(|state| !["57P", "08", "XX", "58"].iter().any(|class| state.starts_with(class))),
+        // A server that ends a connection may have committed before it did. An internal error that leaves the session alive
+        // ended the transaction: the server cannot raise one behind a commit without going down.
+        Error::Database(answer) => sql_state(error).is_some_and(|state| {
+            let leaves_session = || {
+                let answer = answer.try_downcast_ref::<PgDatabaseError>();
+                answer.is_some_and(|answer| answer.severity() == PgSeverity::Error)
+            };
+            !["57P", "08", "58"].iter().any(|class| state.starts_with(class))
+                && (!state.starts_with("XX") || leaves_session())
+        }),
         // Nothing was sent.
         Error::PoolTimedOut | Error::PoolClosed | Error::Encode(_) => true,
         _ => false,
@@ -127,9 +167,13 @@ fn was_refused(error: &Error) -> bool {
 fn classify(error: &Error) -> (StoreErrorKind, RetryClass) {
     match error {
         Error::Database(_) => classify_state(&sql_state(error).unwrap_or_default()),
-        Error::PoolTimedOut | Error::Io(_) | Error::WorkerCrashed | Error::Protocol(_) | Error::BeginFailed => {
-            (StoreErrorKind::Unavailable, RetryClass::Transient)
-        }
+        Error::PoolTimedOut
+        | Error::Io(_)
+        | Error::WorkerCrashed
+        | Error::Protocol(_)
+        | Error::BeginFailed
+        // A connection of the application's came out of its pool inside a transaction.
+        | Error::InvalidSavePointStatement => (StoreErrorKind::Unavailable, RetryClass::Transient),
         Error::PoolClosed | Error::Tls(_) | Error::Configuration(_) => {
             (StoreErrorKind::Unavailable, RetryClass::Permanent)
         }
@@ -147,7 +191,7 @@ fn classify_state(state: &str) -> (StoreErrorKind, RetryClass) {
     match state {
         "40001" | "40P01" | "55P03" => (StoreErrorKind::Conflict, RetryClass::Transient),
         // A disk that is full may be given room while the program runs.
-        "53100" => (StoreErrorKind::NotWritable, RetryClass::Transient),
+        "53100" => (StoreErrorKind::Full, RetryClass::Transient),
         "25006" | "42501" => (StoreErrorKind::NotWritable, RetryClass::Permanent),
         "3D000" | "3F000" | "42P01" | "42883" | "42703" => (StoreErrorKind::NotAStore, RetryClass::Permanent),
         "28P01" | "28000" => (StoreErrorKind::Unavailable, RetryClass::Permanent),

@@ -1,11 +1,12 @@
 //! Granting: the rows of a batch are held, and the sagas that begin with it are started, by one statement.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use saga_core::store::{Advance, Changes, Claim, NewSaga, SagaId, Status, StoreError, WorkKind};
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::{column, placeholders};
+use crate::arrays::{Waits, column, millis, placeholders};
 use crate::error::store_error;
 use crate::rows::signed;
 use crate::store::PostgresStore;
@@ -25,11 +26,14 @@ pub(crate) struct Granted {
     pub(crate) fresh: Vec<SagaId>,
 }
 
-/// Holds the rows of the claims, and starts the sagas of those that have none.
+/// Holds the rows of the claims, and starts the sagas of those that have none. The handler of a lone claim waits for locks
+/// as long as it may take, while its saga's key is waited for shortly: what was begun with for the transaction holds for
+/// the function, and is changed behind it.
 pub(crate) async fn grant(
     store: &PostgresStore,
     conn: &mut PgConnection,
     claims: &[Claim],
+    limit: Duration,
 ) -> Result<Granted, StoreError> {
     // In the order of what is locked, so that two batches never wait for each other in a circle.
     let mut rows: Vec<usize> = (0..claims.len()).filter(|index| claims[*index].start.is_none()).collect();
@@ -37,11 +41,13 @@ pub(crate) async fn grant(
     let mut starts: Vec<&NewSaga> = claims.iter().filter_map(|claim| claim.start.as_deref()).collect();
     starts.sort_by_key(|saga| (&saga.tenant, &saga.key));
     let wanted = starts.iter().map(|saga| saga.definition.clone());
-    let numbers = store.number_definitions(conn, OPERATION, wanted, false).await?;
+    let numbers = store.number_definitions(conn, OPERATION, wanted, Waits::AsItsTransaction, false).await?;
     let numbers = starts.iter().map(|saga| numbers.of(OPERATION, &saga.definition)).collect::<Result<Vec<_>, _>>()?;
 
-    let sql = store.sql(&format!("SELECT * FROM {{schema}}.grant_claims({})", placeholders(ARGUMENTS)));
-    let row = sqlx::query(sql)
+    let is_lone_start = claims.len() == 1 && !starts.is_empty();
+    let behind = if is_lone_start { ", set_config('lock_timeout', $15, true)" } else { "" };
+    let sql = format!("SELECT g.*{behind} FROM {{schema}}.grant_claims({}) g", placeholders(ARGUMENTS));
+    let query = sqlx::query(store.sql(&sql))
         .bind(column(&rows, |index| claims[*index].work.id.0))
         .bind(column(&rows, |index| signed(claims[*index].work.epoch)))
         .bind(column(&rows, |index| claims[*index].saga.0))
@@ -55,11 +61,10 @@ pub(crate) async fn grant(
         .bind(numbers)
         .bind(column(&starts, |saga| &saga.digest[..]))
         .bind(column(&starts, |saga| &*saga.input))
-        .bind(column(&starts, |saga| &*saga.input_hash))
-        .persistent(store.prepares())
-        .fetch_one(conn)
-        .await
-        .map_err(|error| store_error(OPERATION, error))?;
+        .bind(column(&starts, |saga| &*saga.input_hash));
+    let query = if is_lone_start { query.bind(millis(limit).to_string()) } else { query };
+    let row =
+        query.persistent(store.prepares()).fetch_one(conn).await.map_err(|error| store_error(OPERATION, error))?;
     let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?, row.try_get(2)?));
     let (xact, places, fresh): (_, _, Vec<i64>) = read().map_err(|error| store_error(OPERATION, error))?;
 

@@ -7,11 +7,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use saga_core::store::{Claim, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError, Verdict};
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
+use crate::arrays::{Waits, millis};
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
 use crate::error::{
-    FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, sql_state, store_error,
+    FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, is_unwritable, sql_state, store_error,
 };
 use crate::grant::{Granted, grant, let_stand};
 use crate::planted::Planted;
@@ -59,10 +60,13 @@ enum Savepoint {
 pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Body) -> String {
     let limit = longest(claims, body);
     let options = &store.shared().options;
-    let (lock_timeout, savepoint) = match claims.len() {
-        1 => (limit, "; SAVEPOINT saga_handler"),
-        _ => (options.batch_lock_timeout, ""),
+    let savepoint = match claims.len() {
+        1 => format!("; SAVEPOINT {}", store.shared().savepoint),
+        _ => String::new(),
     };
+    // A key that somebody is about to take is not waited for here, where a worker would: see `grant`.
+    let is_start = claims.iter().any(|claim| claim.start.is_some()) && !store.has_planted(Planted::WaitsForLocks);
+    let lock_timeout = if claims.len() == 1 && !is_start { limit } else { options.batch_lock_timeout };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
     let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
     format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
@@ -76,13 +80,13 @@ pub(crate) async fn run(
     body: &mut Body,
     savepoints: Savepoints,
 ) -> Result<(Vec<usize>, bool), Stopped> {
-    let granted = grant(store, conn, claims).await?;
+    let limit = longest(claims, body);
+    let granted = grant(store, conn, claims, limit).await?;
     body.granted(&granted.claims);
     let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
     let Some(mut last) = indexes.last().copied() else { return Ok((indexes, true)) };
     // A lone command has one from the beginning.
     let savepoint = if claims.len() == 1 { Savepoint::Set } else { Savepoint::Unset };
-    let limit = longest(claims, body);
     let mut handlers = Handlers {
         store,
         claims,
@@ -138,6 +142,9 @@ impl Handlers<'_> {
         self.is_spared &= !is_needed;
         self.set_savepoint(conn, is_needed, body.time_limit(index)).await?;
         let verdict = caught(body, index, conn).await?;
+        if verdict != Verdict::Abandon && !conn.is_in_transaction() {
+            return Err(Stopped::ended(index));
+        }
         self.before = Some(index);
         match verdict {
             Verdict::Keep | Verdict::GoOn => self.use_savepoint(),
@@ -148,7 +155,8 @@ impl Handlers<'_> {
                 return Err(conflict(OPERATION, "a handler failed that was to have no savepoint").into());
             }
             Verdict::RollBack | Verdict::GoBack => {
-                let back = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await;
+                let back = format!("ROLLBACK TO SAVEPOINT {}", self.store.shared().savepoint);
+                let back = conn.execute(sqlx::raw_sql(AssertSqlSafe(back))).await;
                 back.map_err(|error| at_savepoint(error, index))?;
                 if self.is_before_claim {
                     self.claim_again(conn).await?;
@@ -183,12 +191,11 @@ impl Handlers<'_> {
         }
         let longer = if limit > self.limit { format!("{}; ", limits(limit)) } else { String::new() };
         self.limit = self.limit.max(limit);
+        let name = &self.store.shared().savepoint;
         let statement = match self.savepoint {
             _ if !is_needed => longer,
-            Savepoint::Unset => format!("{longer}SAVEPOINT saga_handler"),
-            Savepoint::Set | Savepoint::Used => {
-                format!("RELEASE SAVEPOINT saga_handler; {longer}SAVEPOINT saga_handler")
-            }
+            Savepoint::Unset => format!("{longer}SAVEPOINT {name}"),
+            Savepoint::Set | Savepoint::Used => format!("RELEASE SAVEPOINT {name}; {longer}SAVEPOINT {name}"),
         };
         let set = conn.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await;
         set.map_err(|error| match self.before {
@@ -204,7 +211,7 @@ impl Handlers<'_> {
 
     /// Claims once more what was given up with the savepoint. Somebody else may have it by now.
     async fn claim_again(&self, conn: &mut PgConnection) -> Result<(), Stopped> {
-        let granted = grant(self.store, conn, self.claims).await?;
+        let granted = grant(self.store, conn, self.claims, self.limit_before).await?;
         if granted.claims.contains(&false) {
             return Err(conflict(OPERATION, "somebody took the row of a handler that was rolled back").into());
         }
@@ -222,6 +229,7 @@ async fn record(
     last: usize,
 ) -> Result<(), Stopped> {
     let mut changes = body.changes();
+    let left_behind = |error| left_behind(error, last, claims.len());
     for _ in 0..DECISIONS_MAX {
         let_stand(claims, &granted.fresh, &mut changes);
         if !store.has_planted(Planted::TakesTwins) {
@@ -230,10 +238,11 @@ async fn record(
         let mut moved: Vec<SagaId> = Vec::new();
         for (number, part) in parts(&changes).into_iter().enumerate() {
             let part = &changes[part];
-            let numbers = store.number_definitions(conn, OPERATION, definitions(part), false).await;
-            let numbers = numbers.map_err(|error| left_behind(error, last))?;
+            let numbers =
+                store.number_definitions(conn, OPERATION, definitions(part), Waits::AsItsTransaction, false).await;
+            let numbers = numbers.map_err(left_behind)?;
             let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, store_error).await;
-            let met = match written.map_err(|error| left_behind(error, last))? {
+            let met = match written.map_err(left_behind)? {
                 Written::Met(met) => met,
                 Written::Ended => return Err(Stopped::ended(last)),
             };
@@ -250,7 +259,7 @@ async fn record(
         }
         store.shared().statistics.decided_again.add(1);
         // They are held now, and move no further.
-        let rows = store.sagas_with_records(conn, OPERATION, &moved).await?;
+        let rows = store.sagas_with_records(conn, OPERATION, &moved).await.map_err(left_behind)?;
         let rows = rows.into_iter().map(|(saga, records)| MovedSaga { saga, records }).collect();
         changes =
             body.decide_again(rows).ok_or_else(|| conflict(OPERATION, "what ran does not fit what its saga is now"))?;
@@ -281,11 +290,6 @@ fn limits(limit: Duration) -> String {
     format!("SET LOCAL statement_timeout = {millis}; SET LOCAL idle_in_transaction_session_timeout = {millis}")
 }
 
-fn millis(duration: Duration) -> i32 {
-    // Nought would mean for ever.
-    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX).max(1)
-}
-
 /// A savepoint could not be set or gone back to: what the handler did to the transaction comes out.
 fn at_savepoint(error: sqlx::Error, index: usize) -> Stopped {
     match sql_state(&error).as_deref() {
@@ -295,11 +299,16 @@ fn at_savepoint(error: sqlx::Error, index: usize) -> Stopped {
     }
 }
 
-/// A statement of the store failed behind the last handler.
-fn left_behind(error: StoreError, last: usize) -> Stopped {
+/// A statement of the store failed behind the last handler. The transaction could be written when its rows were claimed,
+/// so that no server that became read-only is the reason.
+fn left_behind(error: StoreError, last: usize, claims: usize) -> Stopped {
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<sqlx::Error>());
-    let has_failed = source.and_then(sql_state).as_deref() == Some(FAILED_TRANSACTION);
-    if has_failed { Stopped::failed(last) } else { error.into() }
+    match source.and_then(sql_state).as_deref() {
+        Some(FAILED_TRANSACTION) => Stopped::failed(last),
+        // In company nobody knows who did it: they run again in halves.
+        Some(state) if is_unwritable(state) => Stopped::unwritable(&error, (claims == 1).then_some(last)),
+        _ => error.into(),
+    }
 }
 
 fn in_words(met: &Met) -> String {
@@ -336,6 +345,17 @@ impl Stopped {
         let detail = "a statement of the handler failed, and it went on as if nothing had happened";
         let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
         Self::blame(index, error.with_class(RetryClass::Transient))
+    }
+
+    /// A handler left the transaction so that the store cannot record in it.
+    fn unwritable(error: &StoreError, culprit: Option<usize>) -> Self {
+        let detail = format!(
+            "a step left its transaction unwritable ({}); what it sets, such as its role or READ ONLY, it must set back \
+             before it returns",
+            error.detail()
+        );
+        let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
+        Self { error: TransactError { error, culprit, ended_transaction: false }, is_tainted: false }
     }
 
     fn panicked(index: usize) -> Self {

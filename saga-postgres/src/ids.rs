@@ -4,14 +4,18 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use saga_core::store::{Ids, StoreError};
+use saga_core::store::{Ids, StoreError, StoreErrorKind};
 use sqlx::PgConnection;
 
 use crate::error::store_error;
 use crate::store::PostgresStore;
+use crate::timeline::TIMELINE;
 
 /// How many ids one step of the sequence stands for, as the migration created it.
 const BLOCK: i64 = 1 << 20;
+/// How many ids there are for each timeline. A failover to a standby that lagged behind takes the sequence back, while
+/// processes still hold blocks from before: those of the new timeline begin elsewhere.
+const OF_TIMELINE: i64 = 1 << 46;
 
 /// The ids that this process may still hand out.
 #[derive(Debug, Default)]
@@ -61,27 +65,47 @@ impl PostgresStore {
         count: u32,
     ) -> Result<Range<i64>, StoreError> {
         let ids = &self.shared().ids;
-        let sql = self.sql("SELECT nextval('{schema}.ids')");
+        let sql = self.sql(&format!("SELECT nextval('{{schema}}.ids'), {TIMELINE}"));
         // More than one block is asked for until enough of them follow each other.
         let mut run = 0..0_i64;
         loop {
             if let Some(range) = ids.take(count) {
                 return Ok(range);
             }
-            let start: i64 = sqlx::query_scalar(sql.clone())
-                .persistent(false)
-                .fetch_one(&mut *conn)
-                .await
-                .map_err(|e| store_error(operation, e))?;
+            let drawn = sqlx::query_as(sql.clone()).persistent(false).fetch_one(&mut *conn).await;
+            let (next, timeline): (i64, i64) = drawn.map_err(|e| store_error(operation, e))?;
+            self.shared().definitions.on_timeline(timeline);
+            let start = begin_of_block(next, timeline).ok_or_else(|| {
+                let detail = format!("the sequence of ids is used up: {next} on timeline {timeline}");
+                StoreError::new(StoreErrorKind::Corrupt, operation, detail)
+            })?;
             run = if run.end == start { run.start..start + BLOCK } else { start..start + BLOCK };
             ids.add(run.clone());
         }
     }
 }
 
+/// Where the block begins that the sequence gave on this timeline. The first timeline, which most servers stay on, has the
+/// numbers of the sequence itself.
+fn begin_of_block(next: i64, timeline: i64) -> Option<i64> {
+    let is_in_range = (1..=OF_TIMELINE - BLOCK).contains(&next);
+    let before = timeline.checked_sub(1)?.checked_mul(OF_TIMELINE)?;
+    before.checked_add(next).filter(|_| is_in_range)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_block_of_one_timeline_reaches_into_another() {
+        assert_eq!(begin_of_block(1, 1), Some(1));
+        assert_eq!(begin_of_block(1, 2), Some(OF_TIMELINE + 1));
+        let last = begin_of_block(OF_TIMELINE - BLOCK, 1).unwrap();
+        assert!(last + BLOCK <= begin_of_block(1, 2).unwrap());
+        assert_eq!(begin_of_block(OF_TIMELINE, 1), None);
+        assert_eq!(begin_of_block(1, i64::MAX), None);
+    }
 
     #[test]
     fn an_id_is_handed_out_once() {

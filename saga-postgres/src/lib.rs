@@ -21,8 +21,16 @@
 //!   before anything is recorded, and takes all of the batch with it. What the step tries to write behind it is refused, as
 //!   the session may only read outside of step transactions; that holds on the store's own connections, not on a pool of
 //!   the application's and not behind PgBouncer, where such writes stay although the step is reported.
+//! - It leaves the transaction as it found it. A role or `READ ONLY` that it sets, it sets back before it returns, since the
+//!   store records in the same transaction; a transaction that it nests, it ends. Otherwise its attempt has failed.
 //! - What it sets for the transaction (`SET LOCAL`) holds for the rest of the batch, and what it sets for the session for
-//!   ever: a step that sets anything is declared `group = false`. In a batch `now()` is one moment for all steps.
+//!   ever: a step that sets anything is declared `group = false`. So is one that makes a temporary table, even
+//!   `ON COMMIT DROP`, since the next step of the batch finds it there; one that takes `pg_advisory_xact_lock` or
+//!   `LOCK TABLE`, since all of the batch holds it until the commit; and above all one with
+//!   `SET LOCAL synchronous_commit`, since that takes the durability of every commit of the batch, of starts that are
+//!   answered too. In a batch `now()` is one moment for all steps.
+//! - A step that fails beside others is tried once more alone before its last attempt counts, so that one that is right by
+//!   itself is slow, and not failed, where `group = false` was forgotten.
 //! - It may run several times and commits once, so it touches nothing but its connection.
 //! - In a batch it waits for a lock of somebody else only for [`batch_lock_timeout`](PostgresOptions::batch_lock_timeout);
 //!   then the batch runs again in halves.
@@ -52,16 +60,22 @@ mod members;
 mod moves;
 mod options;
 mod outbox;
+#[cfg(not(feature = "testing"))]
+mod planted;
+#[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod planted;
+mod pooler;
 mod records;
 mod rows;
 mod sagas;
 mod schema;
+mod shares;
 mod start_in;
 mod statement;
 mod statistics;
 mod store;
+mod timeline;
 mod transaction;
 mod work;
 

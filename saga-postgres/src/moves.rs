@@ -4,6 +4,7 @@ use saga_core::key::StepId;
 use saga_core::store::{Applied, Miss, SagaMove, StoreError, WorkId};
 use sqlx::{PgConnection, Row as _};
 
+use crate::arrays::Waits;
 use crate::arrays::column;
 use crate::clock::micros;
 use crate::error::{misuse, store_error};
@@ -32,7 +33,7 @@ impl PostgresStore {
                     return Ok((Err(Miss::Saga(Box::new(row))), None));
                 }
                 let wanted = std::iter::once(moved.definition.clone());
-                let numbers = store.number_definitions(conn, OPERATION, wanted, false).await?;
+                let numbers = store.number_definitions(conn, OPERATION, wanted, Waits::AsItsTransaction, false).await?;
                 let number = numbers.of(OPERATION, &moved.definition)?;
                 store.write_move(conn, &moved, number).await.map_err(failed)?;
                 Ok((Ok(()), Some(numbers)))
@@ -106,7 +107,10 @@ impl PostgresStore {
             let sql = self.sql("DELETE FROM {schema}.work WHERE id = ANY ($1)");
             sqlx::query(sql).bind(withdrawn).persistent(false).execute(&mut *conn).await?;
         }
-        let sql = self.sql("UPDATE {schema}.work SET definition = $2, epoch = epoch + 1 WHERE saga = $1");
+        let sql = self.sql(
+            "UPDATE {schema}.work SET definition = $2, epoch = epoch + 1, \
+             waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE saga = $1",
+        );
         sqlx::query(sql).bind(moved.saga.0).bind(number).persistent(false).execute(&mut *conn).await?;
         self.rewrite(conn, moved).await?;
         let records = &moved.records;
@@ -155,18 +159,24 @@ impl PostgresStore {
         let to: Vec<&str> = moved.rewritten.iter().map(|record| record.to.as_str()).collect();
         let outputs: Vec<Option<&[u8]>> = moved.rewritten.iter().map(|record| record.output.as_deref()).collect();
         let sql = self.sql(
-            "UPDATE {schema}.records r SET step = c.becomes, output = coalesce(c.output, r.output) \
-             FROM unnest($3::text[], $4::text[], $5::bytea[]) c (step, becomes, output) \
+            "UPDATE {schema}.records r SET step = c.becomes, output = coalesce(c.output, r.output), \
+             input = coalesce(c.input, r.input) \
+             FROM unnest($3::text[], $4::text[], $5::bytea[], $6::bytea[]) c (step, becomes, output, input) \
              WHERE r.tenant = $1 AND r.key = $2 AND r.step = c.step",
         );
+        let inputs: Vec<Option<&[u8]>> = moved.rewritten.iter().map(|record| record.input.as_deref()).collect();
         let between: Vec<&str> = between.iter().map(String::as_str).collect();
-        for (steps, become_, outputs) in [(&from, &between, vec![None; from.len()]), (&between, &to, outputs)] {
+        let nothing = vec![None; from.len()];
+        for (steps, become_, outputs, inputs) in
+            [(&from, &between, &nothing, &nothing), (&between, &to, &outputs, &inputs)]
+        {
             let query = sqlx::query(sql.clone())
                 .bind(moved.tenant.as_str())
                 .bind(moved.key.as_str())
                 .bind(steps)
                 .bind(become_)
-                .bind(outputs);
+                .bind(outputs)
+                .bind(inputs);
             query.persistent(false).execute(&mut *conn).await?;
         }
         Ok(())

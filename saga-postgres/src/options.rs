@@ -42,6 +42,8 @@ pub struct PostgresOptions {
     pub(crate) hints: bool,
     pub(crate) relay: Relay,
     pub(crate) read_only: bool,
+    pub(crate) migration_tries: u32,
+    #[cfg(feature = "testing")]
     pub(crate) planted: Option<Planted>,
 }
 
@@ -72,6 +74,8 @@ impl PostgresOptions {
             hints: true,
             relay: Relay::Runtime,
             read_only: false,
+            migration_tries: 40,
+            #[cfg(feature = "testing")]
             planted: None,
         }
     }
@@ -112,11 +116,20 @@ impl PostgresOptions {
         self
     }
 
-    /// How long a statement in a transaction of several steps waits for a lock: 50 ms if nothing else is said. It rather
-    /// gives its locks back and runs again in halves than wait.
+    /// How long a commit that several share waits for a lock: 50 ms if nothing else is said. That is a transaction of several
+    /// steps, which rather gives its locks back and runs again in halves, and a commit that starts sagas or records
+    /// outcomes: who waits there is taken out, and tried again by itself.
     #[must_use]
     pub fn batch_lock_timeout(mut self, timeout: Duration) -> Self {
         self.batch_lock_timeout = timeout.max(Duration::from_millis(1));
+        self
+    }
+
+    /// How often a migration is tried while another session, such as a dump, holds a table: 40 times if nothing else is said,
+    /// half a second each and a second apart. Then opening the store fails.
+    #[must_use]
+    pub fn migration_tries(mut self, tries: u32) -> Self {
+        self.migration_tries = tries.max(1);
         self
     }
 
@@ -163,6 +176,19 @@ impl PostgresOptions {
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
+    }
+
+    /// Whether a test left this rule out.
+    #[cfg(feature = "testing")]
+    pub(crate) fn has_planted(&self, bug: Planted) -> bool {
+        self.planted == Some(bug)
+    }
+
+    /// Nothing is left out where no test is.
+    #[cfg(not(feature = "testing"))]
+    #[expect(clippy::unused_self, reason = "a test may have left something out")]
+    pub(crate) fn has_planted(&self, _bug: Planted) -> bool {
+        false
     }
 
     /// How to connect, all things considered.

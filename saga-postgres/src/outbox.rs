@@ -145,6 +145,13 @@ impl Outbox for PostgresStore {
         Ok(self.execute("discard", query).await? == 1)
     }
 
+    async fn is_empty(&self) -> Result<bool, StoreError> {
+        let sql = self.sql("SELECT NOT EXISTS (SELECT FROM {schema}.outbox)");
+        let rows = self.read_rows("is_empty", sqlx::query(sql)).await?;
+        let read = |row: &PgRow| row.try_get(0);
+        Ok(rows.first().map(read).transpose().map_err(|error| store_error("is_empty", error))?.unwrap_or(true))
+    }
+
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {
         let sql = "SELECT count(*), (extract(epoch FROM clock_timestamp() - min(committed_at)) * 1000000)::bigint, \
              (SELECT count(*) FROM {schema}.parked) FROM {schema}.outbox";

@@ -1,9 +1,14 @@
 //! Bugs that a test plants, to show that a rule is needed: without it the same steps end badly.
 
+#[cfg(feature = "testing")]
 use crate::options::PostgresOptions;
 
 /// A rule that is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(dead_code, unreachable_pub, reason = "some are only looked for in statements, and by tests")
+)]
 pub enum Planted {
     /// What a handler wrote that rejected stays.
     KeepsRejected,
@@ -17,8 +22,15 @@ pub enum Planted {
     LeavesOutsideOpen,
     /// A position is read off the outbox, and no counter is held.
     CountsUnlocked,
+    /// Whether the commit ended the transaction is not looked at, nor whether a connection comes back inside one.
+    TrustsNesting,
+    /// A commit that others share waits for locks as long as it takes.
+    WaitsForLocks,
+    /// The savepoint in front of a handler has a name that everybody knows.
+    NamesItsSavepoint,
 }
 
+#[cfg(feature = "testing")]
 impl PostgresOptions {
     /// Leaves a rule out.
     #[must_use]
@@ -28,6 +40,7 @@ impl PostgresOptions {
     }
 }
 
+#[cfg(feature = "testing")]
 impl Planted {
     /// A statement of the store, with the bug if it is there that it lies.
     pub(crate) fn spoil(self, statement: String) -> String {

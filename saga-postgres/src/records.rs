@@ -7,6 +7,7 @@ use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepRecord, StoreError};
 use sqlx::PgConnection;
 
+use crate::arrays::Waits;
 use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
 use crate::definitions::Numbers;
 use crate::error::{commit_error, misuse, store_error};
@@ -25,7 +26,8 @@ impl Records for PostgresStore {
         let parts = parts(&changes);
         if self.commits_alone() && parts.len() == 1 {
             let mut conn = self.lend(OPERATION).await?;
-            let numbers = self.number_definitions(&mut conn, OPERATION, definitions(&changes), true).await?;
+            let numbers =
+                self.number_definitions(&mut conn, OPERATION, definitions(&changes), Waits::Shortly, true).await?;
             let applied = self.record_on(&mut conn, &changes, &numbers, commit_error).await;
             conn.done_if_sound(&applied);
             return applied;
@@ -33,7 +35,8 @@ impl Records for PostgresStore {
         let store = self.clone();
         let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
-                let numbers = store.number_definitions(conn, OPERATION, definitions(&changes), false).await?;
+                let numbers =
+                    store.number_definitions(conn, OPERATION, definitions(&changes), Waits::Shortly, false).await?;
                 let mut applied = Vec::with_capacity(changes.len());
                 for part in parts {
                     applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);

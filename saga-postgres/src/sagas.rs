@@ -7,12 +7,12 @@ use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
     ActFilter, ActRow, DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps,
-    Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
+    Sagas, Standing, Started, Status, StoreError, StoreErrorKind, Timestamp,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::StartArrays;
+use crate::arrays::{StartArrays, Waits};
 use crate::connection::Sql;
 use crate::definitions::Numbers;
 use crate::error::{commit_error, store_error};
@@ -28,16 +28,17 @@ impl Sagas for PostgresStore {
         let wanted: Vec<_> = sagas.iter().flat_map(wanted).collect();
         if self.commits_alone() {
             let mut conn = self.lend("start").await?;
-            let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), true).await?;
-            let started = self.start_on(&mut conn, "start", &sagas, &numbers, commit_error).await;
+            let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), Waits::Shortly, true).await?;
+            let started = self.start_on(&mut conn, "start", &sagas, &numbers, Waits::Shortly, commit_error).await;
             conn.done_if_sound(&started);
             return started;
         }
         let store = self.clone();
         let started = self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
             Box::pin(async move {
-                let numbers = store.number_definitions(conn, "start", wanted.into_iter(), false).await?;
-                let started = store.start_on(conn, "start", &sagas, &numbers, store_error).await?;
+                let numbers =
+                    store.number_definitions(conn, "start", wanted.into_iter(), Waits::Shortly, false).await?;
+                let started = store.start_on(conn, "start", &sagas, &numbers, Waits::Shortly, store_error).await?;
                 Ok((started, numbers))
             })
         });
@@ -74,6 +75,18 @@ impl Sagas for PostgresStore {
         let query = sqlx::query(self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"))).bind(ids);
         let rows = self.read_rows("sagas_by_id", query).await?;
         rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
+    }
+
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+        let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let query =
+            sqlx::query(self.sql("SELECT id, status, version FROM {schema}.progress WHERE id = ANY ($1)")).bind(ids);
+        let rows = self.read_rows("standings", query).await?;
+        let read = |row: &PgRow| -> Result<Standing, sqlx::Error> {
+            let status = rows::parsed(row, 1, Status::parse)?;
+            Ok(Standing { saga: SagaId(row.try_get(0)?), status, version: rows::unsigned(row, 2)? })
+        };
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("standings", error))
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
@@ -139,6 +152,7 @@ impl PostgresStore {
         operation: &'static str,
         sagas: &[NewSaga],
         numbers: &Numbers,
+        waits: Waits,
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Vec<Started>, StoreError> {
         // Two calls that insert the same keys in different orders would wait for each other.
@@ -150,7 +164,7 @@ impl PostgresStore {
         order.sort_by_key(|place| (&sagas[*place].tenant, &sagas[*place].key));
         let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
         let new = arrays
-            .query(self)
+            .query(self, waits)
             .persistent(self.prepares())
             .fetch_one(&mut *conn)
             .await

@@ -1,8 +1,11 @@
 //! The runtime's tables, in numbered migrations that a table of the runtime's own keeps account of.
 
+use std::time::Duration;
+
 use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 
+use crate::error::{is_conflict, sentence};
 use crate::options::PostgresOptions;
 
 struct Migration {
@@ -12,11 +15,13 @@ struct Migration {
 }
 
 /// In the order of their numbers. One that was released never changes.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 6] = [
     Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
     Migration { number: 2, name: "steps", sql: include_str!("../migrations/0002_steps.sql") },
     Migration { number: 3, name: "shapes", sql: include_str!("../migrations/0003_shapes.sql") },
     Migration { number: 4, name: "reports", sql: include_str!("../migrations/0004_reports.sql") },
+    Migration { number: 5, name: "begun", sql: include_str!("../migrations/0005_begun.sql") },
+    Migration { number: 6, name: "shares", sql: include_str!("../migrations/0006_shares.sql") },
 ];
 
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
@@ -42,6 +47,11 @@ const TABLES: [&str; 14] = [
 /// Sets the schema's migrations apart from what else locks by number: "saga" in ASCII.
 const LOCK_CLASS: i32 = 0x7361_6761;
 
+/// How long a migration waits for a table: whoever wants the table meanwhile waits behind it.
+const LIMITED_WAIT: &str = "SET LOCAL lock_timeout = 500";
+/// How long the others have the tables for themselves, until it is tried again.
+const MIGRATION_PAUSE: Duration = Duration::from_secs(1);
+
 /// What went wrong: the server, or what was found there.
 pub(crate) enum Failure {
     Sql(sqlx::Error),
@@ -54,8 +64,32 @@ impl From<sqlx::Error> for Failure {
     }
 }
 
-/// Brings the schema to this version. Several processes that start at once take turns.
+/// Brings the schema to this version. Several processes that start at once take turns. A migration locks tables that others
+/// work on: it does not stand in their way while it waits, and is tried again.
 pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
+    for tries in 1.. {
+        match migrate_once(conn, options).await {
+            Err(Failure::Sql(error)) if is_conflict(&error) && tries >= options.migration_tries => {
+                let detail = format!(
+                    "schema {:?} could not be brought to migration {LATEST}: {tries} times another session held one of its \
+                     tables ({}); end what holds it, such as a dump or a long transaction, and start again",
+                    options.schema,
+                    sentence(&error)
+                );
+                let error = StoreError::new(StoreErrorKind::Conflict, "open", detail).with_source(error);
+                return Err(Failure::Refused(error));
+            }
+            Err(Failure::Sql(error)) if is_conflict(&error) => {
+                tracing::warn!(schema = options.schema, tries, %error, "a migration waits for a table that another session holds");
+                tokio::time::sleep(MIGRATION_PAUSE).await;
+            }
+            migrated => return migrated,
+        }
+    }
+    Ok(())
+}
+
+async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
     // A database that is as it should be is only looked at, which takes no rights.
     let mut tx = conn.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     if missing(&mut tx, options).await?.is_empty() {
@@ -67,6 +101,7 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
         .persistent(false)
         .execute(&mut *tx)
         .await?;
+    tx.execute(LIMITED_WAIT).await?;
     // Whoever held the lock before may have done it.
     for migration in missing(&mut tx, options).await? {
         if migration.number == 1 {

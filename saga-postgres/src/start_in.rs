@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
 use sqlx::{Executor as _, PgConnection};
 
+use crate::arrays::Waits;
 use crate::error::{NO_TRANSACTION, misuse, sql_state, store_error};
 use crate::options::Relay;
 use crate::rows::clean;
@@ -79,8 +80,10 @@ impl PostgresStore {
             // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
             command.lease = None;
         }
-        let numbers = self.number_definitions(conn, operation, wanted(&saga).into_iter(), false).await?;
-        let mut started = self.start_on(conn, operation, &[saga], &numbers, store_error).await?;
+        let numbers =
+            self.number_definitions(conn, operation, wanted(&saga).into_iter(), Waits::AsItsTransaction, false).await?;
+        let mut started =
+            self.start_on(conn, operation, &[saga], &numbers, Waits::AsItsTransaction, store_error).await?;
         started.pop().ok_or_else(|| misuse(operation, "a start was not answered"))
     }
 

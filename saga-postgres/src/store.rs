@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -19,9 +20,10 @@ use crate::ids::IdCounter;
 use crate::kept::Kept;
 use crate::options::{PostgresOptions, Relay};
 use crate::planted::Planted;
+use crate::pooler::refuse_unknown_pooler;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
-use crate::transaction;
+use crate::{timeline, transaction};
 
 /// The oldest server whose functions this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
@@ -49,10 +51,12 @@ pub(crate) struct Shared {
     /// Whether the server can be told to look whether its client is still there while a statement runs.
     pub(crate) checks_clients: bool,
     pub(crate) ids: IdCounter,
-    pub(crate) definitions: Definitions,
+    pub(crate) definitions: Arc<Definitions>,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
     pub(crate) hints: HintLine,
+    /// The name of the savepoint in front of a handler. It is another one in each process, so that no step takes it.
+    pub(crate) savepoint: String,
 }
 
 impl PostgresStore {
@@ -95,7 +99,8 @@ impl PostgresStore {
     /// # Errors
     /// One sentence that names the server, the user and the database, and never a password: when the server cannot be
     /// reached or does not let the user in, when there is no such database, when rights are missing, when the server is a
-    /// standby or too old, and when the schema is of a newer version or half migrated.
+    /// standby or too old, and when the schema is of a newer version or half migrated. A pooler in transaction mode is
+    /// refused unless [`PostgresOptions::pgbouncer`] is set.
     ///
     /// # Cancel safety
     /// Dropped, the schema is migrated whole or not at all, and nothing stays open.
@@ -108,13 +113,20 @@ impl PostgresStore {
             Ok(opened) => opened.map_err(failed)?,
             Err(_) => return Err(failed(sqlx::Error::PoolTimedOut)),
         };
+        refuse_unknown_pooler(&mut conn, &options).await?;
         let server = prepare(&mut conn, &options).await?;
         conn.close().await.map_err(failed)?;
+        let definitions = Arc::<Definitions>::default();
+        let numbered = Arc::clone(&definitions);
         let pool = own_pool_options()
             .max_connections(options.connections_max)
             .acquire_timeout(options.acquire_timeout)
+            .after_connect(move |conn, _| {
+                let numbered = Arc::clone(&numbered);
+                Box::pin(async move { timeline::look(conn, &numbered).await })
+            })
             .connect_lazy_with(options.connection());
-        Ok(Self::new(options, pool, server, true))
+        Ok(Self::new(options, pool, server, Some(definitions)))
     }
 
     /// Works on the application's own pool. Of the options those that concern connections are ignored.
@@ -133,7 +145,7 @@ impl PostgresStore {
         conn.close_on_drop();
         let server = prepare(&mut conn, &options).await?;
         drop(conn);
-        Ok(Self::new(options, pool, server, false))
+        Ok(Self::new(options, pool, server, None))
     }
 
     /// Options for a pool that this store and an application share: a connection that is given back inside a transaction,
@@ -168,6 +180,7 @@ impl PostgresStore {
     }
 
     /// For tests: a handle on the same store whose next commit is answered as unknown. It took place if `commits`.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     #[must_use]
     pub fn doubtful(&self, commits: bool) -> Self {
@@ -190,6 +203,7 @@ impl PostgresStore {
     ///
     /// # Cancel safety
     /// Dropped, the connection is closed.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
         let mut conn = self.lend("on_next_connection").await?;
@@ -202,9 +216,17 @@ impl PostgresStore {
         &self.shared
     }
 
-    fn new(options: PostgresOptions, pool: PgPool, server: Server, owns_pool: bool) -> Self {
-        let statements =
-            Statements { schema: options.quoted_schema(), planted: options.planted, met: RwLock::default() };
+    /// `definitions`: what each connection of a pool looks after that only this store uses.
+    fn new(options: PostgresOptions, pool: PgPool, server: Server, definitions: Option<Arc<Definitions>>) -> Self {
+        let owns_pool = definitions.is_some();
+        let definitions = definitions.unwrap_or_default();
+        let statements = Statements {
+            schema: options.quoted_schema(),
+            #[cfg(feature = "testing")]
+            planted: options.planted,
+            met: RwLock::default(),
+        };
+        let savepoint = handler_savepoint(&options);
         let shared = Shared {
             hints: HintLine::new(&options),
             kept: owns_pool.then(|| Arc::new(Kept::new(options.connections_max, IDLE_TRUSTED))),
@@ -214,9 +236,10 @@ impl PostgresStore {
             durability: server.durability,
             checks_clients: server.checks_clients,
             ids: IdCounter::default(),
-            definitions: Definitions::default(),
+            definitions,
             statements,
             statistics: Counters::default(),
+            savepoint,
         };
         Self { shared: Arc::new(shared), doubt: None }
     }
@@ -258,6 +281,7 @@ impl Store for PostgresStore {
 /// The statements of a store, each made once for its schema.
 pub(crate) struct Statements {
     schema: String,
+    #[cfg(feature = "testing")]
     planted: Option<Planted>,
     met: RwLock<HashMap<String, Arc<str>>>,
 }
@@ -267,7 +291,12 @@ impl Statements {
         if let Some(statement) = self.met.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return Arc::clone(statement);
         }
-        let statement = self.planted.map_or_else(|| template.to_owned(), |bug| bug.spoil(template.to_owned()));
+        let statement = template.to_owned();
+        #[cfg(feature = "testing")]
+        let statement = match self.planted {
+            Some(bug) => bug.spoil(statement),
+            None => statement,
+        };
         let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
         self.met.write().unwrap_or_else(PoisonError::into_inner).insert(template.to_owned(), Arc::clone(&statement));
         statement
@@ -278,6 +307,15 @@ impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("options", &self.shared.options).finish_non_exhaustive()
     }
+}
+
+/// A name that nobody guesses. Not one for each transaction: statistics by statement would have a line for each.
+fn handler_savepoint(options: &PostgresOptions) -> String {
+    if options.has_planted(Planted::NamesItsSavepoint) {
+        return "saga_handler".to_owned();
+    }
+    // Its keys are random.
+    format!("saga_handler_{:016x}", RandomState::new().hash_one(0))
 }
 
 /// Options for a pool that only this store uses: it closes what may be in the middle of a transaction.

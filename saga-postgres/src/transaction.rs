@@ -1,11 +1,12 @@
 //! The step transaction: claim, handlers, record, commit.
 
-use saga_core::store::{Claim, RetryClass, StoreErrorKind, TransactError, TransactionBody};
+use saga_core::store::{Claim, RetryClass, StoreError, StoreErrorKind, TransactError, TransactionBody};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Transaction};
 
 use crate::connection::Lent;
-use crate::error::{commit_error, store_error};
+use crate::error::{begin_error, handlers_commit_error};
 use crate::handlers::{self, Savepoints, Stopped, begin_statement};
+use crate::planted::Planted;
 use crate::store::PostgresStore;
 
 pub(crate) const OPERATION: &str = "transact";
@@ -23,7 +24,7 @@ pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut
 async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoints: Savepoints) -> Result<(), Stopped> {
     let mut conn = store.lend(OPERATION).await?;
     let begin = begin_statement(store, claims, body);
-    let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| store_error(OPERATION, error))?;
+    let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| begin_error(OPERATION, error))?;
     let statistics = &store.shared().statistics;
     let (ran, is_spared) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
         Ok((ran, _)) if ran.is_empty() => {
@@ -46,6 +47,13 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoin
     };
     let committed = commit(store, tx, ran.len()).await;
     match committed {
+        Ok(()) if conn.is_in_transaction() && !store.has_planted(Planted::TrustsNesting) => {
+            // What was sent released a savepoint only. The connection is closed; until then nothing of it stays locked.
+            statistics.rollbacks.add(1);
+            statistics.cut.add(1);
+            _ = conn.execute("ROLLBACK").await;
+            Err(Stopped { error: left_open(ran.len()), is_tainted: true })
+        }
         Ok(()) => {
             conn.done();
             statistics.transactions.add(1);
@@ -76,9 +84,20 @@ async fn commit(store: &PostgresStore, tx: Transaction<'_, Postgres>, commands: 
         return Err(doubt.error(OPERATION).into());
     }
     tx.commit().await.map_err(|error| {
-        let error = commit_error(OPERATION, error);
+        let error = handlers_commit_error(OPERATION, error);
         // Alone in its transaction, the only handler is to blame for what the commit refused.
         let is_to_blame = commands == 1 && error.kind() == StoreErrorKind::Other;
         TransactError { error, culprit: is_to_blame.then_some(0), ended_transaction: false }
     })
+}
+
+/// A handler leaked a transaction that it nested, so that the commit of ours was taken for the end of that one.
+fn left_open(commands: usize) -> TransactError {
+    let detail = "a handler left a transaction open that it had nested in the one that it was given";
+    let is_alone = commands == 1;
+    TransactError {
+        error: StoreError::new(StoreErrorKind::Misuse, OPERATION, detail),
+        culprit: is_alone.then_some(0),
+        ended_transaction: is_alone,
+    }
 }

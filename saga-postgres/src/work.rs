@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, StepRecord, StoreError, Timestamp, Work,
-    WorkId, WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, ShareRequest, StepRecord, StoreError,
+    Timestamp, Work, WorkId, WorkKind, WorkRef,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -34,6 +34,21 @@ impl Work for PostgresStore {
         claimed
     }
 
+    async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
+        if !self.commits_alone() {
+            let store = self.clone();
+            return self
+                .in_transaction("claim_shares", move |conn| {
+                    Box::pin(async move { store.claim_shares_on(conn, &request, store_error).await })
+                })
+                .await;
+        }
+        let mut conn = self.lend("claim_shares").await?;
+        let claimed = self.claim_shares_on(&mut conn, &request, commit_error).await;
+        conn.done_if_sound(&claimed);
+        claimed
+    }
+
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         let sql =
             "UPDATE {schema}.work w SET owner = $3, leased_until = clock_timestamp() + $4 * interval '1 microsecond'";
@@ -43,8 +58,20 @@ impl Work for PostgresStore {
         held("renew", work, &rows.await?)
     }
 
+    async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        // Nobody who vanished had begun a row that waits.
+        let sql = "UPDATE {schema}.work w SET owner = $3, \
+             leased_until = clock_timestamp() + $4 * interval '1 microsecond', \
+             suspect = w.suspect AND w.waiting IS DISTINCT FROM w.epoch, waiting = NULL";
+        let query = sqlx::query(self.sql(&for_each(sql)));
+        let (ids, epochs) = columns(work);
+        let rows = self.write_rows("begin", query.bind(ids).bind(epochs).bind(lease.owner.0).bind(micros(lease.ttl)));
+        held("begin", work, &rows.await?)
+    }
+
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        let sql = "UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, epoch = w.epoch + 1";
+        let sql = "UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, epoch = w.epoch + 1, \
+             waiting = CASE WHEN w.waiting = w.epoch THEN w.epoch + 1 END";
         let (ids, epochs) = columns(work);
         let query = sqlx::query(self.sql(&for_each(sql))).bind(ids).bind(epochs);
         held("give_back", work, &self.write_rows("give_back", query).await?)
@@ -121,17 +148,28 @@ impl PostgresStore {
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Claimed, StoreError> {
         let numbers = self.known_definitions(conn, "claim", request.definitions.iter().cloned()).await?;
-        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.claim_reported_work($1, $2, $3, $4)"))
+        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.claim_waiting_work($1, $2, $3, $4, $5)"))
             .bind(numbers.all())
             .bind(request.lease.owner.0)
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
+            .bind(request.takes_over)
             .persistent(self.prepares())
             .fetch_all(&mut *conn)
             .await
             .map_err(|error| failed("claim", error))?;
+        self.read_claimed(conn, "claim", &rows).await
+    }
+
+    /// What a claim gave: its rows, when the next one is due, and the sagas of the rows.
+    pub(crate) async fn read_claimed(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        rows: &[PgRow],
+    ) -> Result<Claimed, StoreError> {
         let mut claimed = Claimed::default();
-        for row in &rows {
+        for row in rows {
             let read = || -> Result<(), sqlx::Error> {
                 if row.try_get::<Option<i64>, _>(0)?.is_some() {
                     claimed.work.push(claimed_work(row)?);
@@ -141,12 +179,12 @@ impl PostgresStore {
                 Ok(())
             };
             let mut read = read;
-            read().map_err(|error| store_error("claim", error))?;
+            read().map_err(|error| store_error(operation, error))?;
         }
         let mut sagas: Vec<SagaId> = claimed.work.iter().map(|work| work.saga).collect();
         sagas.sort_unstable();
         sagas.dedup();
-        claimed.sagas = self.sagas_with_records(conn, "claim", &sagas).await?;
+        claimed.sagas = self.sagas_with_records(conn, operation, &sagas).await?;
         Ok(claimed)
     }
 
@@ -227,5 +265,6 @@ fn claimed_work(row: &PgRow) -> Result<ClaimedWork, sqlx::Error> {
         payload: row.try_get(9)?,
         late: row.try_get(10)?,
         reported: rows::reported(row, 12)?,
+        began: row.try_get(15)?,
     })
 }

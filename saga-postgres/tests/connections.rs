@@ -60,7 +60,7 @@ async fn g10_a_dropped_call_leaves_no_transaction_behind() {
         store.start(vec![saga.clone()]).await.unwrap();
         ended += usize::from(dropped_after(polls, store.saga_with_steps(&tenant, &saga.key)).await);
         assert!(!is_stale(&store).await, "saga_with_steps, dropped after {polls} polls");
-        let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+        let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
         ended += usize::from(dropped_after(polls, store.claim(request)).await);
         assert!(!is_stale(&store).await, "claim, dropped after {polls} polls");
         let claim = begun(&store, &format!("t-{polls}")).await;
@@ -234,7 +234,7 @@ async fn run_everything(store: &PostgresStore, lease: Lease, prefix: &str, times
         store.begin_attempt(claim.work, 1).await.unwrap();
         store.record(vec![completed(&claim)]).await.unwrap();
         begun(store, &format!("{prefix}-d-{number}")).await;
-        let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+        let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
         let work = store.claim(request).await.unwrap().work;
         store.give_back(&work.iter().map(|work| work.work).collect::<Vec<_>>()).await.unwrap();
         store.lease_lanes(lease, 64).await.unwrap();

@@ -29,9 +29,9 @@ impl Event for Written {
     const NAME: &'static str = "written";
 }
 
-/// Holds the only place of a process for good, and says when it does.
+/// Holds the only place that a process has for transactions for good, and says when it does.
 #[saga_step]
-async fn hold(_ctx: &StepContext, _nothing: usize, State(begun): State<Arc<Notify>>) -> Result<(), StepError> {
+async fn hold(_tx: &mut PgConnection, _nothing: usize, State(begun): State<Arc<Notify>>) -> Result<(), StepError> {
     begun.notify_one();
     std::future::pending().await
 }

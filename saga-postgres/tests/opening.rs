@@ -225,3 +225,64 @@ async fn the_pool_of_the_application_is_used() {
     pool.close().await;
     place.remove().await;
 }
+
+/// The tables as the first version made them.
+async fn first_version(place: &Place) -> sqlx::PgConnection {
+    let mut conn = place.connection().await;
+    let schema = &place.schema;
+    let tables = format!(
+        "CREATE TABLE {schema}.migrations (number integer PRIMARY KEY, name text NOT NULL, \
+         applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+    );
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(tables))).await.unwrap();
+    let migrations = [
+        (1, "tables", include_str!("../migrations/0001_tables.sql")),
+        (2, "steps", include_str!("../migrations/0002_steps.sql")),
+        (3, "shapes", include_str!("../migrations/0003_shapes.sql")),
+    ];
+    for (number, name, sql) in migrations {
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(sql.replace("{schema}", schema)))).await.unwrap();
+        let note = format!("INSERT INTO {schema}.migrations (number, name) VALUES ({number}, '{name}')");
+        conn.execute(AssertSqlSafe(note)).await.unwrap();
+    }
+    conn
+}
+
+#[tokio::test]
+async fn a_migration_does_not_hold_up_those_who_work_while_it_waits_for_a_dump() {
+    let place = Place::new().await;
+    let mut dump = first_version(&place).await;
+    dump.execute("BEGIN").await.unwrap();
+    let read = format!("SELECT count(*) FROM {}.work", place.schema);
+    dump.execute(AssertSqlSafe(read.clone())).await.unwrap();
+    let options = place.options();
+    let opening = tokio::spawn(async move { PostgresStore::connect_with(options).await });
+    let mut worker = place.connection().await;
+    // It stands behind the migration for half a second at most, each time it tries.
+    worker.execute("SET lock_timeout = '2s'").await.unwrap();
+    for _ in 0..20 {
+        worker.execute(AssertSqlSafe(read.clone())).await.expect("the migration waits without a limit");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(!opening.is_finished(), "the table is held");
+    dump.execute("COMMIT").await.unwrap();
+    let store = opening.await.unwrap().unwrap();
+    complete(&store, "k-1").await.unwrap();
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_migration_that_waits_too_long_says_for_what() {
+    let place = Place::new().await;
+    let mut dump = first_version(&place).await;
+    dump.execute("BEGIN").await.unwrap();
+    dump.execute(AssertSqlSafe(format!("LOCK TABLE {}.work IN ACCESS SHARE MODE", place.schema))).await.unwrap();
+    let error = refused(place.options().migration_tries(2)).await;
+    assert_eq!(error.kind(), StoreErrorKind::Conflict);
+    let wanted = "could not be brought to migration 6: 2 times another session held one of its tables";
+    assert!(error.to_string().contains(wanted), "{error}");
+    dump.execute("ROLLBACK").await.unwrap();
+    place.open().await.close().await;
+    place.remove().await;
+}

@@ -48,7 +48,7 @@ async fn pgbouncer_in_transaction_mode_stands_between() {
     assert_eq!(place.notes().await.len(), 40);
     let lease = member(&stores[0], Duration::from_mins(1)).await;
     begun(&stores[1], "k-late").await;
-    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
     assert_eq!(stores[0].claim(request).await.unwrap().work.len(), 1);
     assert_eq!(stores[1].lease_lanes(lease, 9).await.unwrap(), []);
     assert_eq!(stores[1].forgotten(9).await.unwrap(), []);

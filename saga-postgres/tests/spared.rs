@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use saga_core::store::{Claim, Status, StoreErrorKind, Verdict};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
+use saga_postgres::planted::Planted;
 use sqlx::{Executor as _, PgConnection};
 use support::{Body, Place, begun, status};
 
@@ -22,7 +23,10 @@ async fn two(place: &Place) -> (PostgresStore, [Claim; 2]) {
 #[tokio::test]
 async fn handlers_that_need_none_run_without_savepoints() {
     let place = Place::new().await;
-    let (store, claims) = two(&place).await;
+    // It is known by name here, to be looked for.
+    let options = place.options().planted(Planted::NamesItsSavepoint);
+    let store = PostgresStore::connect_with(options).await.unwrap();
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
     let has_savepoint = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&has_savepoint);
     let error = Body::new(&claims)

@@ -246,7 +246,7 @@ async fn one_connection_is_enough() {
     tokio::time::timeout(Duration::from_secs(20), body.transact(&store)).await.expect("it waits for itself").unwrap();
     assert_eq!(status(&store, "k-2").await, Some(Status::Running));
     let lease = member(&store, Duration::from_mins(1)).await;
-    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
     assert_eq!(store.claim(request).await.unwrap().work.len(), 1);
     assert_eq!(store.statistics().connections, 1);
     store.close().await;

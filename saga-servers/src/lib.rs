@@ -7,6 +7,7 @@
 //! - A test that needs *a* server asks [`shared`] for the address that the test command gave, and makes a database or a
 //!   virtual host of its own there.
 //! - A test that kills its server starts one: [`PostgresServer`], [`RabbitMqServer`], [`PgBouncer`].
+//! - A test of several brokers starts a [`RabbitMqCluster`].
 //! - A test of broken connections puts a [`FaultProxy`] between.
 //! - A test with processes of its own, say replicas that it kills, runs each as a [`ProcessGroup`].
 //!
@@ -31,6 +32,7 @@ mod process;
 mod programs;
 mod proxy;
 mod rabbitmq;
+mod rabbitmq_cluster;
 mod running;
 mod services;
 pub mod shared;
@@ -46,5 +48,6 @@ pub use self::process::{ProcessGroup, Signal};
 pub use self::programs::{libfaketime, postgres_programs, python_with_pika};
 pub use self::proxy::{Counts, Cut, Direction, FaultProxy, Traffic};
 pub use self::rabbitmq::{Certificate, RabbitMqServer};
+pub use self::rabbitmq_cluster::RabbitMqCluster;
 pub use self::running::RunningProcess;
 pub use self::services::{Addresses, Services};

@@ -28,8 +28,10 @@ const STOP_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct RabbitMqServer {
     node: Option<ProcessGroup>,
-    /// Erlang's port mapper. Started by us, it is ours to end; the node would leave its own behind.
+    /// Erlang's port mapper. Started by us, it is ours to end; the node would leave its own behind. That of a cluster's node
+    /// is the cluster's.
     port_mapper: Option<ProcessGroup>,
+    membership: Option<Membership>,
     script: PathBuf,
     ports: Ports,
     certificate: Option<Certificate>,
@@ -43,6 +45,17 @@ pub struct Certificate {
     pub certificate: PathBuf,
     /// Its key.
     pub key: PathBuf,
+}
+
+/// What makes a node one of a cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Membership {
+    /// What nodes know each other by.
+    pub(crate) cookie: String,
+    /// The port of the cluster's port mapper.
+    pub(crate) port_mapper: u16,
+    /// The name of a node that is there, which a new one joins.
+    pub(crate) joins: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -97,20 +110,44 @@ impl RabbitMqServer {
         Self::start_on(folder, None).await
     }
 
+    pub(crate) async fn start_as(membership: Membership) -> Result<Self, Error> {
+        let folder = Folder::temporary("rabbitmq")?;
+        Self::prepared(folder, None, Some(membership))?.started().await
+    }
+
     async fn start_on(folder: Folder, certificate: Option<Certificate>) -> Result<Self, Error> {
+        Self::prepared(folder, certificate, None)?.started().await
+    }
+
+    fn prepared(
+        folder: Folder,
+        certificate: Option<Certificate>,
+        membership: Option<Membership>,
+    ) -> Result<Self, Error> {
         let script = rabbitmq_program("rabbitmq-server")?;
-        let mut server = Self { node: None, port_mapper: None, script, ports: Ports::free()?, certificate, folder };
+        let server =
+            Self { node: None, port_mapper: None, membership, script, ports: Ports::free()?, certificate, folder };
         for name in ["data", "log"] {
             let path = server.folder.path().join(name);
             fs::create_dir(&path).map_err(Error::system(format!("make the folder {}", path.display())))?;
         }
+        if let Some(Membership { cookie, .. }) = &server.membership {
+            let path = server.folder.write(".erlang.cookie", cookie)?;
+            let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o400);
+            fs::set_permissions(&path, only_owner).map_err(Error::system(format!("hide {}", path.display())))?;
+        }
+        Ok(server)
+    }
+
+    async fn started(mut self) -> Result<Self, Error> {
+        let server = &mut self;
         for _ in 1..STARTS_MAX {
             if server.run().await? {
-                return Ok(server);
+                return Ok(self);
             }
             server.ports = Ports::free()?;
         }
-        Err(server.not_started("each port that was tried was taken meanwhile"))
+        Err(self.not_started("each port that was tried was taken meanwhile"))
     }
 
     /// SIGKILL to the broker, as in a crash.
@@ -131,6 +168,22 @@ impl RabbitMqServer {
             self.port_mapper = None;
         }
         Ok(())
+    }
+
+    /// Freezes the broker: its connections stay, and nothing answers until [`resume`](Self::resume).
+    ///
+    /// # Errors
+    /// The signal cannot be sent.
+    pub fn freeze(&mut self) -> Result<(), Error> {
+        self.node.as_mut().map_or(Ok(()), |node| node.signal(Signal::Stop))
+    }
+
+    /// Lets a frozen broker go on.
+    ///
+    /// # Errors
+    /// The signal cannot be sent.
+    pub fn resume(&mut self) -> Result<(), Error> {
+        self.node.as_mut().map_or(Ok(()), |node| node.signal(Signal::Continue))
     }
 
     /// Ends the broker in an orderly way.
@@ -169,6 +222,16 @@ impl RabbitMqServer {
     /// The log cannot be read.
     pub fn log(&self) -> Result<String, Error> {
         self.folder.whole_log(LOG)
+    }
+
+    /// The host and the port that clients connect to.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.ports.amqp)
+    }
+
+    /// The name that the nodes of a cluster know it by.
+    pub fn node_name(&self) -> String {
+        format!("saga{}@localhost", self.ports.amqp)
     }
 
     /// The address of the default virtual host.
@@ -269,10 +332,11 @@ impl RabbitMqServer {
     }
 
     fn run_port_mapper(&mut self) -> Result<(), Error> {
+        if self.membership.is_some() {
+            return Ok(());
+        }
         self.port_mapper = None;
-        let mut command = Command::new(program("epmd", SERVER, "rabbitmq-server")?);
-        command.args(["-port", &self.ports.port_mapper.to_string(), "-address", "127.0.0.1"]);
-        self.port_mapper = Some(self.folder.run(command, EPMD_LOG, Signal::Kill)?);
+        self.port_mapper = Some(run_port_mapper(&self.folder, self.ports.port_mapper)?);
         Ok(())
     }
 
@@ -299,7 +363,15 @@ impl RabbitMqServer {
                 key.display()
             )
         });
-        let settings = settings + &tls.unwrap_or_default();
+        let joins = self.membership.as_ref().and_then(|membership| membership.joins.as_ref()).map(|node| {
+            format!(
+                "cluster_formation.peer_discovery_backend = classic_config\n\
+                 cluster_formation.classic_config.nodes.1 = {node}\n\
+                 cluster_formation.classic_config.nodes.2 = {}\n",
+                self.node_name()
+            )
+        });
+        let settings = settings + &tls.unwrap_or_default() + &joins.unwrap_or_default();
         self.folder.write("rabbitmq.conf", &settings)?;
         self.folder.write("enabled_plugins", "[rabbitmq_management].\n").map(drop)
     }
@@ -307,6 +379,7 @@ impl RabbitMqServer {
     /// The node finds its data by its name, so the name is as lasting as the data.
     fn set_environment(&self, command: &mut Command) {
         let Ports { amqp, distribution, port_mapper, .. } = self.ports;
+        let port_mapper = self.membership.as_ref().map_or(port_mapper, |membership| membership.port_mapper);
         command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path))).env("LC_ALL", "C.UTF-8");
         // The cookie lies in the home folder.
         command.env("HOME", self.folder.path());
@@ -320,7 +393,7 @@ impl RabbitMqServer {
         ] {
             command.env(name, self.folder.path().join(file));
         }
-        command.env("RABBITMQ_NODENAME", format!("saga{amqp}@localhost"));
+        command.env("RABBITMQ_NODENAME", self.node_name());
         command.env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1").env("RABBITMQ_NODE_PORT", amqp.to_string());
         command.env("RABBITMQ_DIST_PORT", distribution.to_string());
         command.env("ERL_EPMD_PORT", port_mapper.to_string()).env("ERL_EPMD_ADDRESS", "127.0.0.1");
@@ -331,4 +404,11 @@ impl RabbitMqServer {
     fn not_started(&self, reason: &str) -> Error {
         Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
     }
+}
+
+/// Starts Erlang's port mapper on a port of its own.
+pub(crate) fn run_port_mapper(folder: &Folder, port: u16) -> Result<ProcessGroup, Error> {
+    let mut command = Command::new(program("epmd", SERVER, "rabbitmq-server")?);
+    command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]);
+    folder.run(command, EPMD_LOG, Signal::Kill)
 }

@@ -4,6 +4,9 @@
 //! and remove it when they are dropped.
 
 use std::env;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
 
 use crate::error::Error;
 use crate::management::Management;
@@ -18,6 +21,9 @@ pub const PGBOUNCER_URL: &str = "SAGA_PGBOUNCER_URL";
 pub const AMQP_URL: &str = "SAGA_AMQP_URL";
 /// The variable with the address of that broker's management interface.
 pub const AMQP_MANAGEMENT_URL: &str = "SAGA_AMQP_MANAGEMENT_URL";
+
+/// The password of the users and roles that tests make on servers that only they reach.
+const PASSWORD: &str = "secret";
 
 /// The address of the shared PostgreSQL server, as a superuser.
 ///
@@ -69,7 +75,8 @@ pub async fn database(purpose: &str) -> Result<Database, Error> {
     let server = postgres_url();
     let name = unique(purpose);
     psql(&server, &format!("CREATE DATABASE {}", quoted(&name))).await?;
-    Ok(Database { url: Url::parse(&server)?.with_path(&escaped(&name)), server, name })
+    let url = Url::parse(&server)?.with_path(&escaped(&name));
+    Ok(Database { url, server, name, roles: Mutex::default() })
 }
 
 /// An empty virtual host on the shared broker, with `purpose` in its name.
@@ -86,7 +93,8 @@ pub async fn vhost(purpose: &str) -> Result<Vhost, Error> {
     let management = Management::at(&amqp_management_url())?;
     let name = unique(purpose);
     management.create_vhost(&name).await?;
-    Ok(Vhost { url: Url::parse(&amqp_url())?.with_path(&escaped(&name)), management, name })
+    let url = Url::parse(&amqp_url())?.with_path(&escaped(&name));
+    Ok(Vhost { url, management, name, users: Mutex::default() })
 }
 
 /// A test's own database, removed with this value, whoever is still connected.
@@ -95,12 +103,30 @@ pub struct Database {
     server: String,
     name: String,
     url: String,
+    roles: Mutex<Vec<String>>,
 }
 
 impl Database {
     /// Its address.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Makes a role that may log in and do nothing else, and answers the database's address as that role. The role's name is
+    /// the user in the address. It is removed with the database.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    ///
+    /// # Cancel safety
+    /// Dropped, the role may be left.
+    pub async fn role(&self, purpose: &str) -> Result<(String, String), Error> {
+        let name = unique(purpose);
+        let statement = format!("CREATE ROLE {} LOGIN PASSWORD '{PASSWORD}'", quoted(&name));
+        self.roles.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        psql(&self.server, &statement).await?;
+        let url = Url::parse(&self.url)?.with_user(&name, PASSWORD);
+        Ok((name, url))
     }
 
     /// Its address through PgBouncer.
@@ -117,7 +143,14 @@ impl Drop for Database {
     fn drop(&mut self) {
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&self.name));
         let server = self.server.clone();
-        blocking(async move { psql(&server, &statement).await.map(drop) });
+        let roles = std::mem::take(self.roles.get_mut().unwrap_or_else(PoisonError::into_inner));
+        blocking(async move {
+            psql(&server, &statement).await?;
+            for role in roles {
+                psql(&server, &format!("DROP ROLE IF EXISTS {}", quoted(&role))).await?;
+            }
+            Ok(())
+        });
     }
 }
 
@@ -127,6 +160,18 @@ pub struct Vhost {
     management: Management,
     name: String,
     url: String,
+    users: Mutex<Vec<String>>,
+}
+
+/// What a user of a broker may do, as patterns of names.
+#[derive(Debug, Clone, Copy)]
+pub struct Permissions<'a> {
+    /// What it may declare and remove.
+    pub configure: &'a str,
+    /// Where it may publish to, and what it may bind.
+    pub write: &'a str,
+    /// What it may receive from, and bind to.
+    pub read: &'a str,
 }
 
 impl Vhost {
@@ -140,6 +185,25 @@ impl Vhost {
         &self.name
     }
 
+    /// Makes a user with these permissions on this virtual host and no others, and answers its name and the virtual host's
+    /// address as that user. It is removed with the virtual host.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    ///
+    /// # Cancel safety
+    /// Dropped, the user may be left.
+    pub async fn user(&self, purpose: &str, permissions: Permissions<'_>) -> Result<(String, String), Error> {
+        let name = unique(purpose);
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        self.management.put(&format!("users/{name}"), &json!({ "password": PASSWORD, "tags": "" })).await?;
+        let Permissions { configure, write, read } = permissions;
+        let permissions = json!({ "configure": configure, "write": write, "read": read });
+        self.management.put(&format!("permissions/{}/{name}", escaped(&self.name)), &permissions).await?;
+        let url = Url::parse(&self.url)?.with_user(&name, PASSWORD);
+        Ok((name, url))
+    }
+
     /// The broker's management interface.
     pub fn management(&self) -> &Management {
         &self.management
@@ -149,7 +213,14 @@ impl Vhost {
 impl Drop for Vhost {
     fn drop(&mut self) {
         let (management, name) = (self.management.clone(), self.name.clone());
-        blocking(async move { management.delete_vhost(&name).await });
+        let users = std::mem::take(self.users.get_mut().unwrap_or_else(PoisonError::into_inner));
+        blocking(async move {
+            management.delete_vhost(&name).await?;
+            for user in users {
+                management.delete(&format!("users/{user}")).await?;
+            }
+            Ok(())
+        });
     }
 }
 

@@ -33,6 +33,11 @@ impl<'a> Url<'a> {
         format!("{scheme}://{access}{host}:{port}{rest}")
     }
 
+    /// The same address as another user.
+    pub(crate) fn with_user(&self, user: &str, password: &str) -> String {
+        Url { user, password, ..self.clone() }.at(self.host, self.port)
+    }
+
     /// The same address with another path.
     pub(crate) fn with_path(&self, path: &str) -> String {
         let query = self.rest.find('?').map_or("", |at| &self.rest[at..]);

@@ -58,7 +58,10 @@ impl GroupError {
     /// Nobody knows what is kept of the group.
     pub(crate) fn unknown(error: rusqlite::Error) -> Self {
         let detail = format!("the commit failed in a way that leaves open whether it is on the disk: {error}");
-        let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
+        // Nobody knows more of a commit that met a full disk, but what to do about it is known.
+        let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        let kind = if is_full { StoreErrorKind::Full } else { StoreErrorKind::UnknownCommit };
+        let class = RetryClass::Unknown;
         Self { kind, class, detail, source: Some(Arc::new(error)) }
     }
 
@@ -66,6 +69,16 @@ impl GroupError {
     pub(crate) fn lost() -> Self {
         let detail = "SQLite rolled the transaction back by itself".to_owned();
         Self { kind: StoreErrorKind::Unavailable, class: RetryClass::Transient, detail, source: None }
+    }
+
+    /// What is written goes into a file that nobody finds again.
+    pub(crate) fn moved(path: &Path) -> Self {
+        let detail = format!(
+            "{} was deleted, moved or replaced while it was open, so that nothing can be kept; end the process, put the file \
+             back, and start again",
+            path.display()
+        );
+        Self { kind: StoreErrorKind::NotWritable, class: RetryClass::Permanent, detail, source: None }
     }
 
     /// The answer got lost, because a test wants it so.
@@ -98,7 +111,7 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> StoreError {
             StoreErrorKind::NotWritable,
             format!("{path} cannot be opened for writing ({error}); check the rights of the file and its folder"),
         ),
-        Some(ErrorCode::DiskFull) => (StoreErrorKind::NotWritable, format!("the disk of {path} is full; make room")),
+        Some(ErrorCode::DiskFull) => (StoreErrorKind::Full, format!("the disk of {path} is full; make room")),
         _ => {
             let (kind, class) = classify(&error);
             let detail = format!("{path} cannot be opened: {error}");
@@ -143,7 +156,7 @@ fn classify_code(code: ErrorCode) -> (StoreErrorKind, RetryClass) {
         // Of the store's own statements: an id that is used, for example.
         ErrorCode::ConstraintViolation => (StoreErrorKind::Misuse, RetryClass::Permanent),
         // Somebody may make room while the program runs, so it is worth another try.
-        ErrorCode::DiskFull => (StoreErrorKind::NotWritable, RetryClass::Transient),
+        ErrorCode::DiskFull => (StoreErrorKind::Full, RetryClass::Transient),
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
             (StoreErrorKind::NotWritable, RetryClass::Permanent)
         }

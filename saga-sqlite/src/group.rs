@@ -127,6 +127,10 @@ fn commit(session: &mut Session, jobs: usize) -> Ended {
     }
     session.guard.allow_commit(false);
     let Err(error) = committed else {
+        // What is answered as committed is in the file that the next process opens.
+        if let Some(error) = session.shared.presence.lost() {
+            return Ended::NotBegun(error);
+        }
         session.definitions.on_commit();
         session.shared.statistics.group(jobs);
         return Ended::Committed;
@@ -136,7 +140,12 @@ fn commit(session: &mut Session, jobs: usize) -> Ended {
     if is_definite.iter().any(|code| has_code(&error, *code)) {
         Ended::Refused(GroupError::definite(error))
     } else {
-        tracing::error!(%error, jobs, "a commit failed, and whether it is on the disk is not known");
+        if has_code(&error, ErrorCode::DiskFull) {
+            // Each attempt meets it until there is room, which those who wait say once.
+            tracing::debug!(%error, jobs, "a commit found no room on the disk");
+        } else {
+            tracing::error!(%error, jobs, "a commit failed, and whether it is on the disk is not known");
+        }
         Ended::Unknown(GroupError::unknown(error))
     }
 }
@@ -201,7 +210,7 @@ mod tests {
             }
         };
         assert!(fitted > 0);
-        assert_eq!((error.kind(), error.class()), (StoreErrorKind::NotWritable, RetryClass::Transient), "{error}");
+        assert_eq!((error.kind(), error.class()), (StoreErrorKind::Full, RetryClass::Transient), "{error}");
         // Room is made, and it goes on.
         let pages = store.call("limit", |session| Ok(session.conn.pragma_update(None, "max_page_count", 1_000)?));
         pages.await.unwrap();

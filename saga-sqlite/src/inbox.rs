@@ -99,7 +99,7 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
     let now = session.now();
     let mut claimed = ClaimedMessages { now, ..ClaimedMessages::default() };
     // One more than asked for, so that it is known whether another one waits.
-    let found = candidates(session, &[MESSAGES], now, limit.saturating_add(1))?;
+    let found = candidates(session, &[MESSAGES], now, limit.saturating_add(1), true)?;
     let until = after(now, lease.ttl).0;
     for candidate in found.iter().take(limit) {
         // Only a lease that nobody gave back is still written on a free row: its owner vanished.
@@ -114,7 +114,7 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
         claimed.messages.extend(message);
     }
     claimed.next_due_in =
-        if found.len() > limit { Some(Duration::ZERO) } else { next_due_in(session, &[MESSAGES], now)? };
+        if found.len() > limit { Some(Duration::ZERO) } else { next_due_in(session, &[MESSAGES], now, true)? };
     session.note_owner(lease.owner);
     Ok(claimed)
 }

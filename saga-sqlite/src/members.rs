@@ -55,6 +55,19 @@ impl Members for SqliteStore {
         Ok(Incarnation { member, others })
     }
 
+    async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
+        let joined = self.join(ttl).await?;
+        let member = joined.member;
+        self.call("rejoin", move |session| {
+            session.shared.members.leave(former);
+            session.note_owner(member);
+            let sql = "UPDATE saga_work SET owner = ?2 WHERE owner = ?1";
+            session.conn.prepare_cached(sql)?.execute((former.0, member.0))?;
+            Ok(joined)
+        })
+        .await
+    }
+
     async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         Ok(self.shared().members.beat(member, ttl, self.now()))
     }

@@ -37,8 +37,11 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMove) -> Result<Applied
     for work in &moved.withdrawn {
         conn.prepare_cached("DELETE FROM saga_work WHERE id = ?1")?.execute([work.0])?;
     }
-    conn.prepare_cached("UPDATE saga_work SET definition = ?2, epoch = epoch + 1 WHERE saga = ?1")?
-        .execute((moved.saga.0, definition))?;
+    conn.prepare_cached(
+        "UPDATE saga_work SET definition = ?2, epoch = epoch + 1, \
+         waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE saga = ?1",
+    )?
+    .execute((moved.saga.0, definition))?;
     rewrite(conn, moved)?;
     for record in &moved.records {
         insert_record(conn, record, now)?;
@@ -97,10 +100,12 @@ fn rewrite(conn: &Connection, moved: &SagaMove) -> rusqlite::Result<()> {
         rename.execute((tenant, key, record.from.as_str(), between(&record.from)))?;
     }
     let mut give = conn.prepare_cached(
-        "UPDATE saga_records SET step = ?4, output = coalesce(?5, output) WHERE tenant = ?1 AND key = ?2 AND step = ?3",
+        "UPDATE saga_records SET step = ?4, output = coalesce(?5, output), input = coalesce(?6, input) \
+         WHERE tenant = ?1 AND key = ?2 AND step = ?3",
     )?;
     for record in &moved.rewritten {
-        give.execute((tenant, key, between(&record.from), record.to.as_str(), record.output.as_deref()))?;
+        let (output, input) = (record.output.as_deref(), record.input.as_deref());
+        give.execute((tenant, key, between(&record.from), record.to.as_str(), output, input))?;
     }
     Ok(())
 }

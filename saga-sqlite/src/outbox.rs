@@ -118,6 +118,14 @@ impl Outbox for SqliteStore {
         .await
     }
 
+    async fn is_empty(&self) -> Result<bool, StoreError> {
+        self.look("is_empty", move |conn| {
+            let mut query = conn.prepare_cached("SELECT NOT EXISTS (SELECT 1 FROM saga_outbox)")?;
+            query.query_row((), |row| row.get(0))
+        })
+        .await
+    }
+
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {
         let now = self.now();
         self.look("depth", move |conn| {

@@ -3,11 +3,15 @@
 //! Its leases need no write: it is dead, since this process holds the lock, so that none of its members lives.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
-use saga_core::store::MemberId;
+use saga_core::store::{MemberId, Timestamp};
 
-use crate::ids;
+use crate::{clock, ids};
+
+/// A clock that is corrected by less is not worth a word.
+const CLOCK_BEHIND_MIN: Duration = Duration::from_mins(1);
 
 /// Takes the file over from an earlier process: answers a block of ids that nobody ever got.
 pub(crate) fn take_over(conn: &mut Connection) -> rusqlite::Result<Range<i64>> {
@@ -15,6 +19,16 @@ pub(crate) fn take_over(conn: &mut Connection) -> rusqlite::Result<Range<i64>> {
     let block = ids::fetch(&tx)?;
     tx.commit()?;
     Ok(block)
+}
+
+/// By how much `now` lies behind the newest entry of an earlier process, if by more than clocks are corrected.
+pub(crate) fn clock_behind(conn: &Connection, now: Timestamp) -> rusqlite::Result<Option<Duration>> {
+    // Ids grow with time, so that the last rows are the newest, near enough.
+    let sql = "SELECT max(coalesce((SELECT started_at FROM saga_sagas ORDER BY id DESC LIMIT 1), 0),
+                          coalesce((SELECT at FROM saga_history ORDER BY id DESC LIMIT 1), 0),
+                          coalesce((SELECT max(received_at) FROM saga_received), 0))";
+    let newest: i64 = conn.query_row(sql, (), |row| row.get(0))?;
+    Ok(Some(clock::between(now, Timestamp(newest))).filter(|behind| *behind > CLOCK_BEHIND_MIN))
 }
 
 /// Who holds a lease on a work row, dead or alive.

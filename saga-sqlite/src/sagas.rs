@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    ActFilter, ActRow, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started,
-    Status, StoreError, Timestamp, WorkStatus,
+    ActFilter, ActRow, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Standing,
+    Started, Status, StoreError, Timestamp, WorkStatus,
 };
 
 use crate::changes::insert_work;
@@ -40,6 +40,20 @@ impl Sagas for SqliteStore {
         self.look("sagas_by_id", move |conn| {
             let mut statement = conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?;
             let rows = ids.iter().map(|id| statement.query_row([id.0], rows::saga).optional());
+            rows.filter_map(Result::transpose).collect()
+        })
+        .await
+    }
+
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+        let ids = ids.to_vec();
+        self.look("standings", move |conn| {
+            let mut statement = conn.prepare_cached("SELECT id, status, version FROM saga_progress WHERE id = ?1")?;
+            let read = |row: &Row<'_>| {
+                let (status, version) = (rows::status(row, 1)?, rows::unsigned(row, 2)?);
+                Ok(Standing { saga: SagaId(row.get(0)?), status, version })
+            };
+            let rows = ids.iter().map(|id| statement.query_row([id.0], read).optional());
             rows.filter_map(Result::transpose).collect()
         })
         .await

@@ -14,10 +14,11 @@ struct Migration {
 }
 
 /// In the order of their numbers. One that was released never changes.
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
     Migration { number: 2, name: "shapes", sql: include_str!("../migrations/0002_shapes.sql") },
     Migration { number: 3, name: "reports", sql: include_str!("../migrations/0003_reports.sql") },
+    Migration { number: 4, name: "begun", sql: include_str!("../migrations/0004_begun.sql") },
 ];
 
 const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;

@@ -3,6 +3,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::Connection;
@@ -22,6 +23,7 @@ use crate::ids::{self, IdCounter};
 use crate::job::{Call, Job};
 use crate::members::Living;
 use crate::options::{SqliteOptions, Synchronous};
+use crate::presence::Presence;
 use crate::queue::Queue;
 use crate::readers::{ReadJob, Readers};
 use crate::session::Session;
@@ -63,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) ids: IdCounter,
     pub(crate) members: Living,
     pub(crate) statistics: Counters,
+    pub(crate) presence: Presence,
+    pub(crate) clock_behind: Option<Duration>,
     /// Closed when the file is free.
     pub(crate) closed: Semaphore,
 }
@@ -155,6 +159,12 @@ impl SqliteStore {
     /// What the writer did since the store was opened.
     pub fn statistics(&self) -> Statistics {
         self.inner.shared.statistics.read()
+    }
+
+    /// By how much the machine's clock was behind the newest entry in the file when that was opened, if by more than a
+    /// minute. What waits there for a time of before waits until the clock is there again.
+    pub fn clock_behind(&self) -> Option<Duration> {
+        self.inner.shared.clock_behind
     }
 
     /// The file.
@@ -293,6 +303,8 @@ impl Store for SqliteStore {
 impl Shared {
     pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Guard>) -> Self {
         Self {
+            presence: Presence::of(&options.path),
+            clock_behind: None,
             options,
             clock,
             queue: Queue::new(),

@@ -7,14 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Ids, Lease, SagaId, StoreError, Timestamp, Work, WorkId,
-    WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Ids, Lease, SagaId, ShareRequest, StoreError, Timestamp, Work,
+    WorkId, WorkKind, WorkRef,
 };
 
 use crate::changes::saga_by_id;
 use crate::clock::{after, between};
 use crate::rows::{self, signed};
 use crate::session::Session;
+use crate::shares::claim_shares;
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -28,6 +29,10 @@ impl Ids for SqliteStore {
 impl Work for SqliteStore {
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
         self.call("claim", move |session| Ok(claim(session, &request)?)).await
+    }
+
+    async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
+        self.call("claim_shares", move |session| Ok(claim_shares(session, &request)?)).await
     }
 
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
@@ -44,11 +49,27 @@ impl Work for SqliteStore {
         .await
     }
 
+    async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        let work = work.to_vec();
+        self.call("begin", move |session| {
+            session.note_owner(lease.owner);
+            let until = after(session.now(), lease.ttl).0;
+            // Nobody who vanished had begun a row that waits.
+            let sql = "UPDATE saga_work SET owner = ?3, leased_until = ?4, \
+                 suspect = suspect AND waiting IS NOT epoch, waiting = NULL WHERE id = ?1 AND epoch = ?2";
+            let mut statement = session.conn.prepare_cached(sql)?;
+            let begin =
+                |work: &WorkRef| Ok(statement.execute((work.id.0, signed(work.epoch), lease.owner.0, until))? == 1);
+            work.iter().map(begin).collect()
+        })
+        .await
+    }
+
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         let work = work.to_vec();
         self.call("give_back", move |session| {
-            let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1 \
-                 WHERE id = ?1 AND epoch = ?2";
+            let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1, \
+                 waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE id = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
             work.iter().map(|work| Ok(statement.execute((work.id.0, signed(work.epoch)))? == 1)).collect()
         })
@@ -147,7 +168,7 @@ impl Work for SqliteStore {
 /// A row that a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
-    due_at: i64,
+    pub(crate) due_at: i64,
     pub(crate) id: i64,
 }
 
@@ -161,17 +182,18 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
     loop {
         // One more than asked for, so that it is known whether another one waits.
         let room = (request.limit - claimed.work.len()).saturating_add(1);
-        let mut candidates = candidates(session, &definitions, now, room + claimed.work.len())?;
+        let takes_over = request.takes_over;
+        let mut candidates = candidates(session, &definitions, now, room + claimed.work.len(), takes_over)?;
         // What a dead owner claims is free again at once, and yet it is not claimed twice.
         candidates.retain(|row| claimed.work.iter().all(|work| work.work.id.0 != row.id));
-        let had_recorded = take(session, request, &candidates, now, &mut claimed)?;
+        let had_recorded = take(session, (request.lease, request.limit), &candidates, now, &mut claimed)?;
         let is_full = claimed.work.len() >= request.limit;
         if is_full && candidates.len() >= room {
             claimed.next_due_in = Some(Duration::ZERO);
             break;
         }
         if !had_recorded || is_full {
-            claimed.next_due_in = next_due_in(session, &definitions, now)?;
+            claimed.next_due_in = next_due_in(session, &definitions, now, takes_over)?;
             break;
         }
     }
@@ -187,6 +209,7 @@ pub(crate) fn candidates(
     definitions: &[i64],
     now: Timestamp,
     limit: usize,
+    takes_over: bool,
 ) -> rusqlite::Result<Vec<Candidate>> {
     let mut found = Vec::new();
     {
@@ -199,11 +222,13 @@ pub(crate) fn candidates(
             rows.collect::<rusqlite::Result<Vec<_>>>().map(|rows| found.extend(rows))?;
         }
     }
-    for_each_abandoned(session, definitions, now, |row| {
-        if row.due_at <= now.0 {
-            found.push(row);
-        }
-    })?;
+    if takes_over {
+        for_each_abandoned(session, definitions, now, |row| {
+            if row.due_at <= now.0 {
+                found.push(row);
+            }
+        })?;
+    }
     found.sort_unstable();
     found.truncate(limit);
     Ok(found)
@@ -216,9 +241,24 @@ fn for_each_abandoned(
     now: Timestamp,
     mut found: impl FnMut(Candidate),
 ) -> rusqlite::Result<()> {
+    for_each_abandoned_row(session, now, |row| {
+        if definitions.contains(&row.get(2)?) {
+            found(candidate(row)?);
+        }
+        Ok(())
+    })
+}
+
+/// The same rows of any definition: when each is due, its id, its definition, its kind and its step.
+pub(crate) fn for_each_abandoned_row(
+    session: &mut Session,
+    now: Timestamp,
+    mut found: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
     let Session { conn, shared, owners, .. } = session;
-    let mut statement =
-        conn.prepare_cached("SELECT due_at, id, definition FROM saga_work WHERE owner = ?1 AND leased_until <= ?2")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT due_at, id, definition, kind, step FROM saga_work WHERE owner = ?1 AND leased_until <= ?2",
+    )?;
     let mut gone = HashSet::new();
     for owner in &*owners {
         let lives = shared.members.has(*owner, now);
@@ -227,9 +267,7 @@ fn for_each_abandoned(
         let mut is_empty = true;
         while let Some(row) = rows.next()? {
             is_empty = false;
-            if definitions.contains(&row.get(2)?) {
-                found(candidate(row)?);
-            }
+            found(row)?;
         }
         if is_empty && !lives {
             gone.insert(*owner);
@@ -239,23 +277,23 @@ fn for_each_abandoned(
     Ok(())
 }
 
-fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+pub(crate) fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     Ok(Candidate { due_at: row.get(0)?, id: row.get(1)? })
 }
 
 /// Leases candidates until the claim is full; deletes those whose step has a record, and says whether there were any.
-fn take(
+pub(crate) fn take(
     session: &mut Session,
-    request: &ClaimRequest,
+    (lease, limit): (Lease, usize),
     candidates: &[Candidate],
     now: Timestamp,
     claimed: &mut Claimed,
 ) -> rusqlite::Result<bool> {
     let mut had_recorded = false;
     let conn = &session.conn;
-    let until = after(now, request.lease.ttl).0;
+    let until = after(now, lease.ttl).0;
     for candidate in candidates {
-        if claimed.work.len() >= request.limit {
+        if claimed.work.len() >= limit {
             break;
         }
         let is_recorded: bool = conn
@@ -273,10 +311,11 @@ fn take(
         let work = conn
             .prepare_cached(
                 "UPDATE saga_work SET epoch = epoch + 1, suspect = suspect OR owner IS NOT NULL, owner = ?2, \
+                 waiting = CASE WHEN waiting = epoch OR (owner IS NULL AND NOT suspect) THEN epoch + 1 END, \
                  leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, kind, saga, step, attempts, maybe, suspect, \
-                 retrying_since, payload, late, report, reported_at, progress",
+                 retrying_since, payload, late, report, reported_at, progress, waiting IS NULL",
             )?
-            .query_row(params![candidate.id, request.lease.owner.0, until], |row| claimed_work(row, now))?;
+            .query_row(params![candidate.id, lease.owner.0, until], |row| claimed_work(row, now))?;
         claimed.work.push(work);
     }
     Ok(had_recorded)
@@ -296,6 +335,7 @@ fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> 
         payload: row.get(9)?,
         late: row.get(10)?,
         reported: rows::reported(row, 11)?,
+        began: row.get(14)?,
     })
 }
 
@@ -304,6 +344,7 @@ pub(crate) fn next_due_in(
     session: &mut Session,
     definitions: &[i64],
     now: Timestamp,
+    takes_over: bool,
 ) -> rusqlite::Result<Option<Duration>> {
     let mut next = None::<i64>;
     let mut sooner = |due_at: i64| next = Some(next.map_or(due_at, |next| next.min(due_at)));
@@ -317,11 +358,13 @@ pub(crate) fn next_due_in(
             .optional()?;
         first.into_iter().for_each(&mut sooner);
     }
-    for_each_abandoned(session, definitions, now, |row| sooner(row.due_at))?;
+    if takes_over {
+        for_each_abandoned(session, definitions, now, |row| sooner(row.due_at))?;
+    }
     Ok(next.map(|due_at| between(now, Timestamp(due_at))))
 }
 
-fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> {
+pub(crate) fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> {
     let mut loaded = HashSet::with_capacity(claimed.work.len());
     for work in &claimed.work {
         if loaded.insert(work.saga) {

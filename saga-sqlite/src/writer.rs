@@ -65,7 +65,17 @@ impl Writer {
         let mut conn = connection::open_writer(&options)?;
         crate::schema::migrate(&mut conn, &options.path, clock.now())?;
         let ids = recovery::take_over(&mut conn).map_err(|error| crate::error::open_error(&options.path, error))?;
-        let shared = Arc::new(Shared::new(options, clock, ids, &guard));
+        let behind = recovery::clock_behind(&conn, clock.now())
+            .map_err(|error| crate::error::open_error(&options.path, error))?;
+        if let Some(behind) = behind {
+            tracing::warn!(
+                path = %options.path.display(),
+                ?behind,
+                "the machine's clock is behind the newest entry of the store; what waits there for a time waits until the \
+                 clock is there again; set the clock right"
+            );
+        }
+        let shared = Arc::new(Shared { clock_behind: behind, ..Shared::new(options, clock, ids, &guard) });
         let session = session(conn, &shared, &guard)?;
         let readers = Readers::spawn(&shared)?;
         Ok(Self { shared, guard, readers, session: Some(session), lock })
@@ -92,16 +102,21 @@ impl Writer {
         let worked = catch_unwind(AssertUnwindSafe(|| work_off(session, jobs, &shared.queue, limits)));
         if !matches!(worked, Ok(Health::Sound)) {
             // What is on the disk is read afresh, through a connection that remembers nothing.
-            tracing::warn!(path = %shared.options.path.display(), "the writer opens its connection again");
+            tracing::info!(path = %shared.options.path.display(), "the writer opens its connection again");
             self.session = None;
         }
     }
 
     /// The session, which is opened again if the last one broke.
     fn session(&mut self) -> Result<&mut Session, StoreError> {
-        let session = match self.session.take() {
-            Some(session) => session,
-            None => session(connection::open_writer(&self.shared.options)?, &self.shared, &self.guard)?,
+        let session = if let Some(session) = self.session.take() {
+            session
+        } else {
+            // SQLite would make an empty file in the place of one that was deleted.
+            if let Some(lost) = self.shared.presence.lost() {
+                return Err(lost.error("open"));
+            }
+            session(connection::open_writer(&self.shared.options)?, &self.shared, &self.guard)?
         };
         Ok(self.session.insert(session))
     }

@@ -52,6 +52,41 @@ async fn a_folder_that_may_only_be_read_is_named() {
     check_refused(Path::new("/proc/orders.db"), StoreErrorKind::NotWritable, &["check the folder"]).await;
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn g6_what_goes_into_a_file_that_was_deleted_is_not_answered_as_durable() {
+    let (folder, store) = store().await;
+    complete(&store, "before").await.unwrap();
+    let moved = folder.path().join("elsewhere.db");
+    std::fs::rename(store.path(), &moved).unwrap();
+    let error = refused(store.start(vec![new_saga(&store, "after").await]).await);
+    assert_eq!((error.kind(), error.class()), (StoreErrorKind::NotWritable, RetryClass::Permanent), "{error}");
+    assert!(error.to_string().contains("was deleted, moved or replaced"), "{error}");
+    assert!(!store.path().exists(), "no other file takes its place");
+    // Put back, it goes on.
+    std::fs::rename(&moved, store.path()).unwrap();
+    store.start(vec![new_saga(&store, "later").await]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_clock_behind_the_newest_entry_is_told() {
+    let (_folder, store) = store().await;
+    complete(&store, "order-1").await.unwrap();
+    assert_eq!(store.clock_behind(), None);
+    let path = store.path().to_owned();
+    store.close().await;
+    let store = SqliteStore::open(&path).await.unwrap();
+    assert_eq!(store.clock_behind(), None, "a moment passed");
+    store.close().await;
+    let day = 86_400_000_000_i64;
+    let conn = Connection::open(&path).unwrap();
+    conn.execute("UPDATE saga_sagas SET started_at = started_at + ?1", [400 * day]).unwrap();
+    drop(conn);
+    let store = SqliteStore::open(&path).await.unwrap();
+    let behind = store.clock_behind().expect("it was set back by 400 days");
+    assert!((Duration::from_hours(24 * 399)..=Duration::from_hours(24 * 400)).contains(&behind), "{behind:?}");
+}
+
 #[tokio::test]
 async fn a_newer_schema_is_refused_and_left_as_it_is() {
     let (_folder, store) = store().await;

@@ -78,7 +78,7 @@ async fn fail(path: &Path) {
 async fn claim(store: &SqliteStore) -> Vec<bool> {
     let owner = store.join(HOUR).await.unwrap().member;
     let lease = Lease { owner, ttl: HOUR };
-    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
     store.claim(request).await.unwrap().work.into_iter().map(|work| work.suspect).collect()
 }
 

@@ -132,10 +132,26 @@ pub trait TransportHarness: Send + Sync + 'static {
     /// How often a rejected message is delivered again.
     fn rejections_max(&self) -> u32;
 
+    /// Lets at most so many messages lie in the queue of a subscription, or a few more; answers whether it can.
+    fn limit(
+        &self,
+        transport: &Self::Transport,
+        subscription: &str,
+        messages: usize,
+    ) -> impl Future<Output = bool> + Send {
+        let _ = (transport, subscription, messages);
+        async { false }
+    }
+
     /// The messages that were given up, by the text of their payloads, where the harness can tell.
     fn given_up(&self, transport: &Self::Transport) -> impl Future<Output = Option<Vec<Vec<u8>>>> + Send {
         let _ = transport;
         async { None }
+    }
+
+    /// The user that the transport checks its own messages to be from; nothing where it checks none.
+    fn user(&self) -> Option<String> {
+        None
     }
 
     /// How long a message may take that must come.

@@ -4,11 +4,11 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    acts, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters, limits, listing, members,
-    misses, outbox, publish_in, records, recovery, reports, running_on, sagas, start_in, starting, together,
-    transaction, unknown,
+    acts, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters, limits, listing,
+    members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, shares, start_in, starting,
+    together, transaction, unknown, waiting,
 };
-use crate::transport::{self, acknowledge, content, dead_letters, delivery, ordering, prefetch, publish};
+use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
 /// One line a check: its clauses, where it stands, and what it needs.
 macro_rules! checks {
@@ -72,6 +72,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-3"] => limits::one_call_carries_many_rows::<H>,
         ["S-SAGA-4"] => sagas::one_key_of_two_tenants_is_two_sagas::<H>,
         ["S-SAGA-4"] => sagas::no_read_crosses_tenants::<H>,
+        ["S-SAGA-11"] => sagas::a_standing_is_that_of_the_saga::<H>,
         ["S-SAGA-4"] => sagas::sagas_by_id_finds_those_that_exist::<H>,
         ["S-SAGA-4"] => limits::the_longest_names_fit::<H>,
         ["S-SAGA-5"] => listing::pages_by_id_meet_each_saga_once::<H>,
@@ -80,6 +81,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,
+        ["S-SAGA-10"] => waiting::a_key_that_is_being_taken_is_waited_for_shortly::<H> needs Shared,
         ["S-SAGA-9"] => acts::what_people_did_is_listed_the_latest_first::<H>,
         ["S-SAGA-8"] => limits::keys_of_hosted_steps_are_kept::<H>,
         ["S-WORK-1"] => claims::a_claim_gives_the_next_epoch_and_the_owner::<H>,
@@ -92,6 +94,11 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-1"] => claims::work_of_unknown_definitions_is_left::<H>,
         ["S-WORK-1"] => claims::a_claim_obeys_its_limit::<H>,
         ["S-WORK-1"] => claims::the_oldest_due_comes_first::<H>,
+        ["S-WORK-14"] => shares::of_each_share_its_limit_is_taken::<H>,
+        ["S-WORK-14"] => shares::a_share_is_of_steps_and_kinds::<H>,
+        ["S-WORK-14"] => shares::a_share_without_room_keeps_nobody_from_the_others::<H>,
+        ["S-WORK-14"] => shares::work_of_the_dead_is_shared_out::<H>,
+        ["S-WORK-14"] => shares::what_falls_due_later_is_announced::<H>,
         ["S-WORK-2"] => claims::two_claims_share_nothing::<H>,
         ["S-WORK-2"] => claims::a_lease_outlives_the_handle_it_was_taken_with::<H> needs Shared,
         ["S-WORK-2"] => concurrency::many_claims_share_nothing::<H>,
@@ -100,6 +107,14 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-3", "S-MEM-2"] => recovery::the_work_of_a_member_that_left_is_free_and_suspect::<H>,
         ["S-WORK-3"] => recovery::suspicion_stays_until_the_row_is_finished::<H>,
         ["S-WORK-3"] => recovery::work_survives_the_death_of_every_process::<H>,
+        ["S-WORK-11", "S-WORK-3"] => begun::a_row_that_was_only_claimed_has_not_begun::<H>,
+        ["S-WORK-11"] => begun::a_row_that_was_inserted_leased_counts_as_begun::<H>,
+        ["S-WORK-11", "S-WORK-12"] => begun::a_beginning_is_remembered::<H>,
+        ["S-WORK-11", "S-WORK-6"] => begun::giving_a_waiting_row_back_makes_it_no_other::<H>,
+        ["S-WORK-11", "S-WORK-12"] => begun::an_attempt_that_ended_is_no_beginning::<H>,
+        ["S-WORK-12"] => begun::beginning_answers_for_each_row_in_order::<H>,
+        ["S-WORK-12"] => begun::beginning_renews_the_lease::<H>,
+        ["S-WORK-13"] => begun::a_claim_can_leave_what_others_left::<H>,
         ["S-WORK-4"] => claims::work_of_a_recorded_step_is_deleted::<H>,
         ["S-WORK-4"] => claims::a_record_of_one_step_leaves_the_others::<H>,
         ["S-WORK-5"] => leases::a_renewed_lease_lasts::<H>,
@@ -192,6 +207,9 @@ fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-MEM-3", "S-MEM-2"] => members::a_member_that_left_is_dead::<H>,
         ["S-HINT-1"] => hints::another_process_hears_of_what_was_committed::<H> needs Hints,
         ["S-HINT-1"] => hints::each_of_several_hears_every_kind_of_hint::<H> needs Hints,
+        ["S-MEM-5"] => members::a_member_that_comes_back_has_its_rows::<H>,
+        ["S-MEM-5"] => members::what_was_taken_meanwhile_stays_with_its_new_owner::<H>,
+        ["S-MEM-5", "S-MEM-3"] => members::whoever_came_back_as_another_is_dead_as_the_former::<H>,
         ["S-MEM-4"] => members::members_of_an_earlier_process_are_dead::<H> needs Alone,
     ]
 }
@@ -229,6 +247,7 @@ fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-REC-11"] => records::a_withdrawn_row_is_gone_whatever_its_epoch::<H>,
         ["S-REC-13"] => records::a_command_that_was_tried_remembers_it::<H>,
         ["S-REC-14"] => records::records_of_steps_leave_out_those_of_items::<H>,
+        ["S-REC-15"] => waiting::a_held_row_is_waited_for_shortly::<H> needs Shared,
         ["S-REC-12"] => letters::a_letter_comes_with_its_commit::<H>,
         ["S-REC-9"] => unknown::a_repeated_record_finds_out::<H> needs UnknownCommit,
     ]
@@ -270,7 +289,7 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-8"] => transaction::an_abandoned_handler_rolls_all_back::<H>,
         ["S-TX-12"] => together::a_claim_whose_handler_has_run_is_passed_over::<H>,
         ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
-        ["S-TX-14"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
+        ["S-TX-15"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
         ["S-TX-11"] => transaction::a_handler_that_gives_way_rolls_all_back::<H>,
     ]
 }
@@ -289,6 +308,8 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-PUB-3"] => ordering::many_keys_keep_their_orders::<H>,
         ["T-PUB-4"] => publish::the_same_id_is_delivered_again::<H>,
         ["T-PUB-5"] => publish::what_is_for_one_receiver_needs_one::<H>,
+        ["T-PUB-6"] => full_queue::a_full_queue_is_alone::<H>,
+        ["T-PUB-7"] => full_queue::what_takes_messages_is_reachable::<H>,
         ["T-SUB-1"] => delivery::every_name_gets_every_message::<H>,
         ["T-SUB-1"] => delivery::one_of_a_name_gets_each_message::<H>,
         ["T-SUB-1"] => delivery::only_its_topics_are_received::<H>,
@@ -308,6 +329,7 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-SUB-5"] => content::everything_arrives_as_it_was_sent::<H>,
         ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
         ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
+        ["T-SUB-6"] => content::a_user_is_what_the_transport_checked::<H>,
         ["T-DEAD-1"] => dead_letters::what_was_given_up_is_received::<H>,
         ["T-DEAD-1"] => dead_letters::a_dead_letter_that_is_not_accepted_comes_again::<H>,
         ["T-DEAD-1"] => dead_letters::nothing_else_is_a_dead_letter::<H>,

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The clauses that stand in the text of a contract: every `` `S-..` `` or `` `T-..` `` that begins a list item.
-pub fn clauses_in(source: &str) -> BTreeSet<String> {
+/// The clauses that stand in the text of a contract, in order: every `` `S-..` `` or `` `T-..` `` that begins a list item.
+/// A number that is used for two clauses is in it twice.
+pub fn clauses_in(source: &str) -> Vec<String> {
     let items = source.lines().filter_map(|line| line.trim_start().strip_prefix("/// - `"));
     let ids = items.filter_map(|item| item.split('`').next());
     ids.filter(|id| id.starts_with("S-") || id.starts_with("T-")).map(str::to_owned).collect()

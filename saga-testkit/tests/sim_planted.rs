@@ -48,6 +48,11 @@ fn a_reply_to_what_nobody_asked_is_found() {
 }
 
 #[test]
+fn an_undo_that_brings_another_input_than_its_command_is_found() {
+    is_found_in(Plant::UndoesWithOtherInputs, Guarantee::G5, "is done or undone with another", has_services);
+}
+
+#[test]
 fn a_batch_step_that_writes_for_what_it_rejects_is_found() {
     is_found_in(Plant::WritesForRejected, Guarantee::G1, "", |seed| has_crowd(seed) && !has_services(seed));
 }
@@ -85,11 +90,6 @@ fn an_arm_that_runs_though_another_was_taken_is_found() {
 #[test]
 fn an_arm_that_is_not_undone_is_found() {
     is_found_in_groups(Plant::ForgetsArms, "was never undone");
-}
-
-#[test]
-fn a_report_that_counts_whoever_has_the_claim_is_found() {
-    is_found_in(Plant::ReportsUnfenced, Guarantee::G7, "was neither told nor reported", |_| true);
 }
 
 #[test]

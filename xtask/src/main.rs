@@ -40,7 +40,8 @@ enum Task {
     Check,
     /// The rules of the house that a program can check.
     Tidy,
-    /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, or --seed X to replay one.
+    /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, --seeds N --fresh from a seed that it draws
+    /// and prints, or --seed X to replay one.
     #[command(disable_help_flag = true)]
     Sim {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -4,6 +4,8 @@
 //! Read [`steps`] first, then [`saga`]; the rest is what any program has: reading, tables, other people's services,
 //! a command line and an audit.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod cli;
 pub mod contracts;
 pub mod desk;
@@ -12,10 +14,12 @@ pub mod letters;
 pub mod orders;
 pub mod outbox;
 pub mod outside;
+mod patience;
 pub mod place;
-mod print;
+pub mod print;
 pub mod run;
 pub mod saga;
+pub mod sentence;
 pub mod service;
 pub mod shop;
 pub mod show;

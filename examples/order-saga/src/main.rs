@@ -1,5 +1,7 @@
 //! Runs orders through a saga.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -8,7 +10,10 @@ use order_saga::{
     desk, letters, outbox,
     outside::{Book, Dice, Services, serve},
     place::{Place, StoreUrl},
-    run, saga, service, show, verify,
+    print::{print, say},
+    run, saga,
+    sentence::sentence,
+    service, show, verify,
 };
 
 /// The program could not do what was asked.
@@ -24,7 +29,7 @@ async fn main() -> ExitCode {
         Err(error) => Err(error),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("order-saga: {error:#}");
+        say(format_args!("order-saga: {}", sentence(&error)));
         ExitCode::from(UNUSABLE)
     })
 }
@@ -49,7 +54,7 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
         Command::DeadLetters(command) => letters::letters(place, &command).await,
         Command::Outbox(command) => outbox::outbox(place, &command).await,
         Command::Graph => {
-            print!("{}", saga::create_order::<P::Store>().to_mermaid());
+            print(saga::create_order::<P::Store>().to_mermaid())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Outside(args) => serve_outside(place, &args).await,

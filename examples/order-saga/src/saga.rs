@@ -10,6 +10,9 @@ use crate::{
     steps::{book_shipment, charge_card, confirm_order, place_order, reserve_stock},
 };
 
+/// The name of the sagas of orders.
+pub const CREATE_ORDER: &str = "create-order";
+
 /// An order is placed, its stock reserved, the card charged, the shipment booked, the order confirmed. When one of these
 /// is rejected, those before it are undone, the last one first.
 ///
@@ -18,7 +21,7 @@ use crate::{
 /// Never: a test builds it.
 #[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
 pub fn create_order<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
-    Saga::named("create-order")
+    Saga::named(CREATE_ORDER)
         .input::<Order>()
         .step::<place_order>()
         .step::<reserve_stock>()
@@ -38,7 +41,7 @@ pub fn create_order<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
 /// Never: a test builds it.
 #[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
 pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
-    Saga::named("create-order")
+    Saga::named(CREATE_ORDER)
         .input::<Order>()
         .version(2)
         .step::<place_order>()

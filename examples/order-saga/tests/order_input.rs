@@ -117,7 +117,8 @@ fn what_else_cannot_be_used_is_said_in_one_sentence() {
     shop.run(&["--transport", "nats://user:secret@host"])
         .is_unusable("--transport knows memory: and amqp:, but not nats:");
     shop.run(&["--outside", "ftp://host"]).is_unusable("--outside takes an address such as http://127.0.0.1:8080");
-    shop.run(&["--outside", "http://127.0.0.1:1"]).is_unusable("the services outside do not answer");
+    shop.run(&["--outside", "http://127.0.0.1:1", "--wait-for-outside", "100ms"])
+        .is_unusable("the services outside do not answer");
     shop.run(&["--orders", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");
     shop.run(&["--products", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");
     shop.run(&["verify"]).is_unusable("there is no order-saga.db; `order-saga run` makes it");

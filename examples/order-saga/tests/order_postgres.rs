@@ -78,6 +78,26 @@ fn rabbitmq_may_be_the_transport() {
 }
 
 #[test]
+fn the_sample_runs_behind_pgbouncer_and_a_pooler_that_nobody_named_is_found() {
+    let shop = Shop::on_postgres();
+    let pooled = shop.pgbouncer_url();
+    let is_refused = |command: &str| {
+        let ran = shop.run(&[command, "--store", &pooled]);
+        ran.is_unusable("give the URL of --store the parameter ?pgbouncer=true");
+        ran
+    };
+    let ran = is_refused("run");
+    assert!(ran.err.contains("a pooler that gives each transaction another session"), "{ran}");
+    let told = format!("{pooled}?pgbouncer=true");
+    let ran = shop.run(&["--json", "--store", &told]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(number(&ran.json(), "completed") + number(&ran.json(), "compensated"), 160, "{ran}");
+    is_refused("list");
+    let audit = shop.run(&["verify", "--json", "--store", &told]);
+    assert_eq!((audit.code, number(&audit.json(), "orders")), (0, 160), "{audit}");
+}
+
+#[test]
 fn a_saga_is_shown_and_listed() {
     let shop = Shop::on_postgres();
     for command in [&["verify"][..], &["list"], &["show", "TH-1001"]] {
@@ -106,13 +126,16 @@ fn a_server_that_cannot_be_used_is_said_in_one_sentence_without_the_password() {
         ("mysql://user:secret@host/shop".to_owned(), "knows the schemes sqlite: and postgres:"),
     ];
     for (store, sentence) in &cases {
-        for command in [&["run"][..], &["verify"], &["list"], &["show", "TH-1001"]] {
+        for command in [&["run", "--wait-for-database", "100ms"][..], &["verify"], &["list"], &["show", "TH-1001"]] {
             let ran = shop.run(&[command, &["--store", store]].concat());
             ran.is_unusable(sentence);
-            assert!(!ran.err.contains("secret") && ran.err.lines().count() == 1, "{ran}");
+            let waited =
+                ran.err.lines().filter(|line| line.starts_with("waiting up to 100ms for the database")).count();
+            assert!(!ran.err.contains("secret") && ran.err.lines().count() == 1 + waited, "{ran}");
+            assert!(waited == 0 || (command[0] == "run" && store.contains("127.0.0.1:1/")), "{ran}");
         }
     }
-    let ran = shop.run(&["--transport", "amqp://user:secret@127.0.0.1:1/%2f"]);
+    let ran = shop.run(&["--transport", "amqp://user:secret@127.0.0.1:1/%2f", "--wait-for-broker", "100ms"]);
     ran.is_unusable("127.0.0.1:1");
     assert!(!ran.err.contains("secret"), "{ran}");
 }

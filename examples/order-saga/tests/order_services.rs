@@ -143,7 +143,11 @@ fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
         ),
         (&payments, &["--outside", outside, "--transport", &wrong_vhost], "vhost"),
         (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory: and amqp:"),
-        (&payments, &["--transport", vhost, "--outside", "http://127.0.0.1:1"], "the services outside do not answer"),
+        (
+            &payments,
+            &["--transport", vhost, "--outside", "http://127.0.0.1:1", "--wait-for-outside", "100ms"],
+            "the services outside do not answer",
+        ),
         (&payments, &[&with_all[..], &["--orders", "some.jsonl"]].concat(), "--orders is for the service orders"),
         (&orders, &["--json"], "--json belongs to orders that are run"),
         (&orders, &["--orders", "nobody.jsonl"], "cannot read nobody.jsonl"),

@@ -85,6 +85,23 @@ impl Broker {
     }
 }
 
+/// Lets a queue that refuses what it has no room for hold about so many messages, and waits until it does.
+pub(crate) async fn limit_queue(management: &Management, vhost: &str, queue: &str, messages: usize) {
+    let pattern = format!("^{}$", queue.replace('.', "\\."));
+    let policy = serde_json::json!({
+        "pattern": pattern, "definition": { "max-length": messages }, "apply-to": "queues"
+    });
+    management.put(&format!("policies/{vhost}/{queue}"), &policy).await.expect("a policy can be set");
+    // Not by an async closure: one that borrows cannot be part of what a harness answers.
+    let path = format!("queues/{vhost}/{queue}");
+    let applied = async {
+        while management.get(&path).await.unwrap_or_default()["policy"] != queue {
+            tokio::time::sleep(wait::LOOK_EVERY).await;
+        }
+    };
+    tokio::time::timeout(wait::PATIENCE, applied).await.expect("the policy is applied");
+}
+
 /// A prefix that nobody else has.
 pub(crate) fn unique_prefix() -> String {
     format!("t{}.", uuid::Uuid::new_v4().simple())

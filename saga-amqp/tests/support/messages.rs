@@ -38,7 +38,7 @@ pub(crate) fn addressed(kind: MessageKind, number: u32) -> Message {
         reply_to: Some("orders".into()),
         correlation: (kind == MessageKind::Reply).then(|| message(number + 1).id),
         answer: (kind != MessageKind::Command).then_some(Answer::Done),
-        traceparent: None,
+        ..Headers::default()
     };
     Message { kind, topic: service_topic("payments"), event_type: "charge-card".into(), headers, ..message(number) }
 }

@@ -6,4 +6,4 @@ mod broker;
 pub(crate) mod messages;
 pub(crate) mod wait;
 
-pub(crate) use self::broker::{Broker, DeadLetter, unique_prefix};
+pub(crate) use self::broker::{Broker, DeadLetter, limit_queue, unique_prefix};

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long anything may take that has to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 /// How often it is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Waits until the question is answered.
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {

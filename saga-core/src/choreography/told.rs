@@ -1,9 +1,8 @@
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::saga::panic_message;
 use crate::step::{Event, Rejection, Step};
+use crate::unwind::caught;
 
 /// What is told of a step that events ask for, and what it reads of others.
 #[derive(Debug, Default)]
@@ -81,8 +80,8 @@ impl Telling {
 
     /// The encoded event. What makes it is the user's code: a panic concerns its own saga only.
     pub(crate) fn make(&self, of: &[u8], what: &[u8]) -> Result<Vec<u8>, String> {
-        let made = catch_unwind(AssertUnwindSafe(|| (self.make)(of, what)));
-        let made = made.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
+        let made = caught(|| (self.make)(of, what));
+        let made = made.unwrap_or_else(|panic| Err(format!("it panicked: {panic}")));
         made.map_err(|problem| format!("its event `{}` cannot be made: {problem}", self.event))
     }
 }

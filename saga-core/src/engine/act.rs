@@ -65,6 +65,15 @@ pub struct Acted {
     pub act: Act,
 }
 
+/// What is wrong with the reason that a person gives, which is kept with something.
+pub(super) fn reason_problem(reason: &str, kept_with: &str) -> Option<String> {
+    if reason.trim().is_empty() {
+        return Some(format!("give a reason; it is kept with {kept_with}"));
+    }
+    let is_long = reason.len() > REASON_BYTES_MAX;
+    is_long.then(|| format!("give a reason of at most {REASON_BYTES_MAX} bytes; it is kept with {kept_with}"))
+}
+
 impl Act {
     pub(super) fn new(what: &str, by: Option<&str>, reason: &str) -> Self {
         let (what, by, reason) = (what.to_owned(), by.map(str::to_owned), reason.to_owned());
@@ -74,11 +83,8 @@ impl Act {
     /// What is wrong with who acts, or with the reason.
     pub(super) fn problem(&self) -> Option<String> {
         let is_long = |text: &str, max: usize| (text.len() > max).then(|| format!("of at most {max} bytes"));
-        if self.reason.trim().is_empty() {
-            return Some("give a reason; it is kept with the action".to_owned());
-        }
-        if let Some(limit) = is_long(&self.reason, REASON_BYTES_MAX) {
-            return Some(format!("give a reason {limit}; it is kept with the action"));
+        if let Some(problem) = reason_problem(&self.reason, "the action") {
+            return Some(problem);
         }
         let by = self.by.as_deref()?;
         if by.trim().is_empty() || by.chars().any(char::is_control) {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::shared::Shared;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreErrorKind};
+use crate::unwind::caught_while;
 
 /// The pause before the store is asked again for the first time.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -13,6 +14,18 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long to wait before what failed so many times, and once more, is asked for again.
 pub(super) fn pause_after(failures: u32) -> Duration {
     PAUSE.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
+}
+
+/// What the store answers. A panic of it is an error of this call, which may have been carried out.
+pub(super) async fn answered<T>(
+    operation: &'static str,
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let panicked = |panic| {
+        let detail = format!("the store panicked: {panic}");
+        Err(StoreError::new(StoreErrorKind::UnknownCommit, operation, detail))
+    };
+    caught_while(call).await.unwrap_or_else(panicked)
 }
 
 impl<S: Store> Shared<S> {
@@ -42,7 +55,7 @@ impl<S: Store> Shared<S> {
         F: Future<Output = Result<T, StoreError>> + Send,
     {
         for failures in 0.. {
-            match call().await {
+            match answered(doing, call()).await {
                 Ok(answer) => {
                     self.store_works(doing);
                     return Some(answer);

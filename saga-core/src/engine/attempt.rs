@@ -1,11 +1,9 @@
 //! One call of a step function or a compensation.
 
 use std::error::Error;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::future::Future;
+use std::iter::successors;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::choreography::tell_of_success;
@@ -16,13 +14,15 @@ use super::prepared::Findings;
 use super::report::IN_TRANSACTION;
 use super::shared::Shared;
 use crate::env::timeout;
+use crate::log;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
-use crate::saga::{StepRun, StepUndo, Unfinished, panic_message};
+use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
     Args, CancelSignal, ContextParts, Earlier, Emitted, FailedStep, OutsideKey, Reporting, StepContext, StepError,
-    StepErrorKind, TimeLeft,
+    StepErrorKind, TimeLeft, limited,
 };
 use crate::store::{Store, Verdict};
+use crate::unwind::{Guarded, caught, caught_while};
 
 type Output = Result<Option<Vec<u8>>, Unfinished>;
 
@@ -46,9 +46,11 @@ impl<S: Store> Shared<S> {
             match (&step.run, &step.undo) {
                 (_, Some((StepUndo::Transaction(undo), _))) if command.is_undo() => {
                     let output = command.saga.own_output_of(index).map(|output| &**output);
-                    undo(conn, args, input, output).await.map(|()| None).map_err(Unfinished::Failed)
+                    Guarded::new(undo(conn, args, input, output)).await.map(|()| None).map_err(Unfinished::Failed)
                 }
-                (StepRun::Transaction(run), _) if !command.is_undo() => run(conn, args, input).await.map(Some),
+                (StepRun::Transaction(run), _) if !command.is_undo() => {
+                    Guarded::new(run(conn, args, input)).await.map(Some)
+                }
                 _ => Err(no_handler()),
             }
         };
@@ -67,9 +69,9 @@ impl<S: Store> Shared<S> {
             match (&step.run, &step.undo) {
                 (_, Some((StepUndo::External(undo), _))) if command.is_undo() => {
                     let output = command.saga.own_output_of(command.step_index()).map(|output| &**output);
-                    undo(args, input, output).await.map(|()| None).map_err(Unfinished::Failed)
+                    Guarded::new(undo(args, input, output)).await.map(|()| None).map_err(Unfinished::Failed)
                 }
-                (StepRun::External(run), _) if !command.is_undo() => run(args, input).await.map(Some),
+                (StepRun::External(run), _) if !command.is_undo() => Guarded::new(run(args, input)).await.map(Some),
                 _ => Err(no_handler()),
             }
         };
@@ -98,7 +100,7 @@ impl<S: Store> Shared<S> {
             // While nothing has failed before, the limit for all attempts begins now.
             retrying_for: match command.retrying_for {
                 Duration::ZERO => Duration::ZERO,
-                retrying_for => retrying_for + findings.took,
+                retrying_for => retrying_for.saturating_add(findings.took),
             },
             random: self.env.random(),
         }
@@ -112,7 +114,7 @@ impl<S: Store> Shared<S> {
         handler: impl Future<Output = Output>,
     ) -> (Attempted, Verdict) {
         let began = self.env.now();
-        let ended = timeout(&*self.env, limit, caught(handler)).await;
+        let ended = timeout(&*self.env, limit, caught_while(handler)).await;
         let mut findings = Findings {
             attempts: command.attempt_number(),
             took: self.env.now().saturating_sub(began),
@@ -122,10 +124,11 @@ impl<S: Store> Shared<S> {
         let (ending, verdict) = match ended {
             Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
             Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), Verdict::RollBack),
-            Ok(Ok(Err(unfinished))) => {
-                let verdict = if self.met_another(&unfinished) { Verdict::GiveWay } else { Verdict::RollBack };
-                (ending_of(unfinished), verdict)
+            // Whatever it was classified as: it says nothing about the business.
+            Ok(Ok(Err(Unfinished::Failed(error)))) if self.met_another(&error) => {
+                (erred(error.to_string()), Verdict::GiveWay)
             }
+            Ok(Ok(Err(unfinished))) => (ending_of(unfinished), Verdict::RollBack),
             Ok(Ok(Ok(output))) => match self.check_effects(command, output, ctx.take_emitted(), &mut findings) {
                 Ok(()) => (Ending::Done, Verdict::Keep),
                 Err(message) => (Ending::Unstorable { message }, Verdict::RollBack),
@@ -136,16 +139,14 @@ impl<S: Store> Shared<S> {
     }
 
     /// Whether the handler failed because its transaction met another one, as far as its error still tells.
-    pub(super) fn met_another(&self, unfinished: &Unfinished) -> bool {
-        let Unfinished::Failed(error) = unfinished else { return false };
-        let mut cause = error.source().map(|source| source as &(dyn Error + 'static));
-        while let Some(error) = cause {
-            if self.store.is_conflict(error) {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
+    pub(super) fn met_another(&self, error: &StepError) -> bool {
+        let is_conflict = || {
+            let first = error.cause().map(|source| source as &(dyn Error + 'static));
+            successors(first, |&error: &&(dyn Error + 'static)| error.source())
+                .any(|error| self.store.is_conflict(error))
+        };
+        // What is behind an error of the user is asked of the user's own code.
+        caught(is_conflict).unwrap_or_default()
     }
 
     /// Whether what a handler gave and emitted can be stored; then it is noted.
@@ -190,7 +191,7 @@ impl<S: Store> Shared<S> {
         let key = saga.outside_key();
         let outside =
             |step| OutsideKey::of(self.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
-        let until = self.env.now() + limit;
+        let until = self.env.now().saturating_add(limit);
         StepContext::new(ContextParts {
             key: outside(command.step_id()),
             do_key: command.is_undo().then(|| outside(saga.doing(command.step_index()))),
@@ -225,17 +226,14 @@ fn failure_of<S: Store>(command: &Command<S>) -> Option<FailedStep> {
     Some(FailedStep { step, message: failure.reason.message().to_owned() })
 }
 
-/// Polls a future, and catches a panic in it.
-pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(polled) => polled.map(Ok),
-        Err(panic) => Poll::Ready(Err(panic_message(&*panic).to_owned())),
-    })
-    .await
+/// What an attempt ended with that gave no bytes. The error may be the user's own: where its text or its end panics, the
+/// attempt is one without an answer.
+pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
+    let ending = caught(|| ending_in_words(unfinished));
+    ending.unwrap_or_else(|panic| erred(format!("its error panicked: {panic}")))
 }
 
-pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
+fn ending_in_words(unfinished: Unfinished) -> Ending {
     let error = match unfinished {
         Unfinished::Unstorable(message) => return Ending::Unstorable { message },
         Unfinished::NotDone => return Ending::NotDone,
@@ -243,8 +241,8 @@ pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
     };
     match error.kind() {
         StepErrorKind::Transient => erred(error.to_string()),
-        StepErrorKind::NotSent => Ending::Erred { message: error.to_string(), not_sent: true },
-        StepErrorKind::Stuck => Ending::Undecodable { message: error.to_string() },
+        StepErrorKind::NotSent => Ending::Erred { message: limited(error.to_string()), not_sent: true },
+        StepErrorKind::Stuck => Ending::Undecodable { message: limited(error.to_string()) },
         StepErrorKind::Rejected => match error.into_rejection() {
             Ok(reason) => Ending::Rejected(reason),
             Err(error) => erred(error.to_string()),
@@ -253,7 +251,7 @@ pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
 }
 
 pub(super) fn erred(message: impl Into<String>) -> Ending {
-    Ending::Erred { message: message.into(), not_sent: false }
+    Ending::Erred { message: limited(message.into()), not_sent: false }
 }
 
 fn no_handler() -> Unfinished {
@@ -264,21 +262,21 @@ pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u3
     let (key, member) = (&command.saga.key, command.saga.tenant.as_str());
     let step = match ending {
         // Who does not listen pays for nothing.
-        Ending::Done if !tracing::enabled!(tracing::Level::DEBUG) => return,
+        Ending::Done if !log::is_verbose() => return,
         _ => command.step_id(),
     };
     match ending {
-        Ending::Done => tracing::debug!(tenant = member, %key, %step, attempt, "done"),
-        Ending::NotDone => tracing::info!(tenant = member, %key, %step, attempt, "asked for, and not done so far"),
+        Ending::Done => log::debug!(tenant = member, %key, %step, attempt, "done"),
+        Ending::NotDone => log::info!(tenant = member, %key, %step, attempt, "asked for, and not done so far"),
         Ending::Rejected(reason) | Ending::Refused(reason) => {
-            tracing::info!(tenant = member, %key, %step, attempt, %reason, "rejected");
+            log::info!(tenant = member, %key, %step, attempt, %reason, "rejected");
         }
         Ending::Erred { message, .. } => {
-            tracing::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
+            log::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
         }
-        Ending::Vanished => tracing::warn!(tenant = member, %key, %step, attempt, "its process ended each time"),
+        Ending::Vanished => log::warn!(tenant = member, %key, %step, attempt, "its process ended each time"),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            tracing::warn!(tenant = member, %key, %step, attempt, error = message, "cannot go on");
+            log::warn!(tenant = member, %key, %step, attempt, error = message, "cannot go on");
         }
     }
 }

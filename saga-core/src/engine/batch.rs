@@ -14,6 +14,7 @@ use super::savepoints::{Made, Savepoints};
 use super::shared::Shared;
 use super::trial::Trial;
 use crate::env::BoxFuture;
+use crate::log;
 use crate::store::{
     Advance, Changes, Claim, Condition, MovedSaga, SagaRow, Status, Store, TransactError, TransactionBody, Verdict,
 };
@@ -55,6 +56,7 @@ impl<S: Store> Batch<S> {
                 prepared: None,
                 ran: Vec::new(),
                 before: None,
+                runs_apart: false,
                 kept: None,
             }
         };
@@ -309,7 +311,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
                 for command in command.filter(|command| command.saga.id == row.id) {
                     if let Err(problem) = command.saga.refresh(row, records.clone()) {
                         unreadable.push(row.clone());
-                        tracing::error!(key = %row.key, problem, "a saga became unreadable while its step ran");
+                        log::error!(key = %row.key, problem, "a saga became unreadable while its step ran");
                     }
                 }
             }
@@ -376,7 +378,9 @@ impl<S: Store> Held<S> {
         let company = self.members.len();
         let Some(member) = self.members.get_mut(index) else { return };
         member.attempted = Some(attempted);
-        if member.run_on(shared, verdict, company) {
+        if verdict == Verdict::RollBack && member.failed_in_company(company) {
+            member.forgive();
+        } else if member.run_on(shared, verdict, company) {
             self.plan.ran_on(index);
         }
     }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::attempt::Attempted;
 use super::command::Command;
@@ -24,6 +25,8 @@ pub(super) struct Member<S: Store> {
     pub(super) ran: Vec<RanStep>,
     /// What they leave to be recorded.
     pub(super) before: Option<RanBefore<S>>,
+    /// Whether its last attempt failed in company: it is to run alone, and only that counts.
+    pub(super) runs_apart: bool,
     /// What was prepared last, where it may be asked for again: what a saga ran on through cannot be prepared twice.
     pub(super) kept: Option<Box<Changes>>,
 }
@@ -40,6 +43,31 @@ impl<S: Store> Member<S> {
 
     pub(super) fn is_of(&self, saga: SagaId) -> bool {
         self.command.as_ref().is_some_and(|command| command.saga.id == saga)
+    }
+
+    /// Whether the attempt that just failed would be the last one, and others ran in its transaction: what they left there
+    /// may have made it fail.
+    pub(super) fn failed_in_company(&self, company: usize) -> bool {
+        let is_last = |(attempted, next): &(Attempted, Next)| {
+            matches!(attempted.ending, Ending::Erred { .. }) && matches!(next, Next::Settled(_))
+        };
+        (company > 1 || self.ran_on()) && self.attempted.as_ref().is_some_and(is_last)
+    }
+
+    /// Counts the attempt that just failed for nothing. Where nothing is to be recorded of the saga, it runs again alone,
+    /// and else its step is left for later.
+    pub(super) fn forgive(&mut self) {
+        let Some((mut attempted, _)) = self.attempted.take() else { return };
+        if self.before.is_none() && self.starting.is_none() {
+            self.runs_apart = true;
+            return;
+        }
+        let attempts = attempted.findings.attempts.saturating_sub(1);
+        attempted.findings.attempts = attempts;
+        if let Ending::Erred { message, .. } = &attempted.ending {
+            let again = Next::Again { delay: Duration::ZERO, maybe: false, attempts, message: message.clone() };
+            self.attempted = Some((attempted, again));
+        }
     }
 
     /// Says that the attempt ended otherwise than the handler let it look.

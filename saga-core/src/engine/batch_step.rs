@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::attempt::{Attempted, caught, ending_of, erred, trace};
+use super::attempt::{Attempted, ending_of, erred, trace};
 use super::command::Command;
 use super::guard::inside_step;
 use super::prepared::Findings;
@@ -10,10 +10,12 @@ use super::report::IN_TRANSACTION;
 use super::shared::Shared;
 use crate::env::timeout;
 use crate::key::{Key, StepId};
+use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
 use crate::step::{Args, ContextParts, Contexts, Earlier, OutsideKey, Reporting, StepContext, StepError, TimeLeft};
 use crate::store::{Store, Verdict};
+use crate::unwind::{Guarded, caught_while};
 
 /// What became of a call of a batch step.
 pub(super) enum BatchAttempt {
@@ -32,16 +34,16 @@ impl<S: Store> Shared<S> {
     pub(super) async fn attempt_batch_in(&self, commands: &[&Command<S>], conn: &mut S::Conn) -> BatchAttempt {
         let Some(first) = commands.first() else { return BatchAttempt::Each(Vec::new()) };
         let contexts = self.contexts(commands);
-        let encoded = commands.iter().map(|command| &**command.saga.input_of(command.step_index())).collect();
+        let encoded = commands.iter().map(|command| command.saga.input_of(command.step_index())).collect();
         let inputs = BatchInputs { encoded, contexts: Arc::clone(&contexts) };
         let args = Args { ctx: contexts.of(0), states: &self.states, outputs: &first.saga.outputs };
         let limit = first.options().timeout;
         let began = self.env.now();
         let handler = async {
             let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
-            run(conn, args, inputs).await
+            Guarded::new(run(conn, args, inputs)).await
         };
-        let ended = timeout(&*self.env, limit, caught(inside_step(handler))).await;
+        let ended = timeout(&*self.env, limit, caught_while(inside_step(handler))).await;
         let took = self.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings =
@@ -54,29 +56,38 @@ impl<S: Store> Shared<S> {
             }
             let step = first.step().name;
             let (count, error) = (commands.len(), in_words(&ending));
-            tracing::info!(step, count, error, "a batch failed as a whole; it is split");
+            log::info!(step, count, error, "a batch failed as a whole; it is split");
             BatchAttempt::Whole(verdict)
         };
         match ended {
             Err(_) => whole(erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
             Ok(Err(panic)) => whole(erred(format!("it panicked: {panic}")), Verdict::RollBack),
+            Ok(Ok(Err(BatchUnfinished::Failed(error)))) if self.met_another(&error) => {
+                whole(erred(error.to_string()), Verdict::GiveWay)
+            }
             Ok(Ok(Err(BatchUnfinished::Failed(error)))) => {
-                let unfinished = Unfinished::Failed(error);
-                let verdict = if self.met_another(&unfinished) { Verdict::GiveWay } else { Verdict::RollBack };
-                whole(ending_of(unfinished), verdict)
+                whole(ending_of(Unfinished::Failed(error)), Verdict::RollBack)
             }
             Ok(Ok(Err(BatchUnfinished::Apart(mut apart)))) => match (commands, apart.pop()) {
                 ([_], Some((_, unfinished))) => whole(ending_of(unfinished), Verdict::RollBack),
                 (_, last) => BatchAttempt::Apart(apart.into_iter().chain(last).map(|(index, _)| index).collect()),
             },
-            Ok(Ok(Ok(answers))) => self.check_answers(commands, &contexts, answers, &findings).map_or_else(
-                |(apart, ending)| match commands {
-                    [_] => whole(ending, Verdict::RollBack),
-                    _ => BatchAttempt::Apart(apart),
-                },
-                BatchAttempt::Each,
-            ),
+            Ok(Ok(Ok(answers))) => match self.conflict_in(&answers) {
+                Some(error) => whole(erred(error.to_string()), Verdict::GiveWay),
+                None => self.check_answers(commands, &contexts, answers, &findings).map_or_else(
+                    |(apart, ending)| match commands {
+                        [_] => whole(ending, Verdict::RollBack),
+                        _ => BatchAttempt::Apart(apart),
+                    },
+                    BatchAttempt::Each,
+                ),
+            },
         }
+    }
+
+    /// The error of an answer that failed since a statement met another transaction.
+    fn conflict_in<'a>(&self, answers: &'a [Result<Vec<u8>, StepError>]) -> Option<&'a StepError> {
+        answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| self.met_another(error))
     }
 
     /// What was answered for each command; or those whose answers or events cannot be stored, with the reason of the last.
@@ -136,7 +147,7 @@ impl<S: Store> Shared<S> {
         };
         let calls: Vec<Of> = commands.iter().map(of).collect();
         let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
-        let until = self.env.now() + limit;
+        let until = self.env.now().saturating_add(limit);
         let (env, cancel, namespace) = (Arc::clone(&self.env), self.stopping.clone(), self.settings.namespace.clone());
         Contexts::new(commands.len(), move |index| {
             let (call, env) = (&calls[index], Arc::clone(&env));

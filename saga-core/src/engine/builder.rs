@@ -2,26 +2,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::access::Access;
 use super::error::BuildError;
 use super::register::register;
 use super::runtime::Runtime;
 use super::settings::Settings;
 use super::shared::{Parts, Shared};
+use crate::authorization::{AccessPolicy, SigningKey};
 use crate::choreography::Reaction;
 use crate::env::{Environment, TokioEnvironment};
 use crate::key::check_step_name;
+use crate::log;
 use crate::machine::Effect;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
 use crate::step::States;
-use crate::store::{DefinitionId, Durability, Store};
+use crate::store::{Capabilities, DefinitionId, Durability, Store};
 use crate::transport::Transport;
 
 /// A runtime that is being put together.
 pub struct RuntimeBuilder<S: Store> {
     store: Arc<S>,
     transport: Option<Arc<dyn Transport>>,
+    access_policy: Option<AccessPolicy>,
+    signing_key: Option<SigningKey>,
     env: Option<Arc<dyn Environment>>,
     settings: Settings,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
@@ -37,6 +42,8 @@ impl<S: Store> RuntimeBuilder<S> {
         Self {
             store,
             transport: None,
+            access_policy: None,
+            signing_key: None,
             env: None,
             settings: Settings::default(),
             definitions: BTreeMap::new(),
@@ -101,6 +108,22 @@ impl<S: Store> RuntimeBuilder<S> {
         self
     }
 
+    /// Sets which services may send messages to this one, and what each of them may say. Without it everybody with access
+    /// to the transport is trusted.
+    #[must_use]
+    pub fn access_policy(mut self, policy: AccessPolicy) -> Self {
+        self.access_policy = Some(policy);
+        self
+    }
+
+    /// Signs every message that this runtime sends. The signature is made when the message is handed to the transport, so
+    /// it cannot be had of a store whose messages leave by change data capture.
+    #[must_use]
+    pub fn sign_with(mut self, key: SigningKey) -> Self {
+        self.signing_key = Some(key);
+        self
+    }
+
     /// Changes the limits and times.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
@@ -126,6 +149,7 @@ impl<S: Store> RuntimeBuilder<S> {
     pub async fn start(mut self) -> Result<Runtime<S>, BuildError> {
         let capabilities = self.store.capabilities();
         self.problems.extend(self.settings.problems(&capabilities));
+        self.check_access(&capabilities);
         self.check_states();
         self.check_remote_steps();
         if !self.problems.is_empty() {
@@ -134,9 +158,9 @@ impl<S: Store> RuntimeBuilder<S> {
         match &capabilities.durability {
             Durability::Full => {}
             Durability::Process(setting) => {
-                tracing::warn!(store = capabilities.name, setting, "a commit survives the process, not the machine");
+                log::warn!(store = capabilities.name, setting, "a commit survives the process, not the machine");
             }
-            Durability::None => tracing::warn!(store = capabilities.name, "nothing survives this process"),
+            Durability::None => log::warn!(store = capabilities.name, "nothing survives this process"),
         }
         let env = match self.env {
             Some(env) => env,
@@ -148,12 +172,21 @@ impl<S: Store> RuntimeBuilder<S> {
         }
         let began = env.now();
         let incarnation = self.store.join(self.settings.member_ttl).await?;
+        if self.access_policy.is_none() && self.transport.is_some() && !self.services.is_empty() {
+            log::warn!(
+                services = ?self.services,
+                "messages from other services are not authenticated; set an access policy, or let only trusted services \
+                 reach the transport"
+            );
+        }
+        let access = Access::new(self.access_policy, self.signing_key, &self.definitions);
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
         let mut services = self.services;
         services.extend(self.settings.service.clone().filter(|name| !services.contains(name)));
         let shared = Arc::new(Shared::new(Parts {
             store: self.store,
             transport,
+            access,
             env,
             settings: self.settings,
             definitions: self.definitions,
@@ -163,7 +196,7 @@ impl<S: Store> RuntimeBuilder<S> {
             states: self.states,
             member: incarnation.member,
         }));
-        shared.set_alive_until(began + shared.settings.member_ttl);
+        shared.set_alive_until(began.saturating_add(shared.settings.member_ttl));
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
         for service in &shared.services {
@@ -194,6 +227,17 @@ impl<S: Store> RuntimeBuilder<S> {
                     definition.id
                 )
             }));
+        }
+    }
+
+    fn check_access(&mut self, capabilities: &Capabilities) {
+        self.problems.extend(self.access_policy.iter().flat_map(AccessPolicy::problems));
+        if self.signing_key.is_some() && !capabilities.relayed {
+            self.problems.push(format!(
+                "the messages of the store `{}` leave by change data capture, where `.sign_with(..)` cannot sign them; \
+                 leave it out, or let the store relay them",
+                capabilities.name
+            ));
         }
     }
 

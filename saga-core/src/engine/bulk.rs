@@ -258,7 +258,7 @@ impl<S: Store> SagaDesk<S> {
         let mut summary = BulkSummary::default();
         let mut acts = 0;
         for (place, planned) in plan.sagas.iter().enumerate() {
-            let due = began + each * acts;
+            let due = began.saturating_add(each.saturating_mul(acts));
             env.sleep(due.saturating_sub(env.now())).await;
             let result = desk.act_on(plan, planned, reason).await;
             progress(place, &result);

@@ -73,6 +73,7 @@ impl<S: Store> Shared<S> {
                 correlation: Some(MessageId(Uuid::from_u128(asked))),
                 answer: None,
                 traceparent: caller.traceparent.clone(),
+                ..Headers::default()
             },
             kind: MessageKind::Reply,
             ..addressed(MessageId(self.random_uuid()), &saga.tenant, &caller.reply_to)

@@ -1,56 +1,102 @@
 //! Workers for the steps that call the outside world, and the recording of what came of them.
 
+use std::pin::pin;
 use std::sync::Arc;
-
-use tokio::sync::Semaphore;
+use std::time::Duration;
 
 use super::asking::pause_after;
 use super::attempt::Attempted;
+use super::bulkhead::{Admission, FairLane, Pool, Seat};
 use super::choose::make_choice;
 use super::command::Command;
 use super::in_flight::InFlight;
 use super::late;
-use super::prepared::{Findings, HandOn};
+use super::prepared::{Findings, HandOn, NextPlace};
+use super::put_back::Taken;
 use super::shared::Shared;
 use super::transactions::refs;
+use crate::log;
 use crate::machine::{Ending, Event, Next};
 use crate::saga::StepRun;
 use crate::store::{Applied, Miss, RetryClass, StepRecord, Store, WorkRef};
+use crate::unwind::caught;
+
+/// What an owner that lost its command knows of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LateFact {
+    /// It took effect.
+    Success,
+    /// A call of it ended without a definite answer at that moment of this process' clock.
+    Unanswered { ended_at: Duration },
+}
 
 impl<S: Store> Shared<S> {
     /// Makes calls until the queue is closed.
     pub(super) async fn serve_calls(self: Arc<Self>) {
-        let lines = Arc::new(Semaphore::new(self.settings.calls));
-        while let Ok(line) = Arc::clone(&lines).acquire_owned().await {
-            let take_one = |lane: &mut std::collections::VecDeque<_>, taken: &mut Vec<_>| {
-                if taken.is_empty() {
-                    taken.extend(lane.pop_front());
-                }
-            };
-            let Some(commands) = self.calls.next(take_one).await else { return };
-            let under_way = self.tasks.enter();
-            let shared = Arc::clone(&self);
-            self.spawn(Box::pin(async move {
-                let mut line = Some(line);
-                for command in commands {
-                    // An exclusive step may take hours. What waits for its line would outlive its lease.
-                    if command.options().exclusive {
-                        line = None;
-                    }
-                    shared.run_call(command).await;
-                }
-                drop((line, under_way));
-            }));
+        let line_of = |seat: Seat| match seat.pool {
+            Pool::Calls => Admission::on(self.bulkheads.try_line(seat)),
+            // What the engine does itself is short, and waits for no call.
+            Pool::Transactions => Admission::Runs(None),
+        };
+        while let Some(commands) = self.calls.next(|lane, admitted| self.take_first(lane, admitted, line_of)).await {
+            for command in commands {
+                self.run_on_line(command);
+            }
         }
+    }
+
+    /// Takes the first command that may run now, unless one was admitted. `line_of` says whether it may, and with which line.
+    pub(super) fn take_first(
+        &self,
+        lane: &mut FairLane<Command<S>>,
+        admitted: &mut Vec<Command<S>>,
+        line_of: impl Fn(Seat) -> Admission,
+    ) {
+        let mut at = 0;
+        while admitted.is_empty()
+            && let Some(command) = lane.get(at)
+        {
+            match line_of(self.seat_of(&command.saga, command.order)) {
+                Admission::Runs(held) => admitted.extend(lane.remove(at).map(|command| command.with_line(held))),
+                Admission::Waits => at += 1,
+            }
+        }
+    }
+
+    /// Makes a call on its line, beside all others. If that panics, the command is put back.
+    pub(super) fn run_on_line(self: &Arc<Self>, command: Command<S>) {
+        let taken = [Taken::of(&command)];
+        let Err(panic) = caught(|| self.begin_on_line(command, taken)) else { return };
+        self.has_panicked("call", &panic);
+        let shared = Arc::clone(self);
+        self.spawn("put back", Box::pin(async move { shared.put_back(&taken, &panic).await }));
+    }
+
+    fn begin_on_line(self: &Arc<Self>, mut command: Command<S>, taken: [Taken; 1]) {
+        // An exclusive step may take hours. What waits for its line would outlive its lease.
+        if command.options().exclusive
+            && let Some(place) = &mut command.place
+        {
+            place.leave_pool();
+        }
+        let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
+        self.spawn(
+            "call",
+            Box::pin(async move {
+                shared.watch_over("calls", &taken, pin!(shared.run_call(command))).await;
+                drop(under_way);
+            }),
+        );
     }
 
     /// Makes one call and records what came of it.
     pub(super) async fn run_call(self: &Arc<Self>, command: Command<S>) {
+        // Nothing is waited for between the look at the claim and the call.
+        let Some(next_ids) = self.take_ids(command.saga.definition.width).await else { return };
         let Some(mut command) = self.hold(vec![command]).await.pop() else { return };
         if command.options().exclusive && !self.begin_to_keep(&mut command).await {
             return self.give_back(&[command.work]).await;
         }
-        let Some(next_ids) = self.take_ids(command.saga.definition.width).await else { return };
         let attempted = match &command.late {
             // An older owner has the answer already.
             Some(noted) => late::attempted(&command, noted),
@@ -80,7 +126,7 @@ impl<S: Store> Shared<S> {
         mut next: Next,
         next_ids: i64,
     ) {
-        let hand_on = HandOn { ids: next_ids, has_place: command.place.is_some() };
+        let hand_on = HandOn { ids: next_ids, place: NextPlace::after(&command) };
         let mut in_doubt = Vec::new();
         let mut failures = 0;
         loop {
@@ -132,28 +178,47 @@ impl<S: Store> Shared<S> {
         self.ask_to_the_end("records_of_steps", || self.store.records_of_steps(&saga.tenant, &saga.key)).await
     }
 
-    /// The command was lost to another owner. Its decision is void; a success is a fact and is kept.
+    /// The command was lost to another owner. Its decision is void; a success is a fact and is kept, and so is that a call
+    /// was made which may have taken effect.
     async fn lost(self: &Arc<Self>, command: Command<S>, attempted: Attempted) {
-        let is_call = command.effect().is_outside();
-        let (Ending::Done, true, false) = (&attempted.ending, is_call, command.is_undo()) else { return };
-        let noted = late::encode(&attempted.findings);
-        let is_noted = self.ask_to_the_end("note_late", || self.store.note_late(command.work.id, &noted)).await;
-        if is_noted == Some(false) {
-            self.correct(command.saga, command.order, attempted.findings).await;
+        if !command.effect().is_outside() || command.is_undo() {
+            return;
+        }
+        let findings = attempted.findings;
+        match attempted.ending {
+            Ending::Done => {
+                let noted = late::encode(&findings);
+                let is_noted = self.ask_to_the_end("note_late", || self.store.note_late(command.work.id, &noted)).await;
+                if is_noted == Some(false) {
+                    self.correct(command.saga, command.order, findings, LateFact::Success).await;
+                }
+            }
+            // Who has the row now knows that this call began, and waits for its end before it undoes anything blindly.
+            Ending::Erred { not_sent: false, .. } | Ending::Unstorable { .. } if command.is_call() => {
+                let ended_at = self.env.now();
+                self.correct(command.saga, command.order, findings, LateFact::Unanswered { ended_at }).await;
+            }
+            _ => {}
         }
     }
 
-    /// Brings a success to a saga that was decided without it.
-    async fn correct(self: &Arc<Self>, mut saga: InFlight<S>, order: crate::machine::Command, findings: Findings) {
+    /// Brings a fact to a saga that was decided without it.
+    async fn correct(
+        self: &Arc<Self>,
+        mut saga: InFlight<S>,
+        order: crate::machine::Command,
+        findings: Findings,
+        fact: LateFact,
+    ) {
         let (crate::machine::Command::Do { step } | crate::machine::Command::Undo { step, .. }) = order;
         let (name, item) = (saga.step(step).name, saga.state.item_number(step));
         let mut failures = 0;
         while !self.has_stopped() {
-            match self.correct_once(&mut saga, (name, item), &findings).await {
+            match self.correct_once(&mut saga, (name, item), &findings, fact).await {
                 Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
                 Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
                 Err(error) => {
-                    tracing::warn!(error, key = %saga.key, "a late success could not be recorded; trying again");
+                    log::warn!(error, key = %saga.key, "what an older owner knows could not be recorded; trying again");
                 }
             }
             self.env.sleep(pause_after(failures)).await;
@@ -166,6 +231,7 @@ impl<S: Store> Shared<S> {
         saga: &mut InFlight<S>,
         (name, item): (&str, Option<u32>),
         findings: &Findings,
+        fact: LateFact,
     ) -> Result<Applied, String> {
         let row = self.store.saga(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
         let Some(row) = row else { return Ok(Ok(())) };
@@ -175,14 +241,23 @@ impl<S: Store> Shared<S> {
             None if row.definition == saga.definition.id => Arc::clone(&saga.definition),
             None => return Err(format!("{} is not registered here", row.definition)),
         };
-        *saga = InFlight::of_row(&row, records, &definition)?;
+        let given = saga.given_to(name);
+        *saga = InFlight::of_row(&row, records.clone(), &definition)?;
         // It may have moved to another version, where the step stands elsewhere.
         let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
         let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
+        saga.recall_given(step, given);
+        let event = match fact {
+            LateFact::Success => Event::Late { step },
+            LateFact::Unanswered { ended_at } if self.is_news(saga, step, &records, findings, ended_at).await? => {
+                Event::LateUnknown { step }
+            }
+            LateFact::Unanswered { .. } => return Ok(Ok(())),
+        };
         let ids = self.take_ids(saga.definition.width).await.ok_or("no ids")?;
-        let hand_on = HandOn { ids: ids.start, has_place: false };
+        let hand_on = HandOn { ids: ids.start, place: NextPlace::Nowhere };
         let before = saga.state.clone();
-        let Ok(mut prepared) = self.advance(saga, Event::Late { step }, findings, hand_on) else { return Ok(Ok(())) };
+        let Ok(mut prepared) = self.advance(saga, event, findings, hand_on) else { return Ok(Ok(())) };
         if saga.state == before {
             return Ok(Ok(()));
         }
@@ -200,7 +275,7 @@ impl<S: Store> Shared<S> {
             return;
         }
         if self.ask_to_the_end("give_back", || self.store.give_back(rows)).await.is_some() {
-            self.leave_work(std::time::Duration::ZERO);
+            self.leave_work(Duration::ZERO);
         }
     }
 

@@ -14,7 +14,8 @@ use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    Advance, Changes, Condition, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
+    Advance, Changes, Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef,
+    WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -113,7 +114,10 @@ impl<S: Store> SagaDesk<S> {
         }
         let within = state.deadline.map(|deadline| deadline.within).unwrap_or_default();
         let called_off = match cause {
-            Cause::Act(act) => Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun: has_begun(stored) },
+            Cause::Act(act) => {
+                let has_begun = has_begun(stored, &state);
+                Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun }
+            }
             Cause::Overdue(_) => Event::DeadlinePassed,
         };
         let decision = machine::apply(&definition.shape, &mut state, called_off);
@@ -144,13 +148,18 @@ impl<S: Store> SagaDesk<S> {
     }
 }
 
-/// Whether somebody may have had a command of the saga since it was started.
-fn has_begun(stored: &SagaWithSteps) -> bool {
+/// Whether somebody may have begun a command of the saga since it was started. The epochs of its rows say it: whoever
+/// pauses a saga, resumes it or sends it a signal takes none of them. A move to another version raises each by one, and
+/// so does a claim that found the saga paused and put its command off.
+fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
+    let moves = stored.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Migrated).count();
+    let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
     let is_untouched = |work: &WorkStatus| {
-        work.kind == WorkKind::Deadline
-            || (work.work.epoch == 1 && work.owner.is_none() && work.attempts == 0 && !work.maybe)
+        let claims = u64::from(parked.contains(&work.work.id.0));
+        let is_first = work.work.epoch == 1 + moves as u64 + claims;
+        work.kind == WorkKind::Deadline || (is_first && work.owner.is_none() && work.attempts == 0 && !work.maybe)
     };
-    stored.saga.version > 1 || stored.work.is_empty() || !stored.work.iter().all(is_untouched)
+    stored.work.is_empty() || !stored.work.iter().all(is_untouched)
 }
 
 /// Commands that nobody has, and that may be due much later. What was sent to another service waits for its answer.

@@ -12,10 +12,11 @@ use super::command::Command;
 use super::deadline::When;
 use super::error::StartError;
 use super::in_flight::InFlight;
-use super::prepared::{Findings, HandOn};
+use super::prepared::{Findings, HandOn, NextPlace};
 use super::saga_desk::SagaDesk;
 use super::shared::Shared;
 use crate::key::{Key, StepId};
+use crate::log;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
 use crate::saga::{Definition, StepRun};
 use crate::step::Rejection;
@@ -191,7 +192,7 @@ impl<S: Store> Shared<S> {
                     let desk = SagaDesk::of(self, &row.tenant);
                     // What cannot be turned round any more comes to its end, and is undone then.
                     if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
-                        tracing::debug!(%key, %error, "a sub-saga is not turned round");
+                        log::debug!(%key, %error, "a sub-saga is not turned round");
                     }
                 }
                 Look::Waits
@@ -204,7 +205,7 @@ impl<S: Store> Shared<S> {
         let records = self.ask("records_of", || self.store.records_of(&row.tenant, &row.key)).await?;
         let Ok(mut child) = InFlight::of_row(row, records, definition) else { return Some(()) };
         let ids = self.take_ids(definition.width).await?;
-        let hand_on = HandOn { ids: ids.start, has_place: false };
+        let hand_on = HandOn { ids: ids.start, place: NextPlace::Nowhere };
         let prepared = self.advance(&mut child, Event::TakenBack, &Findings::default(), hand_on);
         if let Ok(prepared) = prepared {
             // If it moved meanwhile, it is looked at again.

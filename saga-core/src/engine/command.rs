@@ -1,8 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
+use super::bulkhead::{Line, Place};
 use super::in_flight::InFlight;
 use super::keep::Kept;
 use super::starting::Starting;
@@ -10,9 +9,10 @@ use crate::key::StepId;
 use crate::machine::{self, Effect};
 use crate::saga::{StepDefinition, StepRun};
 use crate::step::StepOptions;
-use crate::store::{Claim, ClaimedWork, Reported, Store, WorkKind, WorkRef};
+use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkKind, WorkRef};
 
 /// A command that this process has leased.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Command<S: Store> {
     pub(super) saga: InFlight<S>,
     pub(super) work: WorkRef,
@@ -25,10 +25,14 @@ pub(super) struct Command<S: Store> {
     pub(super) runs_on: bool,
     pub(super) retrying_for: Duration,
     pub(super) late: Option<Vec<u8>>,
+    /// As which member of its store this process has it.
+    pub(super) owner: MemberId,
+    /// Whether it was claimed, and the store does not know yet that it begins.
+    pub(super) waits: bool,
     /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
     pub(super) lease_until: Duration,
     /// The place in memory that the command fills. Its successor inherits it.
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    pub(super) place: Option<Place>,
     /// Set where the transaction that runs it starts its saga as well.
     pub(super) starting: Option<Box<Starting>>,
     /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
@@ -42,8 +46,8 @@ impl<S: Store> Command<S> {
     pub(super) fn of_claim(
         claimed: ClaimedWork,
         mut saga: InFlight<S>,
+        owner: MemberId,
         lease_until: Duration,
-        place: Option<OwnedSemaphorePermit>,
     ) -> Result<Self, String> {
         let name = claimed.step.step();
         let base =
@@ -60,16 +64,22 @@ impl<S: Store> Command<S> {
             WorkKind::Deadline => return Err("its row is of no step".to_owned()),
         };
         // A signal that arrived stands in the place of the time that it had.
-        if let Some(payload) = claimed.payload.filter(|_| saga.state.steps[step].signal.is_none()) {
-            saga.set_input(step, payload.into());
+        if claimed.kind == WorkKind::Do && saga.state.steps[step].signal.is_none() {
+            saga.remember_given(step, claimed.payload);
         }
         saga.pick_item(step)?;
+        saga.find_input(step)?;
+        let effect = saga.effect_of(order);
+        let is_call = effect == Effect::External;
+        // What only waited in a queue when its owner vanished has done nothing. A handler in a transaction may have ended its
+        // process without a word, since nobody writes down that it begins.
+        let suspect = claimed.suspect && (claimed.began || !is_call);
         let row = machine::ClaimedRow {
             command: order,
-            effect: saga.effect_of(order),
+            effect,
             undo: saga.definition.shape.undo(&saga.state, step),
             maybe: claimed.maybe,
-            suspect: claimed.suspect,
+            suspect,
             is_late: claimed.late.is_some(),
             can_be_asked: saga.step(step).resolve.is_some(),
         };
@@ -78,12 +88,14 @@ impl<S: Store> Command<S> {
             order,
             attempts: claimed.attempts,
             maybe: row.may_have_happened(&saga.state),
-            suspect: claimed.suspect,
+            suspect,
             runs_on: true,
             retrying_for: claimed.retrying_for.unwrap_or_default(),
+            owner,
+            waits: is_call && !claimed.began && claimed.late.is_none(),
             late: claimed.late,
             lease_until,
-            place,
+            place: None,
             starting: None,
             kept: None,
             reported: claimed.reported,
@@ -137,6 +149,11 @@ impl<S: Store> Command<S> {
         self.saga.definition.shape.is_child(self.step_index())
     }
 
+    /// Whether a handler of it calls the outside world.
+    pub(super) fn is_call(&self) -> bool {
+        self.effect() == Effect::External
+    }
+
     pub(super) fn is_undo(&self) -> bool {
         matches!(self.order, machine::Command::Undo { .. })
     }
@@ -157,6 +174,23 @@ impl<S: Store> Command<S> {
     /// Where the effect of what is called lies.
     pub(super) fn effect(&self) -> Effect {
         self.saga.effect_of(self.order)
+    }
+
+    /// Whether it may run now.
+    pub(super) fn has_line(&self) -> bool {
+        self.place.as_ref().is_some_and(Place::has_line)
+    }
+
+    /// The command on its line.
+    pub(super) fn with_line(mut self, line: Option<Line>) -> Self {
+        if let Some(place) = &mut self.place {
+            place.set_line(line);
+        }
+        self
+    }
+
+    pub(super) fn take_line(&mut self) -> Option<Line> {
+        self.place.as_mut().and_then(Place::take_line)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.

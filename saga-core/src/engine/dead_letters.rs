@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::act::reason_problem;
 use super::desk::Desk;
 use super::error::RuntimeError;
 use super::guard::outside_step;
@@ -67,8 +68,8 @@ impl<S: Store> DeadLetterDesk<S> {
     pub async fn replay(&self, id: LetterId, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
         let refused = |problem: &str| Err(RuntimeError::Letter { letter: id.0, problem: problem.to_owned() });
-        if reason.trim().is_empty() {
-            return refused("give a reason; it is kept with the letter");
+        if let Some(problem) = reason_problem(reason, "the letter") {
+            return refused(&problem);
         }
         let letter = self.0.store.dead_letter(&self.0.tenant, id).await?;
         let Some(letter) = letter else { return refused("there is none with this id") };
@@ -96,8 +97,8 @@ impl<S: Store> DeadLetterDesk<S> {
     pub async fn discard(&self, id: LetterId, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
         let refused = |problem: &str| Err(RuntimeError::Letter { letter: id.0, problem: problem.to_owned() });
-        if reason.trim().is_empty() {
-            return refused("give a reason; it is kept with the letter");
+        if let Some(problem) = reason_problem(reason, "the letter") {
+            return refused(&problem);
         }
         match self.0.store.discard_letter(&self.0.tenant, id, reason).await? {
             Some(LetterState::Open | LetterState::Discarded) => Ok(()),

@@ -9,8 +9,9 @@ use super::missed::Missed;
 use super::saga_desk::SagaDesk;
 use super::shared::Shared;
 use crate::key::{Key, StepId};
+use crate::log;
 use crate::machine::{Deadline, SagaState, Timer, set_deadline};
-use crate::saga::Definition;
+use crate::saga::{Definition, LONGEST};
 use crate::store::{
     Changes, Condition, HistoryEntry, HistoryKind, NewWork, Postponed, SagaId, SagaRow, Store, WorkKind, WorkRef,
 };
@@ -30,7 +31,7 @@ impl<S: Store> Shared<S> {
     /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
     pub(super) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
         if let Err(error) = SagaDesk::of(self, &row.tenant).end_overdue(&row.key, work).await {
-            tracing::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
+            log::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
             // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
             let error = Some(error.to_string());
             let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, maybe: false, error };
@@ -80,7 +81,9 @@ pub(super) fn deadline_of<S: Store>(
     when: When,
     timer: Timer,
 ) -> Option<Deadline> {
-    let deadline = Deadline { timer, within: when.within.or(definition.deadline)? };
+    state.within = when.within;
+    let within = when.within.or(definition.deadline)?.min(LONGEST);
+    let deadline = Deadline { timer, within };
     set_deadline(&definition.shape, state, deadline).then_some(deadline)
 }
 

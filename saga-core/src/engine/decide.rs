@@ -2,26 +2,46 @@
 
 use std::time::Duration;
 
+use super::bulkhead::{Place, Pool};
 use super::choose::choose;
 use super::choreography::tellable;
 use super::command::Command;
 use super::in_flight::InFlight;
 use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
 use super::outcome::outcome_of;
-use super::prepared::{Findings, HandOn, Prepared};
+use super::prepared::{Findings, HandOn, NextPlace, Prepared};
 use super::shared::Shared;
 use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
-    Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MessageId, MessageKind, NewMessage,
-    NewWork, Postponed, RecordedOutcome, Store, WorkId, WorkKind, WorkRef, lane_of,
+    Advance, Changes, Condition, Headers, HistoryEntry, HistoryKind, Lease, MemberId, MessageId, MessageKind,
+    NewMessage, NewWork, Postponed, RecordedOutcome, Store, WorkId, WorkKind, WorkRef, lane_of,
 };
 
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
 const FAILED_ATTEMPTS_KEPT: u32 = 100;
 
-/// The command that goes straight to the workers, and the id of its row.
-type HandedOn = Option<(machine::Command, i64)>;
+/// The command that goes straight to the workers.
+type HandedOn = Option<Heir>;
+
+/// A command that this process has from the moment that its row is written.
+struct Heir {
+    order: machine::Command,
+    id: i64,
+    owner: MemberId,
+    /// Nothing where it inherits one.
+    place: Option<Place>,
+}
+
+/// What place there is for a command.
+enum Found {
+    Inherited,
+    Free(Place),
+    /// This process has as much of that kind as it can hold.
+    NoRoom,
+    /// It would wait here: it is left for anybody who can begin it.
+    NoLine,
+}
 
 impl<S: Store> Shared<S> {
     /// What follows from an attempt of this command.
@@ -128,7 +148,7 @@ impl<S: Store> Shared<S> {
 
     fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
         match handed_on {
-            Some((order, id)) => prepared.successor = Some(self.successor(saga, order, id)),
+            Some(heir) => prepared.successor = Some(self.successor(saga, heir)),
             None => prepared.saga = Some(saga),
         }
         prepared
@@ -138,7 +158,10 @@ impl<S: Store> Shared<S> {
     fn map_inputs(&self, saga: &mut InFlight<S>, decision: &mut Decision) {
         let definition = std::sync::Arc::clone(&saga.definition);
         decision.commands.retain(|&order| {
-            let machine::Command::Do { step } = order else { return true };
+            let step = match order {
+                machine::Command::Do { step } => step,
+                machine::Command::Undo { step, .. } => return find_undo_input(saga, step, &mut decision.blocked),
+            };
             if saga.mapped_input_of(step).is_some() {
                 // It is tried again, with what was computed the first time.
                 return true;
@@ -197,20 +220,56 @@ impl<S: Store> Shared<S> {
             prepared.leave_free(idle);
             return prepared.changes.commands.push(work_row(saga, order, hand_on.ids, idle, None));
         }
-        let lease = (hand_on.has_place && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order))
-            .then(|| self.member())
-            .flatten()
-            .map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
+        let is_next =
+            hand_on.place != NextPlace::Nowhere && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order);
+        let owner = is_next.then(|| self.member()).flatten();
+        let found = owner.map(|_| self.next_place(saga, order, hand_on.place));
+        let (place, is_ours) = match found {
+            Some(Found::Free(place)) => (Some(place), true),
+            Some(Found::Inherited) => (None, true),
+            Some(Found::NoRoom) => {
+                prepared.left_to_others = true;
+                (None, false)
+            }
+            Some(Found::NoLine) | None => {
+                prepared.leave_free(due_in);
+                (None, false)
+            }
+        };
+        let owner = owner.filter(|_| is_ours);
+        let lease = owner.map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
         prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, lease));
-        if lease.is_some() {
-            *handed_on = Some((order, hand_on.ids));
-        } else {
-            prepared.leave_free(due_in);
+        if let Some(owner) = owner {
+            *handed_on = Some(Heir { order, id: hand_on.ids, owner, place });
         }
     }
 
+    /// The place of the next command. A call has one only together with a line, on which it begins at once.
+    fn next_place(&self, saga: &InFlight<S>, order: machine::Command, before: NextPlace) -> Found {
+        let seat = self.seat_of(saga, order);
+        let is_call = seat.pool == Pool::Calls;
+        if let NextPlace::Of { seat: before, has_line } = before
+            && before == seat
+            && !seat.has_step_limit()
+            && (has_line || !is_call)
+        {
+            return Found::Inherited;
+        }
+        let Some(mut place) = self.bulkheads.try_place(seat) else { return Found::NoRoom };
+        if is_call {
+            // Those that wait already come first.
+            let line = if self.calls.has_waiting(seat.flow()) { None } else { self.bulkheads.try_line(seat) };
+            if line.is_none() {
+                return Found::NoLine;
+            }
+            place.set_line(line);
+        }
+        Found::Free(place)
+    }
+
     /// The command of the row that was just written, leased to this process.
-    fn successor(&self, mut saga: InFlight<S>, order: machine::Command, id: i64) -> Command<S> {
+    fn successor(&self, mut saga: InFlight<S>, heir: Heir) -> Command<S> {
+        let Heir { order, id, owner, place } = heir;
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
         _ = saga.pick_item(step);
@@ -224,8 +283,10 @@ impl<S: Store> Shared<S> {
             runs_on: true,
             retrying_for: Duration::ZERO,
             late: None,
-            lease_until: self.env.now() + self.settings.lease_ttl,
-            place: None,
+            owner,
+            waits: false,
+            lease_until: self.env.now().saturating_add(self.settings.lease_ttl),
+            place,
             starting: None,
             kept: None,
             reported: None,
@@ -264,6 +325,19 @@ impl<S: Store> Shared<S> {
             due_in: Duration::ZERO,
         }
     }
+}
+
+/// Has an undo find what its step was given; false where that cannot be found, which needs a person. In a saga with
+/// branches what is missing is read by whoever claims its row.
+fn find_undo_input<S: Store>(saga: &mut InFlight<S>, step: usize, blocked: &mut Vec<usize>) -> bool {
+    let Err(reason) = saga.find_input(step) else { return true };
+    if saga.definition.width > 1 {
+        return true;
+    }
+    let definition = std::sync::Arc::clone(&saga.definition);
+    let decision = machine::apply(&definition.shape, &mut saga.state, Event::UndoBlocked { step, reason });
+    blocked.extend(decision.map(|decision| decision.blocked).unwrap_or_default());
+    false
 }
 
 /// The row of a command; a lease says that this process has it already.
@@ -338,7 +412,7 @@ fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findi
         machine::Command::Undo { step, known: false, .. }
             if saga.effect_of(machine::Command::Do { step }) == Effect::External =>
         {
-            (2 * saga.step(step).options.timeout).saturating_sub(findings.took)
+            saga.step(step).options.timeout.saturating_mul(2).saturating_sub(findings.took)
         }
         _ => Duration::ZERO,
     }

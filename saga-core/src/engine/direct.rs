@@ -4,13 +4,13 @@
 //! send them. Their rows are there all the same, due a little later: whatever did not get through by then is found by the
 //! relays, and what got through twice is known to its receiver.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::relay::all_met_outage;
+use super::relay::met_outage;
 use super::shared::Shared;
 use super::tasks::UnderWay;
 use crate::store::{MessageId, MessageKind, NewMessage, OutboxRow, Store};
@@ -26,7 +26,7 @@ const CALLS_MAX: usize = 2;
 #[derive(Debug)]
 pub(super) struct Direct {
     sender: mpsc::UnboundedSender<Leaving>,
-    receiver: Mutex<Option<mpsc::UnboundedReceiver<Leaving>>>,
+    receiver: Mutex<mpsc::UnboundedReceiver<Leaving>>,
     waiting: AtomicUsize,
 }
 
@@ -39,7 +39,7 @@ struct Leaving {
 impl Direct {
     pub(super) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver: Mutex::new(Some(receiver)), waiting: AtomicUsize::new(0) }
+        Self { sender, receiver: Mutex::new(receiver), waiting: AtomicUsize::new(0) }
     }
 }
 
@@ -80,15 +80,14 @@ impl<S: Store> Shared<S> {
 
     /// Sends what is committed here, until it is dropped. What comes while calls are under way goes with the next.
     pub(super) async fn serve_direct(self: Arc<Self>) {
-        let receiver = self.direct.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut receiver) = receiver else { return };
+        let mut receiver = self.direct.receiver.lock().await;
         let lines = Arc::new(Semaphore::new(CALLS_MAX));
         while let Ok(line) = Arc::clone(&lines).acquire_owned().await {
             let mut leaving = Vec::new();
             if receiver.recv_many(&mut leaving, self.settings.relay_batch).await == 0 {
                 return;
             }
-            self.spawn(Box::pin(Arc::clone(&self).send_all_directly(leaving, line)));
+            self.spawn("send", Box::pin(Arc::clone(&self).send_all_directly(leaving, line)));
         }
     }
 
@@ -100,7 +99,7 @@ impl<S: Store> Shared<S> {
         drop(line);
         self.direct.waiting.fetch_sub(rows.len(), Ordering::Relaxed);
         match results.first() {
-            Some(Err(error)) if all_met_outage(&results) => self.transport_failed("publish", error),
+            Some(Err(error)) if met_outage(&results) => self.transport_failed("publish", error),
             _ => self.transport_works("publish"),
         }
         let sent = rows.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(row, _)| row.id);

@@ -1,55 +1,50 @@
 //! Ending a runtime: what is under way ends, the rest is given back.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::asking::answered;
 use super::inbox::Inlet;
 use super::shared::Shared;
-use crate::env::BoxFuture;
+use crate::log;
 use crate::store::{Hint, Store};
 use crate::transport::Incoming;
 
 impl<S: Store> Shared<S> {
     /// Runs the tasks of the runtime until it stops.
     pub(super) fn spawn_all(self: &Arc<Self>, incoming: Vec<Option<Box<dyn Incoming>>>) {
-        let spawn = |task| self.spawn(task);
         for _ in 0..self.settings.transactions {
-            spawn(Box::pin(Arc::clone(self).serve_transactions()));
+            self.run_lane("transactions", Self::serve_transactions);
         }
-        spawn(Box::pin(Arc::clone(self).serve_calls()));
-        spawn(Box::pin(Arc::clone(self).serve_suspects()));
-        spawn(Box::pin(Arc::clone(self).serve_starts()));
-        spawn(Box::pin({
-            let shared = Arc::clone(self);
-            async move { shared.serve_recorder().await }
-        }));
-        spawn(Box::pin(Arc::clone(self).poll()));
-        spawn(Box::pin(Arc::clone(self).beat()));
-        spawn(Box::pin(Arc::clone(self).relay()));
-        spawn(Box::pin(Arc::clone(self).serve_direct()));
-        spawn(Box::pin(Arc::clone(self).listen()));
-        spawn(Box::pin({
-            let shared = Arc::clone(self);
-            async move { shared.watch().await }
-        }));
+        self.run_lane("calls", Self::serve_calls);
+        for _ in 0..self.settings.recoveries {
+            self.run_lane("recoveries", |shared| shared.serve_recovered(false));
+        }
+        self.run_lane("recoveries", |shared| shared.serve_recovered(true));
+        self.run_lane("begins", Self::serve_begins);
+        self.run_lane("renewals", Self::renew_queued);
+        self.run_lane("starts", Self::serve_starts);
+        self.run_lane("recorder", |shared| async move { shared.serve_recorder().await });
+        self.run_lane("poll", Self::poll);
+        self.run_lane("beat", Self::beat);
+        self.run_lane("relay", Self::relay);
+        self.run_lane("direct", Self::serve_direct);
+        self.run_lane("hints", Self::listen);
+        self.run_lane("watch", |shared| async move { shared.watch().await });
         for (service, first) in self.services.iter().zip(incoming) {
-            spawn(Box::pin(Arc::clone(self).receive(service.clone(), Inlet::Messages, first)));
-            spawn(Box::pin(Arc::clone(self).receive(service.clone(), Inlet::DeadLetters, None)));
+            let (service, first) = (service.clone(), Mutex::new(first));
+            let of_letters = service.clone();
+            self.run_lane("receive", move |shared| {
+                // Whoever begins again subscribes anew.
+                let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+                shared.receive(service.clone(), Inlet::Messages, first)
+            });
+            self.run_lane("receive dead letters", move |shared| {
+                shared.receive(of_letters.clone(), Inlet::DeadLetters, None)
+            });
         }
         if !self.services.is_empty() {
-            spawn(Box::pin(Arc::clone(self).poll_inbox()));
+            self.run_lane("inbox", Self::poll_inbox);
         }
-    }
-
-    /// Runs a task on its own, until the runtime stops.
-    pub(super) fn spawn(&self, task: BoxFuture<'static, ()>) {
-        let stopped = self.stopped.clone();
-        self.env.spawn(Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = stopped.cancelled() => {}
-                () = task => {}
-            }
-        }));
     }
 
     /// Takes nothing new, waits for what is under way, and gives the rest back.
@@ -60,6 +55,7 @@ impl<S: Store> Shared<S> {
         let mut left = self.transactions.close();
         left.extend(self.calls.close());
         left.extend(self.suspects.close());
+        left.extend(self.repeaters.close());
         let count = left.len();
         let ended = crate::env::timeout(&*self.env, self.settings.drain_limit, async {
             self.give_back_all(left).await;
@@ -67,16 +63,16 @@ impl<S: Store> Shared<S> {
         });
         if ended.await.is_err() {
             let limit = self.settings.drain_limit;
-            tracing::warn!(?limit, "not everything under way ended in time; it is taken up again after its lease");
+            log::warn!(?limit, "not everything under way ended in time; it is taken up again after its lease");
         }
         self.stop();
-        if let Err(error) = self.store.leave(self.member_id()).await {
-            tracing::warn!(%error, "leaving failed; the store finds out by itself");
+        if let Err(error) = answered("leave", self.store.leave(self.member_id())).await {
+            log::warn!(%error, "leaving failed; the store finds out by itself");
         }
         // What is left has no owner any more.
         self.store.hint(Hint::Work);
         self.store.hint(Hint::Outbox);
-        tracing::info!(given_back = count, "the runtime has ended");
+        log::info!(given_back = count, "the runtime has ended");
     }
 
     /// Ends every task at its next await.

@@ -34,7 +34,7 @@ impl Due {
 
     /// Something falls due at that moment, and others may at about the same time.
     pub(super) fn announce_later(&self, at: Duration) {
-        self.plan(|looked_at| looked_at.map_or(at, |looked_at| at.max(looked_at + PAUSE)));
+        self.plan(|looked_at| looked_at.map_or(at, |looked_at| at.max(looked_at.saturating_add(PAUSE))));
     }
 
     fn plan(&self, at: impl FnOnce(Option<Duration>) -> Duration) {

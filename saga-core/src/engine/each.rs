@@ -9,6 +9,9 @@ use crate::machine::{Command as Order, Ending, Event, Next};
 use crate::step::{items_of, list_of};
 use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
 
+/// What stands for a list of outputs that is too long to be stored, where nobody takes it.
+const NO_LIST: &[u8] = b"null";
+
 impl<S: Store> Shared<S> {
     /// The list of the command is there: it is unfolded, or what its items gave is joined. Nothing when the runtime stops
     /// first.
@@ -19,9 +22,12 @@ impl<S: Store> Shared<S> {
             None => self.unfold(command).map(|items| (None, Event::Listed { step, items })),
             Some(items) => {
                 let records = self.records_of_items(command).await?;
-                let joined = self.check_length(joined(command, records, items.len()));
-                let joined =
-                    joined.map_err(|problem| format!("the list of what its items gave cannot be stored: {problem}"));
+                let joined = match self.check_length(joined(command, records, items.len())) {
+                    // Nobody reads it, and its items have taken effect.
+                    Err(_) if !is_taken(command) => Ok(NO_LIST.to_vec()),
+                    Err(problem) => Err(format!("the list of what its items gave cannot be stored: {problem}")),
+                    Ok(joined) => Ok(joined),
+                };
                 joined.map(|output| (Some(output), Event::Done { step }))
             }
         };
@@ -69,6 +75,13 @@ impl<S: Store> Shared<S> {
         let saga = &command.saga;
         self.ask_to_the_end("records_of", || self.store.records_of(&saga.tenant, &saga.key)).await
     }
+}
+
+/// Whether a step, a mapping or a compensation of the saga takes the list of what the items gave. Of a saga that is a step
+/// of another one that may be the result.
+fn is_taken<S: Store>(command: &Command<S>) -> bool {
+    let (saga, name) = (&command.saga, command.step().name);
+    saga.key.of_step().is_some() || saga.definition.steps.iter().any(|step| step.takes_output_of(name))
 }
 
 /// What the items gave, in the order of the list. One that a person went past without an output is left out.

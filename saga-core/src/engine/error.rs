@@ -118,6 +118,17 @@ pub enum RuntimeError {
         /// Why not.
         problem: String,
     },
+    /// A signal has another form than the step takes that waits for it. Nothing was changed: the signal that the step waits
+    /// for may still come.
+    #[error("the saga `{key}` does not take this signal, its step `{step}` waits for one of another form: {problem}")]
+    SignalForm {
+        /// The saga's key.
+        key: String,
+        /// The step that waits.
+        step: String,
+        /// The type that it waits for, and what is wrong with the signal.
+        problem: String,
+    },
     /// A plan cannot be carried out like this.
     #[error("the plan is not carried out: {0}")]
     Plan(String),
@@ -143,6 +154,15 @@ pub enum RuntimeError {
     /// A desk without a runtime was used outside a tokio runtime.
     #[error("sagas are worked on inside a tokio runtime: {0}")]
     NoTokio(#[from] tokio::runtime::TryCurrentError),
+    /// The saga was there, and the store does not have it any more.
+    #[error(
+        "the saga `{key}` is no longer in the store, which lost what it had committed (a failover to a replica that lagged \
+         behind, or a restored backup); start it again with the same key"
+    )]
+    Lost {
+        /// The saga's key.
+        key: String,
+    },
     /// The runtime ended before the saga did.
     #[error("the runtime ended before the saga did; the saga goes on when a runtime runs again")]
     Ended,

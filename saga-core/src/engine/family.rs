@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::in_flight::InFlight;
 use super::shared::Shared;
 use crate::key::{Key, Tenant};
+use crate::log;
 use crate::machine::{Phase, StepPhase};
 use crate::saga::Definition;
 use crate::store::{Changes, Postponed, Status, Store, StoreError, WorkKind, WorkStatus};
@@ -36,14 +37,17 @@ impl<S: Store> Shared<S> {
         };
         let Some(waiting) = waiting else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
-        self.spawn(Box::pin(async move {
-            match hurry(&*shared.store, &waiting).await {
-                Ok(true) => shared.leave_work(Duration::ZERO),
-                Ok(false) => {}
-                Err(error) => tracing::debug!(key = %waiting.key, %error, "who waits for a saga looks later"),
-            }
-            drop(under_way);
-        }));
+        self.spawn(
+            "family",
+            Box::pin(async move {
+                match hurry(&*shared.store, &waiting).await {
+                    Ok(true) => shared.leave_work(Duration::ZERO),
+                    Ok(false) => {}
+                    Err(error) => log::debug!(key = %waiting.key, %error, "who waits for a saga looks later"),
+                }
+                drop(under_way);
+            }),
+        );
     }
 }
 

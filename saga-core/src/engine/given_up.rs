@@ -1,7 +1,5 @@
 //! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
 
-use std::sync::Arc;
-
 use super::choreography::for_service;
 use super::shared::Shared;
 use super::step_or_item::step_or_item;
@@ -14,28 +12,33 @@ const QUEUE: &str = "x-death-queue";
 const REASON: &str = "x-death-reason";
 
 impl<S: Store> Shared<S> {
-    /// Buries what the transport gave up; nothing when the runtime stops first.
-    pub(super) async fn bury_given_up(
-        self: &Arc<Self>,
+    /// How what the transport gave up is buried; nothing when the runtime stops first.
+    pub(super) async fn burial_of_given_up(
+        &self,
         came: &Result<Message, Unreadable>,
         death: &Death,
         service: &str,
-    ) -> Option<()> {
+        refused: Option<String>,
+    ) -> Option<Changes> {
         let Death { queue, reason, deliveries } = death;
         let said = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
-        let (letter, refusal) = match came {
-            Ok(event) if event.kind == MessageKind::Event => {
+        let (letter, refusal) = match (came, refused) {
+            (Ok(message), Some(detail)) => {
+                let detail = format!("{detail}; and {said}");
+                (self.letter(message, service, DeadReason::NotAuthorized, &detail, *deliveries).await?, None)
+            }
+            (Ok(event), None) if event.kind == MessageKind::Event => {
                 let event = for_service(event.clone(), service);
                 (self.letter(&event, service, DeadReason::GivenUp, &said, *deliveries).await?, None)
             }
-            Ok(message) => {
+            (Ok(message), None) => {
                 let letter = self.letter(message, service, DeadReason::GivenUp, &said, *deliveries).await?;
                 // One that had been stored before it was given up has had its effect, or will.
                 let is_known = self.is_begun(message).await?;
                 let refusal = self.refusal(message, service, DeadReason::GivenUp, &said).filter(|_| !is_known);
                 (letter, refusal)
             }
-            Err(unreadable) => {
+            (Err(unreadable), _) => {
                 let letter = self.unreadable_letter(unreadable, service).await?;
                 let detail = format!("{said}; and {}", unreadable.problem);
                 (NewLetter { reason: DeadReason::GivenUp, detail, attempts: *deliveries, ..letter }, None)
@@ -43,8 +46,7 @@ impl<S: Store> Shared<S> {
         };
         let mut letter = letter;
         letter.headers.extend([(QUEUE.to_owned(), queue.clone()), (REASON.to_owned(), reason.clone())]);
-        self.bury(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
-            .await
+        Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
     /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.

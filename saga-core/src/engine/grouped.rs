@@ -1,14 +1,13 @@
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// Calls that are made together: what arrives while one group is under way goes with the next, so that under load one
 /// commit carries many, and an idle system waits for nobody.
 #[derive(Debug)]
 pub(super) struct Grouped<T, R> {
     sender: mpsc::UnboundedSender<Request<T, R>>,
-    receiver: Mutex<Option<mpsc::UnboundedReceiver<Request<T, R>>>>,
+    receiver: Mutex<mpsc::UnboundedReceiver<Request<T, R>>>,
 }
 
 /// A call that waits for its answer.
@@ -29,7 +28,7 @@ impl<T, R> Request<T, R> {
 impl<T, R> Grouped<T, R> {
     pub(super) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver: Mutex::new(Some(receiver)) }
+        Self { sender, receiver: Mutex::new(receiver) }
     }
 
     /// Makes a call; nothing when nobody answers any more.
@@ -42,14 +41,34 @@ impl<T, R> Grouped<T, R> {
         answered.await.ok()
     }
 
-    /// Serves the calls, `group_max` at a time, until it is dropped. Only the first to call it serves.
+    /// Makes calls that are handed over together, and waits for all of them; nothing in place of each that nobody answers.
+    ///
+    /// # Cancel safety
+    /// That of [`call`](Self::call).
+    pub(super) async fn call_all(&self, calls: Vec<T>) -> Vec<Option<R>> {
+        let hand_over = |call| {
+            let (answer, answered) = oneshot::channel();
+            self.sender.send(Request { call, answer }).ok().map(|()| answered)
+        };
+        let handed_over: Vec<_> = calls.into_iter().map(hand_over).collect();
+        let mut answers = Vec::with_capacity(handed_over.len());
+        for answered in handed_over {
+            answers.push(match answered {
+                Some(answered) => answered.await.ok(),
+                None => None,
+            });
+        }
+        answers
+    }
+
+    /// Serves the calls, `group_max` at a time, until it is dropped: one who serves at a time. The calls of a group whose
+    /// `make` panics are not answered, and those behind them wait for the next who serves.
     pub(super) async fn serve<F: Future<Output = ()>>(
         &self,
         group_max: usize,
         mut make: impl FnMut(Vec<Request<T, R>>) -> F,
     ) {
-        let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut receiver) = receiver else { return };
+        let mut receiver = self.receiver.lock().await;
         let mut group = Vec::new();
         while receiver.recv_many(&mut group, group_max).await > 0 {
             make(std::mem::take(&mut group)).await;

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
+use super::bulkhead::Place;
 use super::command::Command;
 use super::prepared::Prepared;
 use super::shared::Shared;
+use crate::log;
 use crate::machine::Effect;
 use crate::store::{Hint, Store};
 
 impl<S: Store> Shared<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
-    pub(super) fn after_commit(self: &Arc<Self>, prepared: Prepared<S>, place: Option<OwnedSemaphorePermit>) {
+    pub(super) fn after_commit(self: &Arc<Self>, prepared: Prepared<S>, place: Option<Place>) {
         if prepared.has_messages {
             self.tell_of_messages();
         }
@@ -31,18 +31,26 @@ impl<S: Store> Shared<S> {
         }
         if let Some(due_in) = prepared.left_free {
             self.leave_work(due_in);
+        } else if prepared.left_to_others {
+            self.store.hint(Hint::Work);
         }
         if let Some(mut successor) = prepared.successor {
-            successor.place = place.or(successor.place);
+            successor.place = successor.place.or(place);
             self.queue_up(successor);
         }
     }
 
     /// Gives a leased command to the workers of this process.
-    pub(super) fn queue_up(self: &Arc<Self>, command: Command<S>) {
+    pub(super) fn queue_up(self: &Arc<Self>, mut command: Command<S>) {
+        if !command.is_call() {
+            // That of the command before it, in whose place it is.
+            drop(command.take_line());
+        }
+        let flow = self.seat_of(&command.saga, command.order).flow();
         let refused = match command.effect() {
-            Effect::Transactional => self.transactions.hand_on(command),
-            Effect::External | Effect::Own | Effect::Signal => self.calls.hand_on(command),
+            Effect::Transactional => self.transactions.hand_on(flow, command),
+            Effect::External if command.has_line() && !self.is_stopping() => return self.run_on_line(command),
+            Effect::External | Effect::Own | Effect::Signal => self.calls.hand_on(flow, command),
             Effect::Remote { .. } => return self.send_again(command),
         };
         self.return_refused(refused);
@@ -50,23 +58,27 @@ impl<S: Store> Shared<S> {
 
     /// Gives a claimed command to the workers of this process.
     pub(super) fn queue_up_claimed(self: &Arc<Self>, command: Command<S>) {
+        let flow = self.seat_of(&command.saga, command.order).flow();
         let refused = match command.effect() {
             Effect::Remote { .. } => return self.send_again(command),
-            _ if command.suspect => self.suspects.push_claimed(command),
-            Effect::Transactional => self.transactions.push_claimed(command),
-            Effect::External | Effect::Own | Effect::Signal => self.calls.push_claimed(command),
+            _ if command.suspect => return self.recover(command),
+            Effect::Transactional => self.transactions.push_claimed(flow, command),
+            Effect::External | Effect::Own | Effect::Signal => self.calls.push_claimed(flow, command),
         };
         self.return_refused(refused);
     }
 
     /// A queue that is closed takes nothing: the runtime shuts down, and the command is somebody else's.
-    fn return_refused(self: &Arc<Self>, refused: Option<Command<S>>) {
+    pub(super) fn return_refused(self: &Arc<Self>, refused: Option<Command<S>>) {
         let Some(command) = refused else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
-        self.spawn(Box::pin(async move {
-            shared.give_back(&[command.work]).await;
-            drop(under_way);
-        }));
+        self.spawn(
+            "give back",
+            Box::pin(async move {
+                shared.give_back(&[command.work]).await;
+                drop(under_way);
+            }),
+        );
     }
 
     /// Ids for the commands that follow; nothing when the runtime stops before the store gives any.
@@ -74,7 +86,7 @@ impl<S: Store> Shared<S> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let ids = self.ask("reserve_ids", || self.ids.take(&*self.store, count)).await;
         if ids.is_none() {
-            tracing::warn!("no ids while shutting down; the commands wait for the end of their leases");
+            log::warn!("no ids while shutting down; the commands wait for the end of their leases");
         }
         ids
     }
@@ -112,7 +124,7 @@ impl<S: Store> Shared<S> {
         if due_in.is_zero() {
             self.work_due.announce(now);
         } else {
-            self.work_due.announce_later(now + due_in);
+            self.work_due.announce_later(now.saturating_add(due_in));
         }
     }
 }

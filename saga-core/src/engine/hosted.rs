@@ -1,28 +1,26 @@
 //! Steps that are hosted here for other services: each, or each item of a list, is a saga of one step, under the key of the
 //! saga that asks for it and the step's name. So it is claimed, retried, recorded and undone like any other.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::arrivals::Arrived;
 use super::canonical::request_hash;
 use super::command::Command;
 use super::in_flight::{InFlight, earlier_outputs};
 use super::letters::Problem;
-use super::prepared::{Findings, HandOn, Prepared};
+use super::prepared::{Findings, HandOn, NextPlace, Prepared};
 use super::remote::UndoContent;
 use super::shared::Shared;
 use super::step_or_item::step_or_item;
 use crate::key::Key;
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
-use crate::saga::{Definition, panic_message};
+use crate::saga::Definition;
 use crate::store::{
     Answer, Changes, DeadReason, Lease, Message, MessageKind, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId,
     SagaRow, Status, Store, WorkId, WorkKind, WorkRef,
 };
+use crate::unwind::caught;
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
 const MARGIN_MAX: Duration = Duration::from_hours(24);
@@ -65,6 +63,10 @@ impl<S: Store> Shared<S> {
 
     /// The same, once it is known what is asked for.
     pub(super) async fn begin_hosted(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<(), Problem> {
+        if self.starting_keys.contains(&arrived.message.tenant, &asked.key) {
+            // The transaction that began it with the first copy of this message has not ended.
+            return Err(Problem::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
+        }
         let (saga, first) = self.first_of(asked, &arrived.message).await?;
         let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
         match self.recorder.record(changes).await {
@@ -116,9 +118,11 @@ impl<S: Store> Shared<S> {
         let mut saga = self.fresh(asked, message, input, state).await?;
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
         let owner = self.member();
-        let place = owner.and_then(|_| Arc::clone(&self.places).try_acquire_owned().ok());
+        let effect = asked.definition.shape.steps[0].effect;
+        let seat = self.bulkheads.seat(&asked.definition.id, 0, false, effect);
+        let place = owner.and_then(|_| self.place_to_begin(seat));
         let lease = owner.filter(|_| place.is_some()).map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
-        let lease_until = self.env.now() + self.settings.lease_ttl;
+        let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
         saga.commands.push(NewWork {
             id: work.id,
             saga: saga.id,
@@ -145,6 +149,8 @@ impl<S: Store> Shared<S> {
             reported: None,
             retrying_for: Duration::ZERO,
             late: None,
+            owner: owner.unwrap_or_else(|| self.member_id()),
+            waits: false,
             lease_until,
             place,
         };
@@ -209,11 +215,10 @@ impl<S: Store> Shared<S> {
             self.tell_of_messages();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
-        let (hand_on, place) = self.hand_on_of(&saga.definition).await?;
+        let hand_on = self.hand_on_of(&saga.definition).await?;
         let prepared = self.advance(&mut saga, Event::TakenBack, &Findings::default(), hand_on);
         // Only an operator's action is refused.
         let Ok(mut prepared) = prepared else { return Ok(true) };
-        prepared.gives_place(place);
         if prepared.changes.messages.is_empty() {
             // Nothing of it took effect before: there is nothing to undo.
             prepared.changes.messages.extend(self.reply_again(&saga, asked.by, true));
@@ -245,7 +250,7 @@ impl<S: Store> Shared<S> {
         }));
         let mut new = self.fresh(asked, message, &input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?.unstored();
-        let hand_on = HandOn { ids: new.id.0 + 1, has_place: false };
+        let hand_on = HandOn { ids: new.id.0 + 1, place: NextPlace::Nowhere };
         let findings = Findings { output, ..Findings::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
         let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
@@ -285,15 +290,11 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Ids for the commands that may follow from a decision, and a place for one of them, if there is one.
-    pub(super) async fn hand_on_of(
-        &self,
-        definition: &Definition<S>,
-    ) -> Result<(HandOn, Option<OwnedSemaphorePermit>), Problem> {
+    /// Ids for the commands that may follow from a decision, one of which is run here if there is a place for it.
+    pub(super) async fn hand_on_of(&self, definition: &Definition<S>) -> Result<HandOn, Problem> {
         let ids = self.take_ids(definition.width).await;
         let ids = ids.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
-        Ok((HandOn { ids: ids.start, has_place: place.is_some() }, place))
+        Ok(HandOn { ids: ids.start, place: NextPlace::Free })
     }
 
     fn asked(&self, arrived: &Arrived) -> Result<Asked<S>, Problem> {
@@ -395,6 +396,5 @@ fn undo_content<S: Store>(asked: &Asked<S>, message: &Message) -> Result<(Vec<u8
 
 /// Whether bytes decode. What reads them is the user's code: a panic in it concerns this message only.
 pub(super) fn check_value(check: fn(&[u8]) -> Result<(), String>, bytes: &[u8]) -> Result<(), String> {
-    let checked = catch_unwind(AssertUnwindSafe(|| check(bytes)));
-    checked.unwrap_or_else(|panic| Err(format!("reading it panicked: {}", panic_message(&*panic))))
+    caught(|| check(bytes)).unwrap_or_else(|panic| Err(format!("reading it panicked: {panic}")))
 }

@@ -16,6 +16,7 @@ use super::letters::Problem;
 use super::replies::told;
 use super::shared::Shared;
 use crate::key::Key;
+use crate::log;
 use crate::store::{Changes, DeadReason, Store, WorkId};
 
 /// The bits that the number of a report has; those above are of the fence, which grows from one owner to the next.
@@ -38,13 +39,16 @@ impl<S: Store> Shared<S> {
         let Some(payload) = content(command.fence(), number, report) else { return };
         let Some(message) = self.report_message(&command.saga, command.is_undo(), payload) else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
-        self.spawn(Box::pin(async move {
-            match shared.recorder.record(Changes { messages: vec![message], ..Changes::default() }).await {
-                Ok(_) => shared.tell_of_messages(),
-                Err(error) => tracing::debug!(%error, "a report is not told; the next one will be"),
-            }
-            drop(under_way);
-        }));
+        self.spawn(
+            "report",
+            Box::pin(async move {
+                match shared.recorder.record(Changes { messages: vec![message], ..Changes::default() }).await {
+                    Ok(_) => shared.tell_of_messages(),
+                    Err(error) => log::debug!(%error, "a report is not told; the next one will be"),
+                }
+                drop(under_way);
+            }),
+        );
     }
 
     /// Keeps what a host reports on the row that waits for its reply. What is over, or not known here, is passed over.

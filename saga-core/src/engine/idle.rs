@@ -9,7 +9,7 @@ use super::in_flight::InFlight;
 use super::prepared::Findings;
 use super::shared::Shared;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next};
-use crate::saga::{Idle, Or, StepDefinition, StepRun};
+use crate::saga::{Idle, LONGEST, Or, StepDefinition, StepRun};
 use crate::step::Rejection;
 use crate::store::{Changes, Postponed, Store, StoreError, Timestamp};
 
@@ -21,12 +21,14 @@ const NOTHING: &[u8] = b"null";
 /// A moment is compared with the store's clock, which is read when the row is claimed: that is at once.
 pub(super) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Option<Duration> {
     let StepRun::Idle(idle) = &step.run else { return None };
-    Some(match idle {
+    let waits = match idle {
         Idle::For(duration) => *duration,
         Idle::Mapped => serde_json::from_slice(input).unwrap_or_default(),
         Idle::Until => Duration::ZERO,
         Idle::Signal(wait) => wait.within.unwrap_or_else(|| serde_json::from_slice(input).unwrap_or_default()),
-    })
+    };
+    // A duration of the user may be any; added to a moment, it must give one.
+    Some(waits.min(LONGEST))
 }
 
 impl<S: Store> InFlight<S> {
@@ -62,7 +64,9 @@ impl<S: Store> Shared<S> {
         let moment: Timestamp = serde_json::from_slice(command.saga.input_of(command.step_index())).unwrap_or_default();
         let now = self.store.now().await?;
         self.store_works("now");
-        Ok(Duration::from_micros(u64::try_from(moment.0.saturating_sub(now.0)).unwrap_or_default()))
+        let left = Duration::from_micros(u64::try_from(moment.0.saturating_sub(now.0)).unwrap_or_default());
+        // What is left then is slept when it wakes.
+        Ok(left.min(LONGEST))
     }
 
     async fn sleep_on(&self, command: Command<S>, due_in: Duration) {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, SagaState};
-use crate::saga::{Definition, StepDefinition, StepUndo};
+use crate::saga::{Definition, StepDefinition};
 use crate::step::{NeededOutput, Outputs, items_of};
 use crate::store::{RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
 
@@ -142,10 +142,9 @@ impl<S: Store> InFlight<S> {
     pub(super) fn effect_of(&self, order: machine::Command) -> Effect {
         match order {
             machine::Command::Do { step } => self.definition.shape.effect(&self.state, step),
-            machine::Command::Undo { step, .. } => match self.step(step).undo {
-                Some((StepUndo::Transaction(_), _)) => Effect::Transactional,
-                Some((StepUndo::Remote | StepUndo::Child, _)) => self.definition.shape.effect(&self.state, step),
-                Some((StepUndo::External(_), _)) | None => Effect::External,
+            machine::Command::Undo { step, .. } => match &self.step(step).undo {
+                Some((undo, _)) => undo.effect(self.definition.shape.effect(&self.state, step)),
+                None => Effect::External,
             },
         }
     }
@@ -183,11 +182,6 @@ impl<S: Store> InFlight<S> {
         self.inputs.retain(|(index, _)| state.item_number(*index).is_none());
         self.set_input(step, item);
         Ok(())
-    }
-
-    /// The step's encoded input: what its mapping gave, or the saga's.
-    pub(super) fn input_of(&self, step: usize) -> &Arc<[u8]> {
-        self.mapped_input_of(step).unwrap_or(&self.input)
     }
 
     pub(super) fn mapped_input_of(&self, step: usize) -> Option<&Arc<[u8]>> {

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arrivals::Arrived;
-use super::asking::pause_after;
-use super::attempt::caught;
+use super::asking::{answered, pause_after};
+use super::choreography::for_service;
 use super::letters::Problem;
 use super::shared::Shared;
 use super::step_or_item::step_or_item;
 use crate::key::{Key, check_step_name};
+use crate::log;
 use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
 use crate::transport::{
     Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
 };
+use crate::unwind::caught_while;
 
 /// How long a start waits for the transport.
 const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
@@ -52,7 +54,7 @@ impl<S: Store> Shared<S> {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
         };
-        tracing::warn!(problem, service, "what is addressed to the service is not received yet; trying again");
+        log::warn!(problem, service, "what is addressed to the service is not received yet; trying again");
         None
     }
 
@@ -90,7 +92,7 @@ impl<S: Store> Shared<S> {
                 Inlet::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
             }
         };
-        caught(subscribing)
+        caught_while(subscribing)
             .await
             .unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "subscribe", &panic)))
     }
@@ -107,7 +109,7 @@ impl<S: Store> Shared<S> {
             let deliveries = tokio::select! {
                 biased;
                 () = self.stopping.cancelled() => return Ok(()),
-                deliveries = caught(incoming.receive(STORED_AT_A_TIME)) => {
+                deliveries = caught_while(incoming.receive(STORED_AT_A_TIME)) => {
                     deliveries.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "receive", &panic)))?
                 }
             };
@@ -116,31 +118,43 @@ impl<S: Store> Shared<S> {
             // All of them are settled at once, so that none below a settled one is open.
             let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
             let Some(arrived) = self.take_in(deliveries, service).await else { return Ok(()) };
-            let settling = caught(incoming.settle(&settled)).await;
+            let settling = caught_while(incoming.settle(&settled)).await;
             // What was stored is handled, whether or not it comes again.
             self.handle_all(arrived).await;
             settling.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "settle", &panic)))?;
         }
     }
 
-    /// Handles what takes effect in one commit, and stores the rest, as often as that takes; nothing when the runtime stops
-    /// first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
+    /// Handles what takes effect in one commit, and stores the rest, as often as that takes, and buries what cannot be
+    /// handled; nothing when the runtime stops first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
     async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
-        let (mut readable, mut fresh) = (Vec::new(), Vec::new());
+        let (mut readable, mut fresh, mut burials) = (Vec::new(), Vec::new(), Vec::new());
         if deliveries.iter().any(|delivery| delivery.message.as_ref().is_ok_and(|came| came.kind == MessageKind::Event))
         {
             self.read_clock().await;
         }
         for delivery in deliveries {
+            let user = delivery.user.as_deref();
+            let refused = delivery.message.as_ref().ok().and_then(|message| self.access.check(message, user).err());
             if let Some(death) = &delivery.death {
-                self.bury_given_up(&delivery.message, death, service).await?;
+                burials.push(self.burial_of_given_up(&delivery.message, death, service, refused).await?);
+                continue;
+            }
+            if let (Ok(message), Some(detail)) = (&delivery.message, refused) {
+                let problem = Problem::Dead(DeadReason::NotAuthorized, detail);
+                // As it is read again when a person replays the letter.
+                let message = match message.kind {
+                    MessageKind::Event => &for_service(message.clone(), service),
+                    _ => message,
+                };
+                burials.push(self.burial(message, service, &problem).await?);
                 continue;
             }
             let messages = match delivery.message {
                 Ok(message) if message.kind == MessageKind::Event => self.meant_by(message, service),
                 Ok(message) => vec![message],
                 Err(unreadable) => {
-                    self.bury_unreadable(&unreadable, service).await?;
+                    burials.push(self.burial_of_unreadable(&unreadable, service).await?);
                     continue;
                 }
             };
@@ -149,18 +163,25 @@ impl<S: Store> Shared<S> {
                     // What its receiver may have died of is stored, so that its attempts are counted.
                     Ok(()) if delivery.redelivered => readable.push(message),
                     Ok(()) => fresh.push(message),
-                    Err(problem) => self.bury_before_ack(&message, service, &problem).await?,
+                    Err(problem) => burials.push(self.burial(&message, service, &problem).await?),
                 }
             }
         }
         readable.extend(self.handle_straight(fresh, service).await);
-        if readable.is_empty() {
+        let stored = self.store_all(readable, service).await?;
+        // Behind the good ones: what somebody sends in error holds up nobody else.
+        self.bury(burials).await?;
+        Some(stored)
+    }
+
+    async fn store_all(&self, messages: Vec<Message>, service: &str) -> Option<Vec<Arrived>> {
+        if messages.is_empty() {
             return Some(Vec::new());
         }
-        let ids = self.take_ids(readable.len()).await?;
-        let receipt = self.ask("receive", || self.store_received(&readable, ids.start)).await?;
+        let ids = self.take_ids(messages.len()).await?;
+        let receipt = self.ask("receive", || self.store_received(&messages, ids.start)).await?;
         self.store_clock.said(receipt.now, self.env.now());
-        Some(arrived(readable, &receipt, ids.start, service))
+        Some(arrived(messages, &receipt, ids.start, service))
     }
 
     async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<Receipt, StoreError> {
@@ -228,7 +249,7 @@ impl<S: Store> Shared<S> {
     /// dead processes left behind.
     pub(super) async fn poll_inbox(self: Arc<Self>) {
         let mut failures = 0;
-        let mut forget_at = self.env.now() + self.settings.retention / RETENTION_SHARE;
+        let mut forget_at = self.env.now().saturating_add(self.settings.retention / RETENTION_SHARE);
         loop {
             let pause = if failures > 0 { pause_after(failures) } else { self.settings.poll_interval };
             tokio::select! {
@@ -236,6 +257,9 @@ impl<S: Store> Shared<S> {
                 () = self.stopping.cancelled() => return,
                 () = self.inbox_filled.notified() => {}
                 () = self.env.sleep(pause) => {}
+            }
+            if !self.wait_until_alive().await {
+                return;
             }
             match self.claim_messages().await {
                 Ok(()) => {
@@ -248,7 +272,7 @@ impl<S: Store> Shared<S> {
                 }
             }
             if self.env.now() >= forget_at {
-                forget_at = self.env.now() + self.settings.retention / RETENTION_SHARE;
+                forget_at = self.env.now().saturating_add(self.settings.retention / RETENTION_SHARE);
                 self.forget_ids().await;
             }
         }
@@ -257,7 +281,7 @@ impl<S: Store> Shared<S> {
     async fn claim_messages(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(owner) = self.member() else { return Ok(()) };
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
-        let claimed = self.store.claim_received(lease, STORED_AT_A_TIME).await?;
+        let claimed = answered("claim_received", self.store.claim_received(lease, STORED_AT_A_TIME)).await?;
         let _under_way = self.tasks.enter();
         self.store_clock.said(claimed.now, self.env.now());
         let mut arrived = Vec::new();
@@ -278,10 +302,15 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
+    /// Forgets all ids that are old enough, some at a time.
     async fn forget_ids(&self) {
-        let forgotten = self.store.forget_received(self.settings.retention, FORGOTTEN_AT_A_TIME).await;
-        if let Err(error) = forgotten {
-            tracing::warn!(%error, "old message ids could not be forgotten");
+        while !self.is_stopping() {
+            let forgetting = self.store.forget_received(self.settings.retention, FORGOTTEN_AT_A_TIME);
+            match answered("forget_received", forgetting).await {
+                Ok(forgotten) if forgotten >= FORGOTTEN_AT_A_TIME as u64 => {}
+                Ok(_) => return,
+                Err(error) => return log::warn!(%error, "old message ids could not be forgotten"),
+            }
         }
     }
 }
@@ -307,6 +336,7 @@ pub(super) fn panicked(kind: TransportErrorKind, operation: &'static str, panic:
     TransportError::new(kind, operation, format!("the transport panicked: {panic}"))
 }
 
+/// How long ago a message was committed; nothing where that lies ahead.
 pub(super) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(message.committed_at.0)).unwrap_or(0))
 }

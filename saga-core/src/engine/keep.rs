@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use super::asking::answered;
 use super::command::Command;
 use super::shared::Shared;
 use crate::saga::Unfinished;
@@ -60,6 +61,10 @@ impl<S: Store> Shared<S> {
         poll_fn(|cx| {
             // A call that never waits needs no timers.
             if kept.is_none() && !std::mem::replace(&mut has_begun, true) {
+                // Since the claim was held, the other side may have been asked for a while.
+                if !self.may_call(command) {
+                    return Poll::Ready(Err(StepError::not_sent(LOST).into()));
+                }
                 let ended = call.as_mut().poll(cx);
                 if ended.is_ready() {
                     return ended;
@@ -82,7 +87,7 @@ impl<S: Store> Shared<S> {
     /// cannot be had now, so that the step is better begun by somebody else, or later.
     pub(super) async fn begin_to_keep(&self, command: &mut Command<S>) -> bool {
         let kept = Kept::default();
-        if self.alive_until() < self.env.now() + self.settings.member_ttl / 2 {
+        if self.alive_until() < self.env.now().saturating_add(self.settings.member_ttl / 2) {
             self.beat_now().await;
         }
         self.renew_one(command, &CancelSignal::new(), &kept).await;
@@ -113,7 +118,7 @@ impl<S: Store> Shared<S> {
         // A report renews the claim as well, so that it is not due for so long.
         let spared = || {
             let until = kept.map_or(Duration::ZERO, Kept::until);
-            until.saturating_sub(self.env.now() + rest)
+            until.saturating_sub(self.env.now().saturating_add(rest))
         };
         let mut pause = third;
         loop {
@@ -131,10 +136,10 @@ impl<S: Store> Shared<S> {
     async fn renew_one(&self, command: &Command<S>, cancel: &CancelSignal, kept: &Kept) {
         let ttl = self.settings.lease_ttl;
         let (began, owner) = (self.env.now(), self.member_id());
-        match self.store.renew(&[command.work], Lease { owner, ttl }).await {
+        match answered("renew", self.store.renew(&[command.work], Lease { owner, ttl })).await {
             Ok(held) if held == [true] => {
                 self.store_works("renew");
-                kept.renewed(began + ttl, owner);
+                kept.renewed(began.saturating_add(ttl), owner);
             }
             Ok(_) => kept.lose(),
             Err(error) => {
@@ -147,7 +152,7 @@ impl<S: Store> Shared<S> {
     }
 
     async fn has_turned_round(&self, command: &Command<S>) -> bool {
-        match self.store.sagas_by_id(&[command.saga.id]).await {
+        match answered("sagas_by_id", self.store.sagas_by_id(&[command.saga.id])).await {
             Ok(sagas) => sagas.iter().any(|saga| saga.status == Status::Compensating || saga.status.is_ended()),
             Err(error) => {
                 self.store_failed("sagas_by_id", &error);

@@ -1,13 +1,16 @@
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempted;
 use super::command::Command;
+use super::in_flight::InFlight;
 use super::prepared::Findings;
-use crate::machine::Ending;
+use super::shared::Shared;
+use crate::machine::{Ending, StepPhase};
 use crate::step::Emitted;
-use crate::store::Store;
+use crate::store::{StepRecord, Store};
 
 /// What an owner that lost its command leaves on the row: all that a success brings with it. A store sees bytes.
 ///
@@ -51,6 +54,34 @@ pub(super) fn findings(noted: &[u8]) -> Findings {
         }
         // Nobody but `encode` writes it. Should it be damaged, whoever decodes the output finds that out.
         Err(_) => Findings { output: Some(noted.to_vec()), ..Findings::default() },
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// Whether a call that was not answered ended too late for what was decided without it. An undo that does not know
+    /// whether there is anything to undo waits for the end of every call that keeps its time limit; one that began before
+    /// the end of this call, which did not keep it, may have missed its effect.
+    pub(super) async fn is_news(
+        &self,
+        saga: &InFlight<S>,
+        step: usize,
+        records: &[StepRecord],
+        findings: &Findings,
+        ended_at: Duration,
+    ) -> Result<bool, String> {
+        let stands = &saga.state.steps[step];
+        match stands.phase {
+            StepPhase::Undoing => Ok(findings.took > 2 * saga.step(step).options.timeout),
+            StepPhase::Undone => {
+                let undo = saga.doing(step).undone(stands.undo_round);
+                let Some(record) = records.iter().find(|record| record.step == undo) else { return Ok(false) };
+                let now = self.store.now().await.map_err(|error| error.to_string())?;
+                let since = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+                let ended = now.0.saturating_sub(since(self.env.now().saturating_sub(ended_at)));
+                Ok(ended > record.recorded_at.0.saturating_sub(since(record.took)))
+            }
+            _ => Ok(true),
+        }
     }
 }
 

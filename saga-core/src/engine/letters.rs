@@ -10,6 +10,7 @@ use super::callers::reason_bytes;
 use super::remote::addressed;
 use super::shared::Shared;
 use crate::key::check_step_name;
+use crate::log;
 use crate::step::Rejection;
 use crate::store::{
     Answer, Changes, DeadReason, Headers, LetterId, Message, MessageId, MessageKind, Miss, NewLetter, NewMessage, Store,
@@ -31,24 +32,18 @@ pub(super) enum Problem {
 }
 
 impl<S: Store> Shared<S> {
-    /// Buries a message that was not stored; nothing when the runtime stops first.
-    pub(super) async fn bury_before_ack(
-        self: &Arc<Self>,
-        message: &Message,
-        source: &str,
-        problem: &Problem,
-    ) -> Option<()> {
-        let Problem::Dead(reason, detail) = problem else { return Some(()) };
+    /// How a message that was not stored is buried; nothing when the runtime stops first.
+    pub(super) async fn burial(&self, message: &Message, source: &str, problem: &Problem) -> Option<Changes> {
+        let Problem::Dead(reason, detail) = problem else { return Some(Changes::default()) };
         let letter = self.letter(message, source, *reason, detail, 1).await?;
         let refusal = self.refusal(message, source, *reason, detail);
-        self.bury(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
-            .await
+        Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
-    /// Buries what is no message; nothing when the runtime stops first.
-    pub(super) async fn bury_unreadable(self: &Arc<Self>, unreadable: &Unreadable, source: &str) -> Option<()> {
+    /// How what is no message is buried; nothing when the runtime stops first.
+    pub(super) async fn burial_of_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
         let letter = self.unreadable_letter(unreadable, source).await?;
-        self.bury(Changes { letters: vec![letter], ..Changes::default() }).await
+        Some(Changes { letters: vec![letter], ..Changes::default() })
     }
 
     /// The letter of what is no message.
@@ -84,11 +79,11 @@ impl<S: Store> Shared<S> {
         let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let (message, source) = (&arrived.message, &arrived.source);
         let letter = self.letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
-        tracing::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
         let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
         let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
         match self.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
+                log::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
                 self.tell_of_messages();
                 Ok(())
             }
@@ -96,29 +91,30 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    pub(super) async fn bury(self: &Arc<Self>, changes: Changes) -> Option<()> {
-        for letter in &changes.letters {
-            tracing::warn!(
-                source = letter.source,
-                reason = letter.reason.as_str(),
-                detail = letter.detail,
-                "a message is a dead letter"
-            );
-        }
+    /// Buries what came together, in as few commits as it fits into; nothing when the runtime stops first.
+    pub(super) async fn bury(self: &Arc<Self>, burials: Vec<Changes>) -> Option<()> {
+        let mut open = burials;
         for failures in 0.. {
-            match self.recorder.record(changes.clone()).await {
-                Ok(_) => {
-                    self.tell_of_messages();
-                    return Some(());
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "a dead letter could not be stored; trying again");
-                    if self.is_stopping() {
-                        return None;
-                    }
-                    self.env.sleep(pause_after(failures)).await;
+            if open.is_empty() {
+                return Some(());
+            }
+            let answers = self.recorder.record_all(open.clone()).await;
+            self.tell_of_messages();
+            let mut failed = Vec::new();
+            for (burial, answer) in open.into_iter().zip(answers) {
+                match answer {
+                    Ok(_) => burial.letters.iter().for_each(warn_of),
+                    Err(error) => failed.push((burial, error)),
                 }
             }
+            if let Some((_, error)) = failed.first() {
+                log::debug!(%error, count = failed.len(), "dead letters could not be stored; trying again");
+                if self.is_stopping() {
+                    return None;
+                }
+                self.env.sleep(pause_after(failures)).await;
+            }
+            open = failed.into_iter().map(|(burial, _)| burial).collect();
         }
         None
     }
@@ -132,6 +128,10 @@ impl<S: Store> Shared<S> {
         detail: &str,
     ) -> Option<NewMessage> {
         if !matches!(message.kind, MessageKind::Command | MessageKind::Undo) {
+            return None;
+        }
+        // A forged command that names the id of a true one would have the true one's saga told that it was refused.
+        if reason == DeadReason::NotAuthorized {
             return None;
         }
         let headers = &message.headers;
@@ -151,6 +151,7 @@ impl<S: Store> Shared<S> {
                 correlation: Some(message.id),
                 answer: Some(answer),
                 traceparent: headers.traceparent.clone(),
+                ..Headers::default()
             },
             ..addressed(MessageId(self.random_uuid()), &message.tenant, reply_to)
         })
@@ -187,6 +188,11 @@ impl<S: Store> Shared<S> {
     fn cut(&self, payload: &[u8]) -> Vec<u8> {
         payload[..payload.len().min(self.settings.payload_bytes_max)].to_vec()
     }
+}
+
+fn warn_of(letter: &NewLetter) {
+    let NewLetter { source, detail, reason, .. } = letter;
+    log::warn!(source, reason = reason.as_str(), detail, "a message is a dead letter");
 }
 
 /// The same for the same message from the same source.

@@ -141,9 +141,9 @@ impl BatchLimits {
     }
 
     /// The transactions of these commands have ended.
-    pub(super) fn leave_contended(&self, commands: &[WorkId]) {
+    pub(super) fn leave_contended(&self, mut commands: impl Iterator<Item = WorkId>) {
         let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
-        contended.take_if(|first| commands.contains(first));
+        contended.take_if(|first| commands.any(|command| command == *first));
     }
 
     pub(super) fn halve(&self, step: &'static str) {
@@ -205,9 +205,9 @@ mod tests {
         assert!(limits.is_contended("hot") && !limits.is_contended("cold"));
         assert_eq!(limits.of("hot"), 8, "alone it may carry as many as before");
         assert!(limits.enter_contended(WorkId(1)) && !limits.enter_contended(WorkId(2)));
-        limits.leave_contended(&[WorkId(2)]);
+        limits.leave_contended([WorkId(2)].into_iter());
         assert!(!limits.enter_contended(WorkId(2)), "another transaction ended");
-        limits.leave_contended(&[WorkId(0), WorkId(1)]);
+        limits.leave_contended([WorkId(0), WorkId(1)].into_iter());
         assert!(limits.enter_contended(WorkId(2)));
         limits.met_lock("hot");
         assert_eq!(limits.of("hot"), 4, "it met somebody else");

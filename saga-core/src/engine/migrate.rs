@@ -1,8 +1,10 @@
 //! Moving sagas from one version of a definition to another.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use super::act::reason_problem;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::migration::{Standing, prepare_move};
@@ -13,6 +15,8 @@ use crate::store::{Miss, SagaFilter, SagaId, Status, Store};
 
 /// How often a move is decided again when the saga has moved on meanwhile.
 const DECISIONS_MAX: usize = 8;
+/// How often the sagas are gone through, as long as there are some that were not seen before.
+const PASSES_MAX: usize = 16;
 /// How many sagas are listed at a time.
 const PAGE: usize = 500;
 
@@ -138,26 +142,49 @@ impl<S: Store> Runtime<S> {
         reason: Option<&str>,
     ) -> Result<MigrationReport, RuntimeError> {
         outside_step()?;
-        let id = &migration.plan.from.id;
         self.check_target(migration, &Key::none(), reason.unwrap_or("a look"))?;
         let mut report = MigrationReport::default();
-        for status in [Status::Running, Status::Compensating, Status::Stuck] {
-            let mut filter = self.filter_of(status, &id.name, None);
-            loop {
-                let rows = self.shared.store.list(&filter).await?;
-                let Some(last) = rows.last().map(|row| row.id) else { break };
-                for row in rows.into_iter().filter(|row| row.definition == *id) {
-                    match self.move_saga(migration, &row.key, reason).await {
-                        Ok(()) => report.moved.push(row.key),
-                        Err(RuntimeError::Busy { .. }) => report.busy.push(row.key),
-                        Err(RuntimeError::Refused { problem, .. }) => report.refused.push((row.key, problem)),
-                        Err(error) => return Err(error),
-                    }
-                }
-                filter = self.filter_of(status, &id.name, Some(last));
+        let mut seen = BTreeSet::new();
+        // A saga that is resumed or stuck meanwhile may have the status of a list that was read before.
+        for _ in 0..PASSES_MAX {
+            let before = seen.len();
+            for status in [Status::Running, Status::Compensating, Status::Stuck, Status::Paused] {
+                self.go_through_status(migration, reason, status, &mut seen, &mut report).await?;
+            }
+            if seen.len() == before {
+                break;
             }
         }
         Ok(report)
+    }
+
+    /// Looks at the sagas of that status that were not seen before.
+    async fn go_through_status(
+        &self,
+        migration: &Migration<S>,
+        reason: Option<&str>,
+        status: Status,
+        seen: &mut BTreeSet<SagaId>,
+        report: &mut MigrationReport,
+    ) -> Result<(), RuntimeError> {
+        let id = &migration.plan.from.id;
+        let mut filter = self.filter_of(status, &id.name, None);
+        loop {
+            let rows = self.shared.store.list(&filter).await?;
+            let Some(last) = rows.last().map(|row| row.id) else { return Ok(()) };
+            for row in rows {
+                if row.definition != *id || !seen.insert(row.id) {
+                    continue;
+                }
+                match self.move_saga(migration, &row.key, reason).await {
+                    Ok(()) => report.moved.push(row.key),
+                    Err(RuntimeError::Busy { .. }) => report.busy.push(row.key),
+                    Err(RuntimeError::Refused { problem, .. }) => report.refused.push((row.key, problem)),
+                    Err(error) => return Err(error),
+                }
+            }
+            filter = self.filter_of(status, &id.name, Some(last));
+        }
     }
 
     fn filter_of(&self, status: Status, name: &str, after: Option<SagaId>) -> SagaFilter {
@@ -168,8 +195,8 @@ impl<S: Store> Runtime<S> {
     /// Nobody would go on with a saga whose new version is not registered.
     fn check_target(&self, migration: &Migration<S>, key: &Key, reason: &str) -> Result<(), RuntimeError> {
         let refused = |problem| Err(RuntimeError::Refused { key: key.to_string(), problem });
-        if reason.trim().is_empty() {
-            return refused("give a reason; it is kept with the move".to_owned());
+        if let Some(problem) = reason_problem(reason, "the move") {
+            return refused(problem);
         }
         let to = &migration.plan.to;
         match self.shared.definitions.get(&to.id) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::choose::{arm_output, arm_taken, arms_taken};
+use super::in_flight::InFlight;
 use crate::key::StepId;
 use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
 use crate::saga::{Definition, Plan, StepDefinition};
@@ -133,16 +134,23 @@ impl<S: Store> Move<'_, S> {
                 None => StepId::doing(new_name),
             };
             let is_of_step = record.step.undo_round().is_none();
+            let is_message = record.step.item() == Some(0) && self.plan.from.shape.awaits_signal(old);
             let output = match is_of_step {
+                true if is_message => None,
                 true if self.plan.to.shape.is_choice(place) => self.new_arm(record, old, place),
                 true => self.new_output(record, old, place),
                 false => None,
             };
-            if is_of_step {
-                self.check_given(record, place);
+            let input = match is_of_step {
+                true if is_message => self.new_message(record, old, place),
+                true => self.new_given(record, old, place),
+                false => None,
+            };
+            if is_of_step && !is_message {
+                self.check_given(record, input.as_deref(), place);
             }
-            if to != record.step || output.is_some() {
-                rewritten.push(RewrittenRecord { from: record.step.clone(), to, output });
+            if to != record.step || output.is_some() || input.is_some() {
+                rewritten.push(RewrittenRecord { from: record.step.clone(), to, output, input });
             }
         }
         rewritten
@@ -172,6 +180,41 @@ impl<S: Store> Move<'_, S> {
         }
     }
 
+    /// What a message becomes that a wait received, where it changes: the wait returns it. The record of a message has the
+    /// sender's id as its output.
+    fn new_message(&mut self, record: &StepRecord, old: usize, place: usize) -> Option<Vec<u8>> {
+        let message = record.input.as_ref()?;
+        let conversion = self.plan.conversions.iter().find(|(step, _)| *step == old);
+        let converted = conversion.map(|(_, convert)| convert(message)).transpose();
+        let checked = converted.and_then(|converted| {
+            (self.new_step(place).check_output)(converted.as_ref().unwrap_or(message))?;
+            Ok(converted)
+        });
+        checked.unwrap_or_else(|problem| {
+            let name = record.step.step();
+            self.problems.push(format!("the signal that `{name}` received cannot be taken: {problem}"));
+            None
+        })
+    }
+
+    /// What a step was given whose record does not say it: the saga's input if the old version has no mapping, else what
+    /// that mapping makes. The new version's mapping would make something else.
+    fn new_given(&mut self, record: &StepRecord, old: usize, place: usize) -> Option<Vec<u8>> {
+        let (from, to) = (&self.plan.from.steps[old], &self.plan.to.steps[place]);
+        let may_be_undone = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Unknown);
+        let is_known = record.input.is_some() || record.step.item().is_some() || to.check_list.is_some();
+        if is_known || !may_be_undone || to.undo.is_none() || (from.input.is_none() && to.input.is_none()) {
+            return None;
+        }
+        let found = InFlight::of_row(&self.stored.saga, self.stored.records.clone(), &self.plan.from);
+        let given = found.and_then(|mut saga| saga.find_input(old).map(|()| saga.input_of(old).to_vec()));
+        given
+            .map_err(|problem| {
+                self.problems.push(format!("what `{}` was given is not recorded: {problem}", record.step));
+            })
+            .ok()
+    }
+
     /// The arm that was taken, where it has another name in the new version.
     fn new_arm(&self, record: &StepRecord, old: usize, place: usize) -> Option<Vec<u8>> {
         let (from, to) = (&self.plan.from.shape.steps[old], &self.plan.to.shape.steps[place]);
@@ -181,14 +224,14 @@ impl<S: Store> Move<'_, S> {
     }
 
     /// A compensation is given the input of its step.
-    fn check_given(&mut self, record: &StepRecord, place: usize) {
+    fn check_given(&mut self, record: &StepRecord, given: Option<&[u8]>, place: usize) {
         let step = self.new_step(place);
         let may_be_undone = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Unknown);
         let is_list = record.step.item() == Some(0);
         if !is_list && (step.undo.is_none() || !may_be_undone || step.check_list.is_some()) {
             return;
         }
-        let given = record.input.as_ref().unwrap_or(&self.stored.saga.input);
+        let given = given.or(record.input.as_deref()).unwrap_or(&self.stored.saga.input);
         if let Err(problem) = check_input(step, given) {
             self.problems.push(format!("what `{}` was given cannot be taken: {problem}", record.step));
         }

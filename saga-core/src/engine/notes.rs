@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::in_flight::InFlight;
 use super::prepared::Findings;
 use crate::key::StepId;
+use crate::log;
 use crate::machine::{self, Decision, Event, Record, Stuck};
 use crate::step::Rejection;
 use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
@@ -97,7 +98,13 @@ pub(super) fn note_revision<S: Store>(
         step: Some(step.clone()),
         kind: HistoryKind::Late,
         attempt: findings.attempts,
-        detail: format!("it was {} when an older owner reported its success", revision.expected.as_str()),
+        detail: match revision.outcome {
+            RecordedOutcome::Unknown => format!(
+                "it was {} when an older owner reported that its call had ended without an answer",
+                revision.expected.as_str()
+            ),
+            _ => format!("it was {} when an older owner reported its success", revision.expected.as_str()),
+        },
     });
     changes.revised.push(RevisedRecord {
         tenant: saga.tenant.clone(),
@@ -141,7 +148,7 @@ pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>, step: usize) -> Option<H
         machine::Command::Do { step: stuck.step }
     };
     let step = saga.step_id(order);
-    tracing::warn!(saga = %saga.key, %step, reason = stuck.reason, "the saga is stuck");
+    log::warn!(saga = %saga.key, %step, reason = stuck.reason, "the saga is stuck");
     Some(HistoryEntry {
         saga: saga.id,
         step: Some(step),

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::act::reason_problem;
 use super::desk::Desk;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::letters::fingerprint_of;
 use super::shared::Shared;
 use crate::key::Tenant;
+use crate::log;
 use crate::store::{DeadReason, Hint, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
 
 /// More keys than are ever parked at once: those of other tenants are among them.
@@ -89,14 +91,14 @@ impl<S: Store> OutboxDesk<S> {
     /// # Cancel safety
     /// When dropped, it was discarded or not; the same call again acts once.
     pub async fn discard(&self, message: MessageId, reason: &str) -> Result<bool, RuntimeError> {
-        if reason.trim().is_empty() {
-            return Err(RuntimeError::Parked { message, problem: "give a reason; it is kept".to_owned() });
+        if let Some(problem) = reason_problem(reason, "the message") {
+            return Err(RuntimeError::Parked { message, problem });
         }
         let Some(key) = self.parked().await?.into_iter().find(|key| key.message == message) else { return Ok(false) };
         let id = LetterId(self.0.store.reserve_ids(1).await?.start);
         let was_parked = self.0.store.discard(message, &letter_of(key, id), reason).await?;
         if was_parked {
-            tracing::warn!(%message, reason, "a message that could not be sent was discarded");
+            log::warn!(%message, reason, "a message that could not be sent was discarded");
         }
         self.wake_relay();
         Ok(was_parked)

@@ -8,7 +8,7 @@ use super::command::Command;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::missed::Missed;
-use super::prepared::{Findings, HandOn};
+use super::prepared::{Findings, HandOn, NextPlace};
 use super::runtime::Runtime;
 use super::saga_desk::{SagaDesk, refused, unreadable};
 use super::shared::Shared;
@@ -241,7 +241,7 @@ impl<S: Store> Shared<S> {
     pub(super) async fn park(self: &Arc<Self>, command: Command<S>) {
         let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
         let mut saga = command.saga.clone();
-        let hand_on = HandOn { ids: ids.start, has_place: false };
+        let hand_on = HandOn { ids: ids.start, place: NextPlace::Nowhere };
         let parked = Event::Parked { work: command.work.id.0 };
         // It is not refused, and nothing follows from it.
         let Ok(mut prepared) = self.advance(&mut saga, parked, &Findings::default(), hand_on) else { return };

@@ -1,46 +1,64 @@
 //! Claiming work that nobody has: retries that fell due, starts inside callers' transactions, and what dead or stopped
 //! processes left behind.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
+use super::asking::answered;
+use super::bulkhead::{CLAIM_MAX, ClaimPlan, Place};
 use super::command::Command;
 use super::in_flight::InFlight;
 use super::late;
 use super::outcome::Outcome;
-use super::prepared::{Findings, HandOn};
+use super::prepared::{Findings, HandOn, NextPlace};
+use super::put_back::Taken;
 use super::shared::Shared;
+use crate::log;
 use crate::machine::{self, Effect, Event};
 use crate::store::{
-    Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, Miss, Postponed,
-    SagaRow, Status, StepRecord, Store, StoreError, WorkKind, WorkRef,
+    Advance, Changes, ClaimRequest, Claimed, ClaimedWork, Condition, HistoryEntry, HistoryKind, Lease, MemberId, Miss,
+    Postponed, SagaRow, ShareRequest, Status, StepRecord, Store, StoreError, Timestamp, WorkKind, WorkRef,
 };
 
-/// How long a step waits where another branch of its saga waits for a person, before it is looked at again.
+/// How long a step waits at least where another branch of its saga waits for a person, before it is looked at again.
 const WHILE_STUCK: Duration = Duration::from_secs(1);
-/// How many rows are claimed at a time.
-const CLAIM_MAX: usize = 64;
+/// How long it waits at most. Longer than that, nobody who has decided waits for it.
+const WHILE_STUCK_MAX: Duration = Duration::from_secs(30);
 
 impl<S: Store> Shared<S> {
     /// Claims work until the runtime stops.
     pub(super) async fn poll(self: Arc<Self>) {
+        // Whether the last claim was full: then much is due, and every second claim gives each definition a part.
+        let (mut was_full, mut is_fair) = (false, false);
         loop {
-            self.work_due.wait(&*self.env).await;
-            let Some(owner) = self.member() else { return };
-            let places = self.take_places().await;
-            let _under_way = self.tasks.enter();
-            if self.is_stopping() {
+            tokio::select! {
+                biased;
+                () = self.work_due.wait(&*self.env) => {}
+                // Several that become free at about the same time are filled together.
+                () = self.bulkheads.freed() => {
+                    self.work_due.announce_later(self.env.now());
+                    continue;
+                }
+            }
+            if !self.wait_until_alive().await {
                 return;
             }
+            let _under_way = self.tasks.enter();
+            let Some(owner) = self.member() else { return };
+            is_fair = was_full && !is_fair && self.known.len() > 1;
             let now = self.env.now();
-            self.work_due.begin(now, now + self.settings.poll_interval);
-            let limit = places.len();
-            match self.claim(owner, places).await {
+            let Some(plan) = self.bulkheads.plan(&self.known, is_fair) else {
+                // A place that becomes free leads to the next look.
+                self.work_due.begin(now, now.saturating_add(self.settings.poll_interval));
+                continue;
+            };
+            self.work_due.begin(now, now.saturating_add(self.settings.poll_interval));
+            match self.claim(owner, plan).await {
                 Ok((claimed, next_due_in)) => {
                     self.store_works("claim");
-                    let next_due_in = if claimed == limit { Some(Duration::ZERO) } else { next_due_in };
+                    was_full = claimed == CLAIM_MAX || is_fair && claimed > 0;
+                    let next_due_in = if was_full { Some(Duration::ZERO) } else { next_due_in };
                     if let Some(due_in) = next_due_in {
                         self.announce_work(due_in);
                     }
@@ -50,37 +68,36 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Places for what will be claimed: at least one, which may have to be waited for.
-    async fn take_places(&self) -> Vec<OwnedSemaphorePermit> {
-        let mut places = Vec::new();
-        // The semaphore is never closed.
-        places.extend(Arc::clone(&self.places).acquire_owned().await.ok());
-        while places.len() < CLAIM_MAX
-            && let Ok(place) = Arc::clone(&self.places).try_acquire_owned()
-        {
-            places.push(place);
-        }
-        places
-    }
-
     async fn claim(
         self: &Arc<Self>,
-        owner: crate::store::MemberId,
-        places: Vec<OwnedSemaphorePermit>,
+        owner: MemberId,
+        plan: ClaimPlan,
     ) -> Result<(usize, Option<Duration>), StoreError> {
         let ttl = self.settings.lease_ttl;
-        let lease_until = self.env.now() + ttl;
-        let request =
-            ClaimRequest { lease: Lease { owner, ttl }, limit: places.len(), definitions: Arc::clone(&self.known) };
-        let Claimed { work, sagas, next_due_in } = self.store.claim(request).await?;
+        let lease_until = self.env.now().saturating_add(ttl);
+        let (lease, limit, takes_over) = (Lease { owner, ttl }, CLAIM_MAX, self.takes_over());
+        let claimed = match plan.shares {
+            None => {
+                let definitions = Arc::clone(&self.known);
+                let request = ClaimRequest { lease, limit, definitions, takes_over };
+                answered("claim", self.store.claim(request)).await?
+            }
+            Some(shares) => {
+                let request = ShareRequest { lease, limit, shares, takes_over };
+                answered("claim_shares", self.store.claim_shares(request)).await?
+            }
+        };
+        let Claimed { work, sagas, next_due_in } = claimed;
         let count = work.len();
-        for (claimed, place) in work.into_iter().zip(places) {
+        for claimed in work {
             let found = sagas.iter().find(|(row, _)| row.id == claimed.saga);
             let Some((row, records)) = found else {
-                tracing::error!(work = claimed.work.id.0, "the store claimed work of a saga that it did not give");
+                log::error!(work = claimed.work.id.0, "the store claimed work of a saga that it did not give");
                 continue;
             };
-            self.take_on(claimed, row, records.clone(), lease_until, place).await;
+            let taken = Taken::claimed(&claimed);
+            let taking = pin!(self.take_on(claimed, row, records.clone(), (owner, lease_until)));
+            self.watch_over("take on", &[taken], taking).await;
         }
         Ok((count, next_due_in))
     }
@@ -90,8 +107,7 @@ impl<S: Store> Shared<S> {
         claimed: ClaimedWork,
         row: &SagaRow,
         records: Vec<StepRecord>,
-        lease_until: Duration,
-        place: OwnedSemaphorePermit,
+        (owner, lease_until): (MemberId, Duration),
     ) {
         let work = claimed.work;
         let Some(definition) = self.definitions.get(&row.definition) else {
@@ -101,7 +117,8 @@ impl<S: Store> Shared<S> {
             return self.deadline_passed(work, row).await;
         }
         let command = InFlight::of_row(row, records, definition)
-            .and_then(|saga| Command::of_claim(claimed, saga, lease_until, Some(place)));
+            .and_then(|saga| Command::of_claim(claimed, saga, owner, lease_until))
+            .map(|command| Command { place: Some(self.place_of(&command)), ..command });
         let command = match command {
             Ok(mut command) => match self.read_own_output(&mut command).await {
                 Ok(()) => Ok(command),
@@ -118,7 +135,7 @@ impl<S: Store> Shared<S> {
                 // A success that an older owner noted is not new.
                 None if command.saga.state.is_paused() && command.late.is_none() => self.park(command).await,
                 None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
-                    self.put_off(&command).await;
+                    self.put_off(&command, row.advanced_at).await;
                 }
                 None => self.queue_up_claimed(command),
                 // Its saga is to be turned round, which is something new.
@@ -130,17 +147,26 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// A person is to decide about another branch first. No transaction is granted meanwhile.
-    async fn put_off(&self, command: &Command<S>) {
-        let postponed = Postponed {
-            work: command.work,
-            due_in: WHILE_STUCK,
-            attempts: command.attempts,
-            maybe: command.maybe,
-            error: None,
+    /// The place of a command that was claimed. That there is room for it was known before.
+    fn place_of(&self, command: &Command<S>) -> Place {
+        self.bulkheads.place(self.seat_of(&command.saga, command.order))
+    }
+
+    /// A person is to decide about another branch first. No transaction is granted meanwhile. The longer the saga has stood
+    /// still, the longer it is until the next look.
+    async fn put_off(&self, command: &Command<S>, stands_since: Timestamp) {
+        let stands_for = match self.store.now().await {
+            Ok(now) => Duration::from_micros(u64::try_from(now.0.saturating_sub(stands_since.0)).unwrap_or(0)),
+            Err(error) => {
+                self.store_failed("now", &error);
+                return self.give_back(&[command.work]).await;
+            }
         };
+        let due_in = (stands_for / 8).clamp(WHILE_STUCK, WHILE_STUCK_MAX);
+        let postponed =
+            Postponed { work: command.work, due_in, attempts: command.attempts, maybe: command.maybe, error: None };
         match self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await {
-            Ok(Ok(())) => self.announce_work(WHILE_STUCK),
+            Ok(Ok(())) => self.announce_work(due_in),
             Ok(Err(_)) => {}
             Err(_) => self.give_back(&[command.work]).await,
         }
@@ -155,7 +181,7 @@ impl<S: Store> Shared<S> {
             findings = Findings { attempts: command.attempts, ..late::findings(noted) };
         }
         let condition = if command.late.is_some() { Condition::Held } else { Condition::NotLate };
-        let hand_on = HandOn { ids: ids.start, has_place: false };
+        let hand_on = HandOn { ids: ids.start, place: NextPlace::Nowhere };
         let mut saga = command.saga.clone();
         saga.state.steps[step].fence = command.fence();
         Self::keep_report(&command, &mut saga, &findings);
@@ -171,7 +197,7 @@ impl<S: Store> Shared<S> {
 
     /// What is stored of a saga cannot be read: that is nobody's rejection, so the saga needs a person.
     pub(super) async fn block_unreadable(self: &Arc<Self>, row: &SagaRow, problem: &str, work: Option<WorkRef>) {
-        tracing::error!(key = %row.key, definition = %row.definition, problem, "a saga cannot be read; it is stuck");
+        log::error!(key = %row.key, definition = %row.definition, problem, "a saga cannot be read; it is stuck");
         let changes = Changes {
             saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
             finished: work.map(|work| (work, Condition::Held)).into_iter().collect(),

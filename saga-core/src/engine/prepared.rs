@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
+use super::bulkhead::{Place, Seat};
 use super::command::Command;
 use super::in_flight::InFlight;
 use super::outcome::Outcome;
@@ -28,13 +27,37 @@ pub(super) struct Findings {
     pub(super) reported: Option<Arc<[u8]>>,
 }
 
+/// Which place a next command may have in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextPlace {
+    /// None: it is left to whoever claims it.
+    Nowhere,
+    /// One that is free.
+    Free,
+    /// That of the command before it, or one that is free where it needs another one.
+    Of {
+        /// Where that command counts.
+        seat: Seat,
+        /// Whether it has a line on which a call can begin.
+        has_line: bool,
+    },
+}
+
+impl NextPlace {
+    /// The place of this command goes to its successor.
+    pub(super) fn after<S: Store>(command: &Command<S>) -> Self {
+        let of = |place: &Place| Self::Of { seat: place.seat(), has_line: place.has_line() };
+        command.place.as_ref().map_or(Self::Nowhere, of)
+    }
+}
+
 /// Where the next command goes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandOn {
     /// The first of the ids for the rows of the next commands: as many as can follow at once.
     pub(super) ids: i64,
-    /// Whether there is a place for it in this process.
-    pub(super) has_place: bool,
+    /// Whether this process may take it.
+    pub(super) place: NextPlace,
 }
 
 /// What is to be written, and what follows when it is committed.
@@ -47,6 +70,8 @@ pub(super) struct Prepared<S: Store> {
     pub(super) successor: Option<Command<S>>,
     /// After how long a command falls due that nobody has yet.
     pub(super) left_free: Option<Duration>,
+    /// A command is due for which this process has no room.
+    pub(super) left_to_others: bool,
     /// The saga moved; it has this outcome now, if it has one.
     pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
     /// Whether there are messages that the relays send.
@@ -70,6 +95,7 @@ impl<S: Store> Prepared<S> {
             saga: None,
             successor: None,
             left_free: None,
+            left_to_others: false,
             outcome: None,
             has_messages: false,
             direct: Vec::new(),
@@ -81,13 +107,6 @@ impl<S: Store> Prepared<S> {
     pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration) -> Self {
         let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
         Self { changes, saga: Some(saga), left_free, outcome, ..Self::nothing() }
-    }
-
-    /// The place that the next command fills.
-    pub(super) fn gives_place(&mut self, place: Option<OwnedSemaphorePermit>) {
-        if let Some(successor) = &mut self.successor {
-            successor.place = place;
-        }
     }
 
     /// What is to be written.

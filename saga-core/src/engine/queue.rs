@@ -1,9 +1,9 @@
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::bulkhead::FairLane;
 use crate::env::{Environment, timeout};
 
 /// Of so many rounds one serves first what was claimed, so that retries and what another process left behind are not
@@ -16,17 +16,18 @@ const SHARE_MIN: usize = 16;
 const GATHERING_MAX: Duration = Duration::from_millis(2);
 
 /// Commands that wait for a worker of this process, in two lanes: what was handed on after a commit, and what was
-/// claimed from the store. The places of the runtime bound it.
+/// claimed from the store. In each lane the flows take turns: the definitions, and in the queue of calls what the engine does
+/// itself. The places of the runtime bound it.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     lanes: Mutex<Lanes<T>>,
-    filled: Notify,
+    filled: Arc<Notify>,
 }
 
 #[derive(Debug)]
 struct Lanes<T> {
-    handed_on: VecDeque<T>,
-    claimed: VecDeque<T>,
+    handed_on: FairLane<T>,
+    claimed: FairLane<T>,
     rounds: u64,
     /// How many were taken as a share, and are not done.
     under_way: usize,
@@ -83,25 +84,51 @@ enum Found<T> {
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
         let lanes = Lanes {
-            handed_on: VecDeque::new(),
-            claimed: VecDeque::new(),
+            handed_on: FairLane::new(),
+            claimed: FairLane::new(),
             rounds: 0,
             under_way: 0,
             gathering: 0,
             workers: 1,
             closed: false,
         };
-        Self { lanes: Mutex::new(lanes), filled: Notify::new() }
+        Self { lanes: Mutex::new(lanes), filled: Arc::new(Notify::new()) }
     }
 
-    /// Adds a command that was handed on. A closed queue gives it back.
-    pub(super) fn hand_on(&self, command: T) -> Option<T> {
-        self.push(command, |lanes| &mut lanes.handed_on)
+    /// What wakes those who wait for a command: a new one, or a line that another one needs.
+    pub(super) fn filled(&self) -> Arc<Notify> {
+        Arc::clone(&self.filled)
     }
 
-    /// Adds a command that was claimed. A closed queue gives it back.
-    pub(super) fn push_claimed(&self, command: T) -> Option<T> {
-        self.push(command, |lanes| &mut lanes.claimed)
+    /// Adds a command that was handed on, to the flow of that number. A closed queue gives it back.
+    pub(super) fn hand_on(&self, flow: u32, command: T) -> Option<T> {
+        self.push(flow, command, |lanes| &mut lanes.handed_on)
+    }
+
+    /// Adds a command that was claimed, to the flow of that number. A closed queue gives it back.
+    pub(super) fn push_claimed(&self, flow: u32, command: T) -> Option<T> {
+        self.push(flow, command, |lanes| &mut lanes.claimed)
+    }
+
+    /// Whether a command of that flow waits.
+    pub(super) fn has_waiting(&self, flow: u32) -> bool {
+        let lanes = self.lock();
+        lanes.handed_on.has_of(flow) || lanes.claimed.has_of(flow)
+    }
+
+    /// Shows each command that waits.
+    pub(super) fn look(&self, mut see: impl FnMut(&T)) {
+        let lanes = self.lock();
+        lanes.handed_on.iter().chain(lanes.claimed.iter()).for_each(&mut see);
+    }
+
+    /// Changes commands that wait, and drops those that are not to be kept; answers how many these were.
+    pub(super) fn retain(&self, mut keep: impl FnMut(&mut T) -> bool) -> usize {
+        let mut lanes = self.lock();
+        let before = lanes.waiting();
+        lanes.handed_on.retain_mut(&mut keep);
+        lanes.claimed.retain_mut(&mut keep);
+        before - lanes.waiting()
     }
 
     /// The next commands: those that `take` picks, of the lane whose turn it is and then of the other. Nothing when
@@ -109,7 +136,7 @@ impl<T> Queue<T> {
     ///
     /// # Cancel safety
     /// When dropped, nothing was taken.
-    pub(super) async fn next(&self, mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>)) -> Option<Vec<T>> {
+    pub(super) async fn next(&self, mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>)) -> Option<Vec<T>> {
         loop {
             let filled = self.filled.notified();
             match self.find(None, |lane, taken, _| take(lane, taken)) {
@@ -130,7 +157,7 @@ impl<T> Queue<T> {
         &self,
         env: &dyn Environment,
         workers: usize,
-        mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>, usize),
+        mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>, usize),
     ) -> Option<Vec<T>> {
         let mut is_patient = true;
         loop {
@@ -163,7 +190,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn find(&self, sharing: Option<Sharing>, mut take: impl FnMut(&mut VecDeque<T>, &mut Vec<T>, usize)) -> Found<T> {
+    fn find(&self, sharing: Option<Sharing>, mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>, usize)) -> Found<T> {
         let mut lanes = self.lock();
         let waiting = lanes.waiting();
         if lanes.closed {
@@ -200,19 +227,19 @@ impl<T> Queue<T> {
     pub(super) fn close(&self) -> Vec<T> {
         let mut lanes = self.lock();
         lanes.closed = true;
-        let mut left: Vec<T> = lanes.handed_on.drain(..).collect();
-        left.extend(lanes.claimed.drain(..));
+        let mut left: Vec<T> = lanes.handed_on.drain().collect();
+        left.extend(lanes.claimed.drain());
         drop(lanes);
         self.filled.notify_waiters();
         left
     }
 
-    fn push(&self, command: T, lane: impl FnOnce(&mut Lanes<T>) -> &mut VecDeque<T>) -> Option<T> {
+    fn push(&self, flow: u32, command: T, lane: impl FnOnce(&mut Lanes<T>) -> &mut FairLane<T>) -> Option<T> {
         let mut lanes = self.lock();
         if lanes.closed {
             return Some(command);
         }
-        lane(&mut lanes).push_back(command);
+        lane(&mut lanes).push(flow, command);
         // Whoever waits for his share is woken when it is there, and takes what is there when he has waited long enough.
         let is_share = lanes.gathering == 0 || lanes.waiting() >= lanes.share(lanes.workers);
         drop(lanes);
@@ -234,9 +261,9 @@ mod tests {
 
     const WORKERS: usize = 2;
 
-    fn up_to(lane: &mut VecDeque<u32>, taken: &mut Vec<u32>, share: usize) {
+    fn up_to(lane: &mut FairLane<u32>, taken: &mut Vec<u32>, share: usize) {
         while taken.len() < share
-            && let Some(one) = lane.pop_front()
+            && let Some(one) = lane.remove(0)
         {
             taken.push(one);
         }
@@ -250,7 +277,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_worker_takes_its_share_and_leaves_the_rest() {
         let queue = Queue::new();
-        (0..4).for_each(|one| assert!(queue.hand_on(one).is_none()));
+        (0..4).for_each(|one| assert!(queue.hand_on(0, one).is_none()));
         assert_eq!(share(&queue).await, [0, 1]);
         assert_eq!(share(&queue).await, [2, 3]);
     }
@@ -258,12 +285,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn alone_nobody_waits_and_beside_others_for_a_moment_only() {
         let queue = Queue::new();
-        assert!(queue.hand_on(0).is_none());
+        assert!(queue.hand_on(0, 0).is_none());
         let began = tokio::time::Instant::now();
         assert_eq!(share(&queue).await, [0]);
         assert_eq!(began.elapsed(), Duration::ZERO, "nobody else is at work");
 
-        (1..5).for_each(|one| assert!(queue.hand_on(one).is_none()));
+        (1..5).for_each(|one| assert!(queue.hand_on(0, one).is_none()));
         assert_eq!(share(&queue).await, [1, 2, 3], "half of all five, rounded up");
         assert_eq!(share(&queue).await, [4], "less than its share");
         assert!(began.elapsed() >= GATHERING_MAX, "it waited for the others to come");
@@ -278,7 +305,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_done_makes_the_share_smaller() {
         let queue = Queue::new();
-        (0..5).for_each(|one| assert!(queue.hand_on(one).is_none()));
+        (0..5).for_each(|one| assert!(queue.hand_on(0, one).is_none()));
         assert_eq!(share(&queue).await.len(), 3);
         let began = tokio::time::Instant::now();
         queue.done(3);

@@ -1,8 +1,11 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::apart::{Apart, Locked};
+use super::asking::answered;
 use super::grouped::{Grouped, Request};
 use super::shared::Shared;
-use crate::store::{Applied, Changes, RetryClass, SagaId, Store, StoreError};
+use crate::store::{Applied, Changes, RetryClass, SagaId, Store, StoreError, StoreErrorKind};
 
 /// How many changes one commit carries at most.
 const GROUP_MAX: usize = 64;
@@ -11,6 +14,7 @@ const GROUP_MAX: usize = 64;
 #[derive(Debug)]
 pub(super) struct Recorder {
     calls: Grouped<Changes, Recorded>,
+    apart: Apart,
 }
 
 type Recorded = Result<Applied, RecordError>;
@@ -18,55 +22,86 @@ type Group<R> = Vec<Request<Changes, R>>;
 
 /// A commit of several changes that failed. The error is everybody's.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{message}")]
+#[error("{operation}: {detail}")]
 pub(super) struct RecordError {
+    pub(super) kind: StoreErrorKind,
     pub(super) class: RetryClass,
-    pub(super) message: String,
+    pub(super) operation: &'static str,
+    pub(super) detail: String,
+}
+
+impl RecordError {
+    /// Nobody answered, so what was to be written may be there.
+    pub(super) fn unanswered(operation: &'static str, detail: &str) -> Self {
+        let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
+        Self { kind, class, operation, detail: detail.to_owned() }
+    }
+
+    fn ended() -> Self {
+        Self::unanswered("record", "the runtime has ended, or the task that records panicked")
+    }
 }
 
 impl From<&StoreError> for RecordError {
     fn from(error: &StoreError) -> Self {
-        Self { class: error.class(), message: error.to_string() }
+        let (kind, class, operation) = (error.kind(), error.class(), error.operation());
+        Self { kind, class, operation, detail: error.detail().to_owned() }
     }
 }
 
 impl Recorder {
     pub(super) fn new() -> Self {
-        Self { calls: Grouped::new() }
+        Self { calls: Grouped::new(), apart: Apart::new() }
     }
 
     /// Applies changes, together with those of others.
     pub(super) async fn record(&self, changes: Changes) -> Recorded {
-        let ended = || RecordError { class: RetryClass::Unknown, message: "the runtime has ended".to_owned() };
-        self.calls.call(changes).await.ok_or_else(ended)?
+        self.calls.call(changes).await.unwrap_or_else(|| Err(RecordError::ended()))
+    }
+
+    /// Applies changes that have nothing to do with each other, in as few commits as they fit into.
+    pub(super) async fn record_all(&self, changes: Vec<Changes>) -> Vec<Recorded> {
+        let answers = self.calls.call_all(changes).await;
+        answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(RecordError::ended()))).collect()
     }
 }
 
 impl<S: Store> Shared<S> {
-    pub(super) async fn serve_recorder(&self) {
+    pub(super) async fn serve_recorder(self: &Arc<Self>) {
         self.recorder.calls.serve(GROUP_MAX, |group| self.record_group(group)).await;
     }
 
-    async fn record_group(&self, mut group: Vec<Request<Changes, Recorded>>) {
+    async fn record_group(self: &Arc<Self>, mut group: Vec<Request<Changes, Recorded>>) {
         while !group.is_empty() {
             let (now, later) = one_of_each_saga(group);
             group = later;
-            let changes = now.iter().map(|request| request.call.clone()).collect();
-            match self.store.record(changes).await {
-                Ok(applied) => {
-                    self.store_works("record");
-                    for (request, applied) in now.into_iter().zip(applied) {
-                        request.answer(Ok(applied));
-                    }
+            let apart = self.recorder.apart.clone();
+            apart.make(self, now, |shared, group| async move { shared.record_at_once(group).await }).await;
+        }
+    }
+
+    /// Records these in one commit. What waits for a lock comes back: nothing of it was recorded.
+    async fn record_at_once(
+        self: Arc<Self>,
+        group: Vec<Request<Changes, Recorded>>,
+    ) -> Result<(), Locked<Request<Changes, Recorded>>> {
+        let changes = group.iter().map(|request| request.call.clone()).collect();
+        match answered("record", self.store.record(changes)).await {
+            Ok(applied) => {
+                self.store_works("record");
+                for (request, applied) in group.into_iter().zip(applied) {
+                    request.answer(Ok(applied));
                 }
-                Err(error) => {
-                    self.store_failed("record", &error);
-                    for request in now {
-                        request.answer(Err((&error).into()));
-                    }
+            }
+            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(Locked { group, error }),
+            Err(error) => {
+                self.store_failed("record", &error);
+                for request in group {
+                    request.answer(Err((&error).into()));
                 }
             }
         }
+        Ok(())
     }
 }
 

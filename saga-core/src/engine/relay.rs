@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::asking::pause_after;
-use super::attempt::caught;
 use super::inbox::panicked;
 use super::shared::Shared;
 use crate::key::Tenant;
+use crate::log;
 use crate::store::{Hint, LANES, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
 use crate::transport::{TransportError, TransportErrorKind};
+use crate::unwind::caught_while;
 
 /// How many lanes are leased at a time where much waits: some are left for other processes.
 const CROWDED_LANES: usize = 16;
@@ -61,8 +62,8 @@ impl<S: Store> Shared<S> {
         let mut failures = 0;
         let mut is_filled = true;
         loop {
-            let pass = caught(self.relay_once(is_filled, &mut turn)).await.unwrap_or_else(|panic| {
-                tracing::error!(panic, "relaying panicked; trying again");
+            let pass = caught_while(self.relay_once(is_filled, &mut turn)).await.unwrap_or_else(|panic| {
+                self.has_panicked("relay", &panic);
                 Ok(Pass::Outage)
             });
             let pass = match pass {
@@ -90,7 +91,7 @@ impl<S: Store> Shared<S> {
                     failures = 0;
                     let is_alone = !retries && !self.store.capabilities().shared;
                     // Nobody else writes to it: this only finds what a process that died had left.
-                    self.settings.poll_interval * if is_alone { 10 } else { 1 }
+                    self.settings.poll_interval.saturating_mul(if is_alone { 10 } else { 1 })
                 }
             };
             is_filled = tokio::select! {
@@ -102,13 +103,20 @@ impl<S: Store> Shared<S> {
     }
 
     /// Sends what can be sent now. Where nobody said that there is something it looks first, since leasing is dearer.
-    /// What an error left leased comes first, or nobody sent it before the leases end.
+    /// What an error left leased comes first, or nobody sent it before the leases end. A process that is cut off from the
+    /// transport leases nothing: another one may get through, and needs the lanes.
     async fn relay_once(&self, is_filled: bool, turn: &mut Turn) -> Result<Pass, StoreError> {
         let Some(owner) = self.member() else { return Ok(Pass::Idle { retries: false }) };
         self.free_lanes(&mut turn.lanes).await?;
-        if !is_filled && self.store.depth().await?.rows == 0 {
+        if !is_filled && self.store.is_empty().await? {
             self.store_works("relay");
             return Ok(Pass::Idle { retries: false });
+        }
+        if self.transport_is_failing()
+            && let Err(error) = self.transport.reachable().await
+        {
+            self.transport_failed("publish", &error);
+            return Ok(Pass::Outage);
         }
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
         let limit = if turn.is_crowded { CROWDED_LANES } else { usize::from(LANES) };
@@ -208,7 +216,7 @@ impl<S: Store> Shared<S> {
     async fn send_round(&self, round: Vec<(OrderingKey, OutboxRow)>, sending: &mut Sending) {
         let (keys, rows): (Vec<OrderingKey>, Vec<OutboxRow>) = round.into_iter().unzip();
         let results = self.publish(&rows).await;
-        if all_met_outage(&results) {
+        if met_outage(&results) {
             // It is nobody's fault: nothing is counted, and everything stays as it is.
             if let Some(Err(error)) = results.first() {
                 self.transport_failed("publish", error);
@@ -219,7 +227,10 @@ impl<S: Store> Shared<S> {
         self.transport_works("publish");
         for ((key, row), result) in keys.into_iter().zip(&rows).zip(results) {
             match result {
-                Ok(()) => sending.confirmed.push(row.id),
+                Ok(()) => {
+                    self.held_topics.sent(&row.aggregate_type);
+                    sending.confirmed.push(row.id);
+                }
                 Err(error) => {
                     sending.held_up.insert(key);
                     sending.parked.push(self.not_sent(row, &error));
@@ -235,11 +246,12 @@ impl<S: Store> Shared<S> {
         let is_final = error.kind() == TransportErrorKind::Refused && attempts >= self.settings.publish_attempts;
         let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.settings.publish_pause_max);
         let retry_in = (!is_final).then_some(pause);
-        let (message, event) = (row.id, &row.event_type);
-        if is_final || row.attempts == 0 {
-            tracing::warn!(%message, event, attempts, ?retry_in, %error, "a message was not sent; its key waits");
+        let (message, event, topic) = (row.id, &row.event_type, &row.aggregate_type);
+        // Of many messages that fail alike, one warning is enough.
+        if is_final || (row.attempts == 0 && self.held_topics.is_news(topic, error.kind())) {
+            log::warn!(%message, event, topic, attempts, ?retry_in, %error, "a message was not sent; its key waits");
         } else {
-            tracing::debug!(%message, event, attempts, ?retry_in, %error, "a message was not sent");
+            log::debug!(%message, event, attempts, ?retry_in, %error, "a message was not sent");
         }
         NewParked { message, attempts, error: error.to_string(), retry_in }
     }
@@ -263,10 +275,10 @@ impl<S: Store> Shared<S> {
 
     /// One result for each row, or what a panic of the transport said.
     async fn publish_together(&self, rows: &[OutboxRow]) -> Result<Vec<Result<(), TransportError>>, TransportError> {
-        let messages = rows.iter().cloned().map(Message::from).collect();
+        let messages = rows.iter().cloned().map(|row| self.access.sign(Message::from(row))).collect();
         let limit = self.publish_limit();
         let publishing = crate::env::timeout(&*self.env, limit, self.transport.publish(messages));
-        let answered = caught(publishing).await;
+        let answered = caught_while(publishing).await;
         let answered = answered.map_err(|panic| panicked(TransportErrorKind::Unknown, "publish", &panic))?;
         let mut results = answered.unwrap_or_default();
         results.resize_with(rows.len(), || Err(no_answer(limit)));
@@ -274,15 +286,21 @@ impl<S: Store> Shared<S> {
     }
 
     fn publish_limit(&self) -> Duration {
-        self.settings.lease_ttl / 4
+        self.settings.publish_limit
     }
 }
 
-/// Whether the transport took nothing, for what is no message's fault.
-pub(super) fn all_met_outage(results: &[Result<(), TransportError>]) -> bool {
-    let is_outage =
-        |error: &TransportError| matches!(error.kind(), TransportErrorKind::Unavailable | TransportErrorKind::Closed);
-    results.iter().all(|result| result.as_ref().is_err_and(is_outage))
+/// Whether the transport says that it can send nothing. How many messages of a round were refused does not say that: all of
+/// them may be for one queue that is full.
+pub(super) fn met_outage(results: &[Result<(), TransportError>]) -> bool {
+    let kinds = || results.iter().map(|result| result.as_ref().map_err(TransportError::kind));
+    // A connection that breaks in the middle leaves messages behind of which nothing is known.
+    let is_silent = |kind| matches!(kind, Err(kind) if kind == TransportErrorKind::Unknown || is_outage(kind));
+    kinds().all(is_silent) && kinds().any(|kind| kind.is_err_and(is_outage))
+}
+
+fn is_outage(kind: TransportErrorKind) -> bool {
+    matches!(kind, TransportErrorKind::Unavailable | TransportErrorKind::Closed)
 }
 
 fn no_answer(limit: Duration) -> TransportError {

@@ -13,8 +13,11 @@ use uuid::Uuid;
 use super::command::Command;
 use super::decide::work_row;
 use super::in_flight::InFlight;
+use super::inputs::checksum;
 use super::prepared::{HandOn, Prepared};
+use super::put_back::Taken;
 use super::shared::Shared;
+use crate::log;
 use crate::machine::{self, Effect, SagaState, Sent, StepShape};
 use crate::saga::Definition;
 use crate::store::{
@@ -46,9 +49,12 @@ impl<S: Store> Shared<S> {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let fresh = self.random_uuid().as_u128();
         match order {
-            machine::Command::Do { .. } => saga.state.note_sent(step, fresh, hand_on.ids),
+            machine::Command::Do { .. } => {
+                let given = saga.given_checksum(step);
+                saga.state.note_sent(step, fresh, hand_on.ids, given);
+            }
             machine::Command::Undo { .. } => {
-                saga.state.steps[step].undo_sent = Some(Sent { message: fresh, work: hand_on.ids });
+                saga.state.steps[step].undo_sent = Some(Sent { message: fresh, work: hand_on.ids, given: 0 });
             }
         }
         // Where what it brings is not here, whoever claims its row reads that, and sends it: what an item gave is not read
@@ -66,20 +72,26 @@ impl<S: Store> Shared<S> {
     /// Sends a command whose reply did not come, or that was never sent.
     pub(super) fn send_again(self: &Arc<Self>, command: Command<S>) {
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
-        self.spawn(Box::pin(async move {
-            let changes = shared.sent_again(&command);
-            let due_in = changes.postponed.first().map(|postponed| postponed.due_in);
-            match shared.recorder.record(changes).await {
-                Ok(Ok(())) => {
-                    shared.tell_of_messages();
-                    shared.announce_work(due_in.unwrap_or_default());
-                }
-                // It was answered meanwhile, or somebody else has it.
-                Ok(Err(_)) => {}
-                Err(_) => shared.give_back(&[command.work]).await,
-            }
-            drop((command, under_way));
-        }));
+        self.spawn(
+            "send again",
+            Box::pin(async move {
+                let sending = async {
+                    let changes = shared.sent_again(&command);
+                    let due_in = changes.postponed.first().map(|postponed| postponed.due_in);
+                    match shared.recorder.record(changes).await {
+                        Ok(Ok(())) => {
+                            shared.tell_of_messages();
+                            shared.announce_work(due_in.unwrap_or_default());
+                        }
+                        // It was answered meanwhile, or somebody else has it.
+                        Ok(Err(_)) => {}
+                        Err(_) => shared.give_back(&[command.work]).await,
+                    }
+                };
+                shared.watch_over("send again", &[Taken::of(&command)], sending).await;
+                drop((command, under_way));
+            }),
+        );
     }
 
     fn sent_again(&self, command: &Command<S>) -> Changes {
@@ -88,7 +100,7 @@ impl<S: Store> Shared<S> {
         let due_in = self.settings.answer_within.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
         if command.attempts > 0 {
             let (key, step) = (&command.saga.key, command.step_id());
-            tracing::info!(%key, %step, attempts, "no reply yet; the command is sent again");
+            log::info!(%key, %step, attempts, "no reply yet; the command is sent again");
         }
         let error = was_sent.then(|| format!("no reply yet; it was sent {attempts} times"));
         let postponed = Postponed { work: command.work, due_in, attempts, maybe: true, error };
@@ -147,9 +159,16 @@ pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &st
 }
 
 /// A command that a saga begins with, where another service hosts its step: what its reply will name is decided now.
-pub(super) fn note_sent<S: Store>(definition: &Definition<S>, state: &mut SagaState, step: usize, id: Uuid) {
+/// `mapped` is what a mapping gave the step.
+pub(super) fn note_sent<S: Store>(
+    definition: &Definition<S>,
+    state: &mut SagaState,
+    step: usize,
+    id: Uuid,
+    mapped: Option<&[u8]>,
+) {
     if matches!(definition.shape.effect(state, step), Effect::Remote { .. }) {
-        state.note_sent(step, id.as_u128(), 0);
+        state.note_sent(step, id.as_u128(), 0, mapped.map_or(0, checksum));
     }
 }
 

@@ -10,6 +10,7 @@ use super::prepared::Findings;
 use super::shared::Shared;
 use super::step_or_item::step_or_item;
 use crate::key::{Key, Tenant};
+use crate::log;
 use crate::machine::{self, Event, Told, event_of_answer};
 use crate::step::Rejection;
 use crate::store::{Answer, Changes, DeadReason, Message, Store, WorkId};
@@ -44,9 +45,12 @@ impl<S: Store> Shared<S> {
             if let Err(problem) = saga.pick_item(step) {
                 return Err(Problem::Later { why: problem, is_counted: true });
             }
+            if !told.undo {
+                self.learn_input(&mut saga, step, told.sent).await?;
+            }
             let (event, findings) = self.event_of(&saga, step, told, message);
             let before = saga.state.clone();
-            let (hand_on, place) = self.hand_on_of(&saga.definition).await?;
+            let hand_on = self.hand_on_of(&saga.definition).await?;
             let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
             if saga.state == before {
                 if was_kept {
@@ -54,7 +58,6 @@ impl<S: Store> Shared<S> {
                 }
                 return self.drop_reply(arrived, "it was known").await;
             }
-            prepared.gives_place(place);
             prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
             if self.apply_arrived(prepared, arrived).await? {
                 return Ok(());
@@ -77,7 +80,7 @@ impl<S: Store> Shared<S> {
     }
 
     pub(super) async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {
-        tracing::debug!(message = %arrived.message.id, why, "a reply changes nothing");
+        log::debug!(message = %arrived.message.id, why, "a reply changes nothing");
         if arrived.work.is_some() {
             // Who lost the row to another has nothing to do either.
             let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
@@ -87,8 +90,8 @@ impl<S: Store> Shared<S> {
 
     fn event_of(&self, saga: &InFlight<S>, step: usize, told: Told, message: &Message) -> (Event, Findings) {
         let answer = message.headers.answer.unwrap_or(Answer::Unknown);
-        let said: Rejection =
-            serde_json::from_slice(&message.payload).unwrap_or_else(|_| Rejection::new(answer.as_str()));
+        let said: Rejection = serde_json::from_slice(&message.payload)
+            .map_or_else(|_| Rejection::new(answer.as_str()), Rejection::limited);
         let host = message.headers.reply_to.as_deref().unwrap_or("its host");
         let mut findings = Findings { attempts: 1, ..Findings::default() };
         if answer == Answer::Done && !told.undo {

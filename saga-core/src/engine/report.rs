@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use super::asking::pause_after;
+use super::asking::{answered, pause_after};
 use super::attempt::Attempted;
 use super::command::Command;
 use super::in_flight::InFlight;
@@ -84,7 +84,7 @@ impl<S: Store> Shared<S> {
             when(|| reports.is_waiting() || has_ended()).await;
             let Some(report) = reports.take() else { return };
             number += 1;
-            let next_at = self.env.now() + self.settings.report_interval;
+            let next_at = self.env.now().saturating_add(self.settings.report_interval);
             match self.write_report(command, number, &report).await {
                 Ok(true) => {
                     failures = 0;
@@ -117,10 +117,10 @@ impl<S: Store> Shared<S> {
     async fn write_report(&self, command: &Command<S>, number: u64, report: &[u8]) -> Result<bool, StoreError> {
         let (began, ttl) = (self.env.now(), self.settings.lease_ttl);
         let lease = command.kept.as_ref().map(|_| Lease { owner: self.member_id(), ttl });
-        let is_kept = self.store.report(command.work, number, report, lease).await?;
+        let is_kept = answered("report", self.store.report(command.work, number, report, lease)).await?;
         self.store_works("report");
         if let (true, Some(kept), Some(lease)) = (is_kept, &command.kept, lease) {
-            kept.renewed(began + ttl, lease.owner);
+            kept.renewed(began.saturating_add(ttl), lease.owner);
         }
         Ok(is_kept)
     }

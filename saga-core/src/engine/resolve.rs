@@ -13,6 +13,7 @@ use crate::machine::{Ending, Phase, Resolving, attempts_max};
 use crate::saga::StepResolve;
 use crate::step::{Args, ReportLimit};
 use crate::store::Store;
+use crate::unwind::Guarded;
 
 impl<S: Store> Shared<S> {
     /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.
@@ -52,7 +53,7 @@ impl<S: Store> Shared<S> {
         let ctx = self.context(command, limit, &cancel, reporting);
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
         let input = command.saga.input_of(command.step_index());
-        let handler = async { (resolve.ask)(args, input).await.map(Some) };
+        let handler = async { Guarded::new((resolve.ask)(args, input)).await.map(Some) };
         self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler)).await.0
     }
 }
@@ -80,7 +81,7 @@ impl<S: Store> Command<S> {
 
     /// After so long no call of the step is on its way any more.
     fn settle_time(&self) -> Duration {
-        2 * self.step().options.timeout
+        self.step().options.timeout.saturating_mul(2)
     }
 
     /// How often it is attempted before it counts as out of attempts.
@@ -96,7 +97,10 @@ impl<S: Store> Command<S> {
     /// How long an attempt may take at most.
     pub(super) fn time_limit(&self) -> Duration {
         let Some(resolve) = self.asks() else { return self.options().timeout };
-        let once = self.options().timeout + resolve.options.timeout;
-        if self.suspect { once + self.settle_time() + resolve.options.timeout } else { once }
+        let once = self.options().timeout.saturating_add(resolve.options.timeout);
+        if !self.suspect {
+            return once;
+        }
+        once.saturating_add(self.settle_time()).saturating_add(resolve.options.timeout)
     }
 }

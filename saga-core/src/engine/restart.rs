@@ -7,7 +7,7 @@ use super::deadline::{When, deadline_of, deadline_row};
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::in_flight;
-use super::prepared::{Findings, HandOn};
+use super::prepared::{Findings, HandOn, NextPlace};
 use super::saga_desk::{SagaDesk, refused};
 use crate::key::Key;
 use crate::machine::{Event, Items, SagaState, StepPhase, Timer};
@@ -36,9 +36,13 @@ impl<S: Store> SagaDesk<S> {
     /// What is taken over belongs to the saga that did it. When the new one turns round it undoes what it did itself, and
     /// leaves that as it is; so it can be restarted at the same step in its turn. The history of each names the other.
     ///
+    /// The new saga has as much time until its deadline as the old one had, counted from the restart: what
+    /// [`start_within`](crate::Runtime::start_within) gave that one, or what the definition says.
+    ///
     /// # Errors
     /// When the old saga has not ended; when a step before `from` was undone, has no effect that stands, or may have happened
-    /// or been undone, or not; when the new key belongs to another saga, or the definition is not known here; or when the store fails.
+    /// or been undone, or not; when the new key belongs to another saga, or is too long for the steps of its sub-sagas; when the
+    /// definition is not known here; or when the store fails.
     ///
     /// # Cancel safety
     /// When dropped, the saga was started or not; the same call again says which.
@@ -101,6 +105,9 @@ impl<S: Store> SagaDesk<S> {
         }
         let old = self.stored(key, seen).await?;
         let definition = self.definition_of(&old.saga)?.clone();
+        if let Some(longest) = definition.step_key_bytes_max() {
+            new_key.check_length_with(longest, &old.saga.tenant)?;
+        }
         let state = self.in_flight(&old)?.state;
         let step = check(&old.saga, &state, &definition, from)?;
         let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::PassedBy;
@@ -129,11 +136,12 @@ impl<S: Store> SagaDesk<S> {
         let ids = engine.ids.take(&*self.desk.store, count).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
         let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?.unstored();
-        let deadline = deadline_of(&definition, &mut saga.state, When::default(), Timer::of(WorkId(ids.end - 1)));
+        let when = When { within: state.within, ..When::default() };
+        let deadline = deadline_of(&definition, &mut saga.state, when, Timer::of(WorkId(ids.end - 1)));
         for record in &records {
             saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
         }
-        let hand_on = HandOn { ids: ids.start + 1, has_place: false };
+        let hand_on = HandOn { ids: ids.start + 1, place: NextPlace::Nowhere };
         let advanced =
             engine.advance(&mut saga, Event::TakenOver { steps: taken, passed_by }, &Findings::default(), hand_on);
         let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::batch_member::Member;
 use super::command::Command;
 use super::limits::SLOW;
-use super::prepared::{Findings, HandOn, Prepared};
+use super::prepared::{Findings, HandOn, NextPlace, Prepared};
 use super::shared::Shared;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, HistoryEntry, HistoryKind, NewWork, Store, Tried, Verdict, WorkRef};
@@ -50,7 +50,7 @@ impl<S: Store> Member<S> {
             return self.leave_present_step(*delay, tried);
         }
         let mut prepared = self.prepared.take().unwrap_or_else(|| {
-            let hand_on = HandOn { ids: self.next_ids, has_place: command.place.is_some() };
+            let hand_on = HandOn { ids: self.next_ids, place: NextPlace::after(command) };
             self.decide(shared, command, next, &attempted.findings, hand_on)
         });
         if let Some(before) = &mut self.before {
@@ -93,6 +93,7 @@ impl<S: Store> Member<S> {
     /// Forgets what ran.
     pub(super) fn start_over(&mut self) {
         (self.attempted, self.prepared, self.kept) = (None, None, None);
+        self.runs_apart = false;
         self.ran.clear();
         if let Some(before) = self.before.take() {
             let place = self.command.take().and_then(|command| command.place);
@@ -129,7 +130,7 @@ impl<S: Store> Member<S> {
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
     fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
-        let hand_on = HandOn { ids: self.next_ids, has_place: command.place.is_some() };
+        let hand_on = HandOn { ids: self.next_ids, place: NextPlace::after(command) };
         // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
         let saga = if self.before.is_some() { command.saga.take() } else { command.saga.clone() };
         let mut prepared = shared.prepare_on(command, saga, next, &attempted.findings, hand_on);
@@ -139,8 +140,13 @@ impl<S: Store> Member<S> {
         }
         // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
         let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
-        let fits =
-            |next: &Command<S>| next.effect() == Effect::Transactional && shared.joins_others(next) && has_room(next);
+        // One that has a place of its own waits for its turn where a limit counts it.
+        let fits = |next: &Command<S>| {
+            next.effect() == Effect::Transactional
+                && next.place.is_none()
+                && shared.joins_others(next)
+                && has_room(next)
+        };
         // A step of another branch is likely to move the saga before this transaction is through.
         let is_alone = |next: &Command<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
         let fits = |next: &Command<S>| fits(next) && is_alone(next);

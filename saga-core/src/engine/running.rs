@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::error::RuntimeError;
 use super::outcome::Outcome;
 use super::shared::Shared;
-use super::waiters::Slot;
+use super::waiters::{Gone, Slot};
 use crate::key::Key;
 use crate::store::{SagaId, Store};
 
@@ -40,7 +40,8 @@ impl<S: Store> Running<S> {
     /// Waits until the saga has ended or needs a person. That it is stuck is not final: see [`Running::ended`].
     ///
     /// # Errors
-    /// When the runtime ends first; the saga goes on when a runtime runs again.
+    /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
+    /// store does not have the saga any more.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
@@ -51,7 +52,8 @@ impl<S: Store> Running<S> {
     /// Waits until the saga has ended, also beyond being stuck.
     ///
     /// # Errors
-    /// When the runtime ends first; the saga goes on when a runtime runs again.
+    /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
+    /// store does not have the saga any more.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
@@ -65,7 +67,9 @@ impl<S: Store> Running<S> {
         }
         tokio::select! {
             biased;
-            outcome = self.slot.outcome(is_enough) => Ok(outcome),
+            outcome = self.slot.outcome(is_enough) => {
+                outcome.map_err(|Gone| RuntimeError::Lost { key: self.key.to_string() })
+            }
             () = self.shared.stopped.cancelled() => Err(RuntimeError::Ended),
         }
     }

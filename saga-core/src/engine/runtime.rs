@@ -232,13 +232,14 @@ impl<S: Store> Runtime<S> {
         self.shared.statistics.read()
     }
 
-    /// How the store and the transport stand, as the calls of this runtime found them. What a transport knows of its own
-    /// connections it says itself.
+    /// How the store and the transport stand, as the calls of this runtime found them, and what of the runtime panicked. What
+    /// a transport knows of its own connections it says itself.
     pub fn health(&self) -> Health {
         let now = self.shared.env.now();
         Health {
             store: self.shared.store_trouble.standing(now),
             transport: self.shared.transport_trouble.standing(now),
+            panicked: self.shared.supervisor.read(now),
         }
     }
 

@@ -78,8 +78,8 @@ impl<S: Store> Runtime<S> {
     /// be sent as often as wanted under the same `id`, and counts once; of two with different ids the first one counts.
     ///
     /// # Errors
-    /// When there is no such saga yet: send it again later. When the saga has no step that waits for such a signal, its
-    /// definition is not known here, or the store fails.
+    /// When there is no such saga yet: send it again later. When the saga has no step that waits for such a signal, or the step
+    /// takes another form ([`RuntimeError::SignalForm`]); when its definition is not known here, or the store fails.
     ///
     /// # Cancel safety
     /// When dropped, the signal was received or not; the same call again says which.

@@ -11,7 +11,7 @@ use super::runtime::Runtime;
 use super::shared::Shared;
 use super::start::{StartedSaga, check_same};
 use crate::key::Key;
-use crate::saga::Saga;
+use crate::saga::{LONGEST, Saga};
 use crate::step::{Payload, codec};
 use crate::store::{StartIn, Started, Store};
 
@@ -85,7 +85,7 @@ impl<S: Store> Runtime<S> {
     ) -> Result<Running<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let when = When { delay, within: None };
+        let when = When { delay: delay.min(LONGEST), within: None };
         Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
     }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::access::Access;
 use super::act::Act;
 use super::desk::Desk;
 use super::error::RuntimeError;
 use super::family::tell_parent;
 use super::in_flight::InFlight;
 use super::operator::Operator;
-use super::prepared::{HandOn, Prepared};
+use super::prepared::{HandOn, NextPlace, Prepared};
 use super::settings::Settings;
 use super::shared::{Parts, Shared};
 use crate::env::TokioEnvironment;
@@ -136,8 +137,10 @@ impl<S: Store> SagaDesk<S> {
     /// The saga as the engine decides about it.
     pub(super) fn in_flight(&self, stored: &SagaWithSteps) -> Result<InFlight<S>, RuntimeError> {
         let definition = self.definition_of(&stored.saga)?;
-        InFlight::of_row(&stored.saga, stored.records.clone(), definition)
-            .map_err(|problem| unreadable(&stored.saga, &problem))
+        let mut saga = InFlight::of_row(&stored.saga, stored.records.clone(), definition)
+            .map_err(|problem| unreadable(&stored.saga, &problem))?;
+        saga.remember_rows(&stored.work);
+        Ok(saga)
     }
 
     /// What decides: the runtime of this process, or the same parts of one that does nothing by itself.
@@ -148,6 +151,7 @@ impl<S: Store> SagaDesk<S> {
         Ok(Arc::new(Shared::new(Parts {
             store: Arc::clone(&self.desk.store),
             transport: Arc::new(MemoryTransport::new()),
+            access: Access::default(),
             env: Arc::new(TokioEnvironment::current()?),
             settings: Settings { service: self.replies_to.clone(), ..Settings::default() },
             definitions: self.definitions.clone(),
@@ -163,7 +167,7 @@ impl<S: Store> SagaDesk<S> {
     pub(super) async fn hand_on(&self, engine: &Shared<S>, saga: &InFlight<S>) -> Result<HandOn, RuntimeError> {
         let count = u32::try_from(saga.definition.width).unwrap_or(u32::MAX);
         let ids = engine.ids.take(&*self.desk.store, count).await?;
-        Ok(HandOn { ids: ids.start, has_place: false })
+        Ok(HandOn { ids: ids.start, place: NextPlace::Nowhere })
     }
 
     /// Writes changes that give out no commands.

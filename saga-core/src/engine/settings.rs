@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use crate::key::{Namespace, Tenant};
+use crate::machine::ITEMS_MAX;
+use crate::saga::LONGEST;
 use crate::store::Capabilities;
 
 /// The limits and times of a runtime. Every one has a default that fits a service of ordinary size.
@@ -19,9 +21,12 @@ pub struct Settings {
     pub member_ttl: Duration,
     /// How often the store is asked for work that nobody announced: 100 ms.
     pub poll_interval: Duration,
-    /// How many sagas this process holds in memory at a time: 1,024. The rest wait in the store.
+    /// How many sagas this process holds in memory at a time whose next step runs in a transaction: 1,024. Those whose
+    /// next step is a call are counted apart, up to the same number: so many of each definition as it can call within a
+    /// second or so, and at least twice `calls`. The rest wait in the store.
     pub places: usize,
-    /// How many step transactions are under way at a time, at most: 8.
+    /// How many step transactions are under way at a time, at most: 8. Where several sagas have steps that run in one, one
+    /// of them leaves an eighth to the others.
     pub transactions: usize,
     /// How many commands one step transaction carries at most: 32.
     pub batch_max: usize,
@@ -29,9 +34,13 @@ pub struct Settings {
     pub batch_step_max: usize,
     /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
     pub run_on_max: usize,
-    /// How many external calls are under way at a time: 64. Those of exclusive steps, which may take hours, are not counted:
-    /// each holds a lease, and no line that others wait for.
+    /// How many external calls of one saga definition are under way at a time: 64. Where several sagas make calls, there are
+    /// a seventh more lines, which one of them cannot take alone; `max_concurrent` limits a step or a saga further. Calls of
+    /// exclusive steps, which may take hours, are not counted: each holds a lease, and no line that others wait for. About
+    /// as many more are claimed ahead; the rest waits in the store, where every process can take it.
     pub calls: usize,
+    /// How many commands whose process vanished are recovered at a time: 8. Those of exclusive steps are not counted.
+    pub recoveries: usize,
     /// The longest encoded input or output, in bytes: 256 KiB.
     pub payload_bytes_max: usize,
     /// The longest encoded report of a step's progress, in bytes: 16 KiB.
@@ -42,12 +51,15 @@ pub struct Settings {
     /// How many messages one step may emit: 100.
     pub messages_max: usize,
     /// How many items a list may have that a step is done for. The state of the saga, which is written with each item,
-    /// grows by two or three bytes an item.
+    /// grows by two or three bytes an item. At most 100,000.
     pub items_max: usize,
     /// How long a shutdown waits for what is under way: 30 s.
     pub drain_limit: Duration,
     /// How often a message that the transport refuses for what it is is tried before its ordering key waits for a person: 5.
     pub publish_attempts: u32,
+    /// How long one call of the transport may take before the outcome of its messages is unknown: 15 s. It has to be longer
+    /// than the transport's own limits, so that an outage is told from messages that are late.
+    pub publish_limit: Duration,
     /// The longest pause before a message that could not be sent is tried again: 30 s. It begins with 100 ms and doubles.
     pub publish_pause_max: Duration,
     /// How many messages the relay reads at a time: 500.
@@ -78,6 +90,7 @@ impl Default for Settings {
             batch_step_max: 256,
             run_on_max: 16,
             calls: 64,
+            recoveries: 8,
             payload_bytes_max: 256 * 1_024,
             report_bytes_max: 16 * 1_024,
             report_interval: Duration::from_secs(1),
@@ -85,6 +98,7 @@ impl Default for Settings {
             items_max: 1_000,
             drain_limit: Duration::from_secs(30),
             publish_attempts: 5,
+            publish_limit: Duration::from_secs(15),
             publish_pause_max: Duration::from_secs(30),
             relay_batch: 500,
             prefetch: 256,
@@ -105,11 +119,15 @@ impl Settings {
             }
         };
         demand(self.poll_interval > Duration::ZERO, "poll_interval is zero; 100 ms is usual");
-        demand(self.member_ttl >= 3 * self.poll_interval, "member_ttl is shorter than three times poll_interval");
+        demand(
+            self.member_ttl >= self.poll_interval.saturating_mul(3),
+            "member_ttl is shorter than three times poll_interval",
+        );
         demand(self.lease_ttl >= self.member_ttl, "lease_ttl is shorter than member_ttl");
         demand(self.places > 0, "places is 0; at least 1 is needed");
         demand(self.transactions > 0, "transactions is 0; at least 1 is needed");
         demand(self.calls > 0, "calls is 0; at least 1 is needed");
+        demand(self.recoveries > 0, "recoveries is 0; at least 1 is needed");
         demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
         demand(self.batch_step_max > 0, "batch_step_max is 0; at least 1 is needed");
         demand(self.run_on_max > 0, "run_on_max is 0; 1 gives each step a commit of its own");
@@ -117,10 +135,28 @@ impl Settings {
         demand(self.prefetch > 0, "prefetch is 0; at least 1 is needed");
         demand(self.message_attempts > 0, "message_attempts is 0; at least 1 is needed");
         demand(self.answer_within >= self.poll_interval, "answer_within is shorter than poll_interval");
-        demand(self.retention > 4 * self.answer_within, "retention is shorter than four times answer_within");
+        demand(
+            self.retention > self.answer_within.saturating_mul(4),
+            "retention is shorter than four times answer_within",
+        );
         demand(self.publish_pause_max > Duration::ZERO, "publish_pause_max is zero; 30 s is usual");
+        demand(self.publish_limit > Duration::ZERO, "publish_limit is zero; 15 s is usual");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
         demand(capabilities.batch_max > 0, "the store takes no batch at all");
+        let items = format!("items_max is {}; the state of a saga counts at most {ITEMS_MAX} items", self.items_max);
+        demand(self.items_max <= ITEMS_MAX, &items);
+        let durations = [
+            ("lease_ttl", self.lease_ttl),
+            ("member_ttl", self.member_ttl),
+            ("poll_interval", self.poll_interval),
+            ("report_interval", self.report_interval),
+            ("drain_limit", self.drain_limit),
+            ("publish_pause_max", self.publish_pause_max),
+            ("answer_within", self.answer_within),
+            ("retention", self.retention),
+        ];
+        let too_long = durations.iter().filter(|(_, duration)| *duration > LONGEST);
+        problems.extend(too_long.map(|(name, _)| format!("{name} is longer than 100 years; no process lives so long")));
         problems
     }
 }

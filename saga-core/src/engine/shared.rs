@@ -6,24 +6,32 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
+use super::access::Access;
 use super::awaiting::Awaiting;
+use super::begin::Begins;
+use super::bulkhead::{Bulkheads, Seat, Sizes};
 use super::command::Command;
 use super::direct::Direct;
 use super::due::Due;
+use super::held_topics::HeldTopics;
 use super::ids::IdBlocks;
+use super::in_flight::InFlight;
 use super::limits::BatchLimits;
 use super::queue::Queue;
 use super::recorder::Recorder;
 use super::settings::Settings;
 use super::start::Starts;
+use super::starting_keys::StartingKeys;
 use super::statistics::Counters;
 use super::straight::StoreClock;
+use super::supervisor::Supervisor;
 use super::tasks::Tasks;
 use super::trouble::Trouble;
 use super::turns::Turns;
 use super::waiters::Waiters;
 use crate::choreography::Reaction;
 use crate::env::Environment;
+use crate::machine;
 use crate::saga::{Definition, StepRun};
 use crate::step::{CancelSignal, States};
 use crate::store::{DefinitionId, MemberId, Store};
@@ -36,6 +44,7 @@ const INBOX_LINES: usize = 64;
 pub(super) struct Shared<S: Store> {
     pub(super) store: Arc<S>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) access: Access,
     pub(super) env: Arc<dyn Environment>,
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
@@ -52,10 +61,14 @@ pub(super) struct Shared<S: Store> {
     pub(super) transactions: Queue<Command<S>>,
     /// Commands whose handler calls the outside world.
     pub(super) calls: Queue<Command<S>>,
-    /// Commands taken from an owner that vanished: they run one at a time.
+    /// Commands taken from an owner that vanished.
     pub(super) suspects: Queue<Command<S>>,
-    /// A place in memory for each saga that is under way here.
-    pub(super) places: Arc<Semaphore>,
+    /// Those that vanished with a process that recovered them: they run one at a time.
+    pub(super) repeaters: Queue<Command<S>>,
+    /// Calls that are about to begin under a claim.
+    pub(super) begins: Begins,
+    /// The places and lines of those that are under way here.
+    pub(super) bulkheads: Arc<Bulkheads>,
     pub(super) limits: BatchLimits,
     /// Whether the store can start a saga in a step transaction.
     pub(super) starts_in_transactions: bool,
@@ -69,12 +82,16 @@ pub(super) struct Shared<S: Store> {
     /// Who decides on a reply.
     pub(super) turns: Turns,
     pub(super) tasks: Tasks,
+    /// What panicked.
+    pub(super) supervisor: Supervisor,
     /// When there is work in the store that nobody has.
     pub(super) work_due: Due,
     pub(super) starts: Starts,
+    pub(super) starting_keys: Arc<StartingKeys>,
     pub(super) statistics: Counters,
     pub(super) store_trouble: Trouble,
     pub(super) transport_trouble: Trouble,
+    pub(super) held_topics: HeldTopics,
     /// Messages that are sent from memory.
     pub(super) direct: Direct,
     /// There may be messages in the outbox.
@@ -86,6 +103,10 @@ pub(super) struct Shared<S: Store> {
     member: AtomicI64,
     /// Until when that member is certainly alive, in nanoseconds of this process' clock.
     alive_until: AtomicU64,
+    /// From when on rows are taken over whose owner seems to have vanished, in nanoseconds of this process' clock.
+    takes_over_from: AtomicU64,
+    /// One beat at a time.
+    pub(super) beating: tokio::sync::Mutex<()>,
     /// Nothing new is taken.
     pub(super) stopping: CancelSignal,
     /// Nothing runs on.
@@ -96,6 +117,7 @@ pub(super) struct Shared<S: Store> {
 pub(super) struct Parts<S: Store> {
     pub(super) store: Arc<S>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) access: Access,
     pub(super) env: Arc<dyn Environment>,
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
@@ -113,13 +135,27 @@ impl<S: Store> Shared<S> {
         let steps = parts.definitions.values().flat_map(|definition| &definition.steps);
         let batch_steps: Vec<&'static str> =
             steps.filter(|step| matches!(step.run, StepRun::Batch(_))).map(|step| step.name).collect();
+        let (transactions, calls) = (Queue::new(), Queue::new());
+        let (suspects, repeaters) = (Queue::new(), Queue::new());
+        let sizes = Sizes {
+            places: parts.settings.places,
+            transactions: parts.settings.transactions,
+            calls: parts.settings.calls,
+            batch_max,
+        };
+        let queues = [transactions.filled(), calls.filled()];
+        let env = Arc::clone(&parts.env);
+        let beside = [suspects.filled(), repeaters.filled()];
+        let bulkheads = Bulkheads::new(parts.definitions.values(), sizes, env, queues, beside);
         Self {
             known: parts.definitions.keys().cloned().collect(),
             ids: IdBlocks::new(),
-            transactions: Queue::new(),
-            calls: Queue::new(),
-            suspects: Queue::new(),
-            places: Arc::new(Semaphore::new(parts.settings.places)),
+            transactions,
+            calls,
+            suspects,
+            repeaters,
+            begins: Begins::new(),
+            bulkheads,
             limits: BatchLimits::new(batch_max, parts.settings.batch_step_max, batch_steps),
             starts_in_transactions: capabilities.starts_in_transactions,
             is_relayed: capabilities.relayed,
@@ -129,21 +165,27 @@ impl<S: Store> Shared<S> {
             awaiting: Awaiting::new(),
             turns: Turns::default(),
             tasks: Tasks::new(),
+            supervisor: Supervisor::default(),
             work_due: Due::new(),
             starts: Starts::new(),
+            starting_keys: Arc::default(),
             statistics: Counters::default(),
             store_trouble: Trouble::with("the store"),
             transport_trouble: Trouble::with("the transport"),
+            held_topics: HeldTopics::default(),
             direct: Direct::new(),
             outbox_filled: Notify::new(),
             inbox_filled: Notify::new(),
             inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),
             member: AtomicI64::new(parts.member.0),
             alive_until: AtomicU64::new(0),
+            takes_over_from: AtomicU64::new(0),
+            beating: tokio::sync::Mutex::new(()),
             stopping: CancelSignal::new(),
             stopped: CancelSignal::new(),
             store: parts.store,
             transport: parts.transport,
+            access: parts.access,
             env: parts.env,
             settings: parts.settings,
             definitions: parts.definitions,
@@ -152,6 +194,13 @@ impl<S: Store> Shared<S> {
             services: parts.services,
             states: parts.states,
         }
+    }
+
+    /// Where a command counts.
+    pub(super) fn seat_of(&self, saga: &InFlight<S>, order: machine::Command) -> Seat {
+        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let is_undo = matches!(order, machine::Command::Undo { .. });
+        self.bulkheads.seat(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))
     }
 
     /// This process as the owner of leases; nothing while it takes no new work.
@@ -176,6 +225,21 @@ impl<S: Store> Shared<S> {
 
     pub(super) fn set_alive_until(&self, moment: Duration) {
         self.alive_until.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    /// Whether this process is certainly known to live: nobody else has what it leased.
+    pub(super) fn is_alive(&self) -> bool {
+        self.env.now() < self.alive_until()
+    }
+
+    /// Whether it takes over what others seem to have left.
+    pub(super) fn takes_over(&self) -> bool {
+        self.env.now() >= Duration::from_nanos(self.takes_over_from.load(Ordering::Acquire))
+    }
+
+    /// Others are given this time to come back before anything of theirs is taken over.
+    pub(super) fn take_nothing_over_until(&self, moment: Duration) {
+        self.takes_over_from.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// Whether it takes no new work.

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::RuntimeError;
 use super::guard::outside_step;
+use super::hosted::check_value;
 use super::idle::idle_for;
 use super::missed::Missed;
 use super::saga_desk::{SagaDesk, refused};
@@ -13,7 +14,7 @@ use super::settings::Settings;
 use crate::key::{Key, StepId};
 use crate::machine::{self, Event, Refused, SagaState, StepPhase};
 use crate::saga::StepDefinition;
-use crate::step::{Outputs, Signal, codec};
+use crate::step::{Signal, codec};
 use crate::store::{
     Advance, Changes, HistoryEntry, HistoryKind, Miss, NewRecord, Postponed, RecordedOutcome, SagaWithSteps, Store,
     WorkKind, WorkStatus,
@@ -84,11 +85,12 @@ impl<S: Store> SagaDesk<S> {
         let event = Event::Signalled { step, id: hash_of(id) };
         let decision = machine::apply(&definition.shape, &mut state, event);
         let decision = decision.map_err(|refused| Missed::Refused(refused, stored.saga.status))?;
+        check_form(key, &definition.steps[step], payload)?;
         let position = decision.signalled.map_or(0, |(_, position)| position);
         let waits = waiting(&stored, name);
         // A saga that begins later has its first rows, and does not begin for that.
         let begins_in = match waits {
-            Some(row) => self.begins_in(&stored, &definition.steps[step], row).await?,
+            Some(row) => self.begins_in(&definition.steps[step], row).await?,
             None => Duration::ZERO,
         };
         let is_early = !begins_in.is_zero() || state.steps[step].phase == StepPhase::Ready;
@@ -111,19 +113,22 @@ impl<S: Store> SagaDesk<S> {
 
 impl<S: Store> SagaDesk<S> {
     /// How long it is until the wait begins that the row stands for: it is due when that has lasted its time.
-    async fn begins_in(
-        &self,
-        stored: &SagaWithSteps,
-        step: &StepDefinition<S>,
-        row: &WorkStatus,
-    ) -> Result<Duration, RuntimeError> {
-        let mapped = step.input.as_ref().and_then(|within| within.apply(&stored.saga.input, &Outputs::new()).ok());
-        let within = idle_for(step, mapped.as_deref().unwrap_or_default()).unwrap_or_default();
+    async fn begins_in(&self, step: &StepDefinition<S>, row: &WorkStatus) -> Result<Duration, RuntimeError> {
+        let within = idle_for(step, row.payload.as_deref().unwrap_or_default()).unwrap_or_default();
         let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         let begins_at = row.due_at.0.saturating_sub(micros(within));
         let left = begins_at.saturating_sub(self.desk.store.now().await?.0);
         Ok(Duration::from_micros(u64::try_from(left).unwrap_or_default()))
     }
+}
+
+/// Whoever sends it may have another version of its type. Once it is received it decides, and the step behind it would
+/// have to do with what it cannot read.
+fn check_form<S: Store>(key: &Key, step: &StepDefinition<S>, payload: &[u8]) -> Result<(), RuntimeError> {
+    check_value(step.check_output, payload).map_err(|problem| {
+        let (key, step) = (key.to_string(), step.name.to_owned());
+        RuntimeError::SignalForm { key, step, problem }
+    })
 }
 
 /// The message has a record of its own, so that whoever claims the step's command next finds it.

@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
+use super::apart::{Apart, Locked};
+use super::asking::answered;
+use super::bulkhead::{Place, Pool, Seat};
 use super::canonical::{first_difference, request_hash};
 use super::command::Command;
 use super::deadline::{When, deadline_of, deadline_row};
@@ -21,7 +22,7 @@ use super::starting::Left;
 use super::tasks::UnderWay;
 use super::waiters::Slot;
 use crate::key::{Key, Tenant};
-use crate::machine::{self, Timer};
+use crate::machine::{self, Effect, Timer};
 use crate::saga::Definition;
 use crate::step::Outputs;
 use crate::store::{
@@ -38,6 +39,7 @@ pub(super) const COMMIT_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(super) struct Starts {
     calls: Grouped<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
+    apart: Apart,
 }
 
 type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
@@ -46,7 +48,7 @@ type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
 #[derive(Debug)]
 pub(super) struct StartCall {
     pub(super) saga: NewSaga,
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    pub(super) place: Option<Place>,
     pub(super) lease_until: Duration,
     pub(super) under_way: UnderWay,
 }
@@ -62,7 +64,7 @@ pub(super) struct Wanted {
 
 impl Starts {
     pub(super) fn new() -> Self {
-        Self { calls: Grouped::new() }
+        Self { calls: Grouped::new(), apart: Apart::new() }
     }
 }
 
@@ -89,6 +91,7 @@ impl<S: Store> Shared<S> {
             return Err(StartError::InsideStep);
         }
         let under_way = self.tasks.enter();
+        self.starting_keys.wait(tenant, &key).await;
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input, when)?;
         let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
@@ -96,17 +99,18 @@ impl<S: Store> Shared<S> {
         let mut place = self.number(definition, &mut saga, &mut ids, owner);
         // The saga may end before its start returns, so whoever waits for it is there first.
         let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
-        let lease_until = self.env.now() + self.settings.lease_ttl;
+        let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
         if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
             if saga.commands.len() == 1 && self.starts_with_step(&first) {
                 let new = Arc::new(saga);
                 match self.start_with_step(first, &new, self.tasks.enter()).await {
                     Ok(Ok(())) => return Ok(StartedSaga { id, key, slot, known: None }),
                     Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
-                    Err(Left) => {}
+                    // Another call for the same key was quicker, or the store could not; the row says which.
+                    Err(Left) => self.starting_keys.wait(tenant, &key).await,
                 }
                 saga = Arc::unwrap_or_clone(new);
-                place = Arc::clone(&self.places).try_acquire_owned().ok();
+                place = self.place_of_first(definition, &saga);
             } else {
                 place = first.place;
             }
@@ -133,9 +137,9 @@ impl<S: Store> Shared<S> {
         saga: &mut NewSaga,
         ids: &mut Range<i64>,
         owner: MemberId,
-    ) -> Option<OwnedSemaphorePermit> {
+    ) -> Option<Place> {
         let begins_now = saga.commands.first().is_none_or(|first| first.due_in.is_zero());
-        let place = begins_now.then(|| Arc::clone(&self.places).try_acquire_owned().ok()).flatten();
+        let place = begins_now.then(|| self.place_of_first(definition, saga)).flatten();
         saga.id = SagaId(ids.next().unwrap_or_default());
         for (number, command) in saga.commands.iter_mut().enumerate() {
             command.id = WorkId(ids.next().unwrap_or_default());
@@ -146,6 +150,28 @@ impl<S: Store> Shared<S> {
         }
         note_row(definition, saga);
         place
+    }
+
+    /// A place for the first command of a new saga, if there is one.
+    fn place_of_first(&self, definition: &Definition<S>, saga: &NewSaga) -> Option<Place> {
+        let first = saga.commands.first().and_then(|first| definition.shape.position(first.step.step()))?;
+        let shape = &definition.shape.steps[first];
+        // A list is unfolded first.
+        let effect = if shape.each.is_some() { Effect::Own } else { shape.effect };
+        self.place_to_begin(self.bulkheads.seat(&definition.id, first, false, effect))
+    }
+
+    /// A place for a command that begins now, if there is one. One that is a call and would wait for a line is left for
+    /// anybody who has one.
+    pub(super) fn place_to_begin(&self, seat: Seat) -> Option<Place> {
+        let mut place = self.bulkheads.try_place(seat)?;
+        if seat.pool == Pool::Calls {
+            if self.calls.has_waiting(seat.flow()) {
+                return None;
+            }
+            place.set_line(Some(self.bulkheads.try_line(seat)?));
+        }
+        Some(place)
     }
 
     /// The saga may end before its start returns, so whoever waits for it is there first.
@@ -161,7 +187,12 @@ impl<S: Store> Shared<S> {
 
     /// Starts sagas together with others that are started now. Nothing when the runtime has ended.
     pub(super) async fn start_together(&self, calls: Vec<StartCall>) -> Option<Result<Vec<Started>, RecordError>> {
-        self.starts.calls.call(calls).await
+        let answer = self.starts.calls.call(calls).await;
+        let unanswered = || {
+            let detail = "the task that starts sagas panicked; start the saga again, it may be there";
+            (!self.has_stopped()).then(|| Err(RecordError::unanswered("start", detail)))
+        };
+        answer.or_else(unanswered)
     }
 
     /// What the caller is told.
@@ -204,7 +235,6 @@ impl<S: Store> Shared<S> {
         let mut commands = Vec::new();
         for order in orders {
             let machine::Command::Do { step } = order else { continue };
-            note_sent(definition, &mut state, step, self.random_uuid());
             let payload = match &definition.steps[step].input {
                 None => None,
                 Some(mapping) => {
@@ -212,6 +242,7 @@ impl<S: Store> Shared<S> {
                     Some(mapped.and_then(|mapped| self.check_length(mapped)).map_err(StartError::Input)?)
                 }
             };
+            note_sent(definition, &mut state, step, self.random_uuid(), payload.as_deref());
             let idle = idle_for(&definition.steps[step], payload.as_deref().unwrap_or(&input));
             if idle.is_some() {
                 state.steps[step].timer = Some(Timer::started_with(commands.len()));
@@ -270,8 +301,14 @@ impl<S: Store> Shared<S> {
     }
 
     async fn start_group(self: &Arc<Self>, group: Vec<StartRequest>) {
+        let apart = self.starts.apart.clone();
+        apart.make(self, group, |shared, group| async move { shared.start_at_once(group).await }).await;
+    }
+
+    /// Starts these in one commit. What waits for a lock comes back: nothing of it was started.
+    async fn start_at_once(self: Arc<Self>, group: Vec<StartRequest>) -> Result<(), Locked<StartRequest>> {
         let sagas = group.iter().flat_map(|request| &request.call).map(|call| call.saga.clone()).collect();
-        match self.store.start(sagas).await {
+        match answered("start", self.store.start(sagas)).await {
             Ok(started) => {
                 let mut started = started.into_iter();
                 for request in group {
@@ -285,6 +322,7 @@ impl<S: Store> Shared<S> {
                     }
                 }
             }
+            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(Locked { group, error }),
             Err(error) => {
                 let mut in_doubt = Vec::new();
                 for request in group {
@@ -298,6 +336,7 @@ impl<S: Store> Shared<S> {
                 }
             }
         }
+        Ok(())
     }
 
     /// The start is committed: its first command goes straight to the workers.
@@ -315,12 +354,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// The command that a new saga begins with.
-    fn first_command(
-        &self,
-        new: &NewSaga,
-        place: Option<OwnedSemaphorePermit>,
-        lease_until: Duration,
-    ) -> Option<Command<S>> {
+    fn first_command(&self, new: &NewSaga, place: Option<Place>, lease_until: Duration) -> Option<Command<S>> {
         let definition = self.definitions.get(&new.definition)?;
         let first = new.commands.first()?;
         let step = definition.shape.position(first.step.step())?;
@@ -349,6 +383,8 @@ impl<S: Store> Shared<S> {
             runs_on: true,
             retrying_for: Duration::ZERO,
             late: None,
+            owner: first.lease.map_or_else(|| self.member_id(), |lease| lease.owner),
+            waits: false,
             lease_until,
             place,
             starting: None,
@@ -386,10 +422,5 @@ pub(super) fn check_same<S: Store>(
 }
 
 pub(super) fn store_error(error: &RecordError) -> StoreError {
-    let kind = match error.class {
-        RetryClass::Transient => StoreErrorKind::Unavailable,
-        RetryClass::Unknown => StoreErrorKind::UnknownCommit,
-        RetryClass::Permanent => StoreErrorKind::Other,
-    };
-    StoreError::new(kind, "start", error.message.clone())
+    StoreError::new(error.kind, error.operation, error.detail.clone()).with_class(error.class)
 }

@@ -68,7 +68,7 @@ impl<S: Store> Shared<S> {
                     waiting.push(new.map(|mut saga| {
                         let place = self.number(definition, &mut saga, &mut ids, owner);
                         let wanted = self.wanted(&saga);
-                        let lease_until = self.env.now() + self.settings.lease_ttl;
+                        let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
                         calls.push(StartCall { saga, place, lease_until, under_way: self.tasks.enter() });
                         wanted
                     }));

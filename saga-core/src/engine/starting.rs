@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use super::command::Command;
 use super::recorder::RecordError;
 use super::shared::Shared;
+use super::starting_keys::StartingKey;
 use super::tasks::UnderWay;
 use crate::machine::Effect;
 use crate::store::{NewSaga, NewWork, Store, StoreError};
@@ -20,6 +21,7 @@ pub(super) struct Starting {
     pub(super) saga: Arc<NewSaga>,
     answer: oneshot::Sender<Result<(), RecordError>>,
     under_way: UnderWay,
+    key: StartingKey,
 }
 
 /// Why a saga was not started with its first step: it is to be started by itself.
@@ -33,9 +35,11 @@ impl Starting {
 
     /// The transaction committed, or may have.
     pub(super) fn answer(self, started: Result<(), &StoreError>) {
+        let Self { answer, under_way, key, .. } = self;
+        drop(key);
         // A caller that went away does not want to know.
-        _ = self.answer.send(started.map_err(RecordError::from));
-        drop(self.under_way);
+        _ = answer.send(started.map_err(RecordError::from));
+        drop(under_way);
     }
 
     /// The transaction did not start it.
@@ -49,7 +53,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn starts_with_step(&self, first: &Command<S>) -> bool {
         self.settings.run_on_max > 1
             && self.starts_in_transactions
-            && first.place.is_some()
+            && first.place.as_ref().is_some_and(|place| !self.bulkheads.is_limited(place.seat()))
             && first.effect() == Effect::Transactional
             && first.options().grouped
             && self.limits.is_proven(first.step().name)
@@ -65,10 +69,13 @@ impl<S: Store> Shared<S> {
         saga: &Arc<NewSaga>,
         under_way: UnderWay,
     ) -> Result<Result<(), RecordError>, Left> {
+        // A second transaction for the same key would hold a worker until the first one ends.
+        let key = self.starting_keys.enter(&saga.tenant, &saga.key).ok_or(Left)?;
         let (answer, answered) = oneshot::channel();
-        first.starting = Some(Box::new(Starting { saga: Arc::clone(saga), answer, under_way }));
+        first.starting = Some(Box::new(Starting { saga: Arc::clone(saga), answer, under_way, key }));
         // A queue that is closed gives it back, and the answer is dropped with it.
-        drop(self.transactions.hand_on(first));
+        let flow = self.seat_of(&first.saga, first.order).flow();
+        drop(self.transactions.hand_on(flow, first));
         answered.await.map_err(|_| Left)
     }
 }

@@ -67,7 +67,7 @@ impl<S: Store> Shared<S> {
             let arrived = Arc::new(Arrived { message, work: None, age, attempts: 0, source: service.to_owned() });
             under_way.push((self.handle_at_once(&arrived), arrived));
         }
-        let end = self.env.now() + STRAIGHT_MAX;
+        let end = self.env.now().saturating_add(STRAIGHT_MAX);
         for (handled, arrived) in under_way {
             let left = end.saturating_sub(self.env.now());
             if timeout(&*self.env, left, handled).await != Ok(Ok(true)) {
@@ -81,17 +81,20 @@ impl<S: Store> Shared<S> {
     fn handle_at_once(self: &Arc<Self>, arrived: &Arc<Arrived>) -> oneshot::Receiver<bool> {
         let (answer, answered) = oneshot::channel();
         let (shared, arrived, under_way) = (Arc::clone(self), Arc::clone(arrived), self.tasks.enter());
-        self.spawn(Box::pin(async move {
-            let is_handled = match arrived.message.kind {
-                MessageKind::Reply => shared.handle_reply(&arrived).await.is_ok(),
-                MessageKind::Report => shared.handle_report(&arrived).await.is_ok(),
-                MessageKind::Fact => shared.handle_fact(&arrived).await.is_ok(),
-                _ => shared.begin_at_once(&arrived).await,
-            };
-            // Who waited too long has stored it.
-            _ = answer.send(is_handled);
-            drop(under_way);
-        }));
+        self.spawn(
+            "message",
+            Box::pin(async move {
+                let is_handled = match arrived.message.kind {
+                    MessageKind::Reply => shared.handle_reply(&arrived).await.is_ok(),
+                    MessageKind::Report => shared.handle_report(&arrived).await.is_ok(),
+                    MessageKind::Fact => shared.handle_fact(&arrived).await.is_ok(),
+                    _ => shared.begin_at_once(&arrived).await,
+                };
+                // Who waited too long has stored it.
+                _ = answer.send(is_handled);
+                drop(under_way);
+            }),
+        );
         answered
     }
 }

@@ -1,28 +1,55 @@
-//! Commands taken from an owner that vanished: one of them may be what made it vanish.
+//! Recovered commands, which were taken from an owner that vanished: one of them may be what made it vanish.
 
-use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 
+use super::bulkhead::{Admission, Seat};
 use super::calls::vanished;
 use super::children;
 use super::command::Command;
+use super::put_back::Taken;
 use super::shared::Shared;
 use crate::machine::{Effect, Next};
 use crate::store::Store;
 
 impl<S: Store> Shared<S> {
-    /// Runs suspects one at a time, each alone, its attempt written down before it begins: a command that ends its
-    /// process is counted each time, and its neighbours are not.
-    pub(super) async fn serve_suspects(self: Arc<Self>) {
-        let take_one = |lane: &mut VecDeque<_>, taken: &mut Vec<_>| {
-            if taken.is_empty() {
-                taken.extend(lane.pop_front());
-            }
-        };
-        while let Some(commands) = self.suspects.next(take_one).await {
-            let _under_way = self.tasks.enter();
+    /// Gives the workers a command whose owner vanished. One that vanished once more when it was recovered, and never ended
+    /// otherwise, runs with no other such beside it: they would be counted for what it does.
+    pub(super) fn recover(self: &Arc<Self>, mut command: Command<S>) {
+        // Its place was for what waits for a line.
+        if let Some(place) = &mut command.place {
+            place.leave_pool();
+        }
+        let has_vanished_again = command.attempts > 0 && command.retrying_for.is_zero();
+        let lane = if has_vanished_again { &self.repeaters } else { &self.suspects };
+        let flow = self.seat_of(&command.saga, command.order).flow();
+        let refused = lane.push_claimed(flow, command);
+        self.return_refused(refused);
+    }
+
+    /// Runs recovered commands, each alone, its attempt written down before it begins: a command that ends its process is
+    /// counted each time. There are several such lanes beside each other.
+    pub(super) async fn serve_recovered(self: Arc<Self>, is_for_repeaters: bool) {
+        // It has a lane instead of one of the lines.
+        let line_of = |seat: Seat| Admission::on(self.bulkheads.try_beside(seat));
+        let lane = if is_for_repeaters { &self.repeaters } else { &self.suspects };
+        while let Some(commands) = lane.next(|lane, taken| self.take_first(lane, taken, line_of)).await {
             for command in commands {
-                Box::pin(self.run_suspect(command)).await;
+                let under_way = self.tasks.enter();
+                let taken = [Taken::of(&command)];
+                // An exclusive step may take hours: nothing waits for its end.
+                if command.options().exclusive {
+                    let shared = Arc::clone(&self);
+                    self.spawn(
+                        "recovered call",
+                        Box::pin(async move {
+                            shared.watch_over("recoveries", &taken, pin!(shared.run_suspect(command))).await;
+                            drop(under_way);
+                        }),
+                    );
+                } else {
+                    Box::pin(self.watch_over("recoveries", &taken, pin!(self.run_suspect(command)))).await;
+                }
             }
         }
     }
@@ -47,7 +74,9 @@ impl<S: Store> Shared<S> {
         }
         match command.effect() {
             Effect::Transactional => self.run_transactions(vec![command]).await,
-            Effect::External | Effect::Remote { .. } | Effect::Own | Effect::Signal => self.run_call(command).await,
+            Effect::External | Effect::Remote { .. } | Effect::Own | Effect::Signal => {
+                Box::pin(self.run_call(command)).await;
+            }
         }
     }
 

@@ -1,16 +1,22 @@
 //! Workers for the steps that run in a transaction.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::asking::pause_after;
 use super::attempt::erred;
 use super::batch::Batch;
 use super::batch_member::Member;
+use super::bulkhead::{Admission, FairLane, Line};
 use super::command::Command;
+use super::put_back::Taken;
 use super::shared::Shared;
+use super::transaction_failures::{DOING, Failures};
+use crate::log;
 use crate::machine::Ending;
-use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkId, WorkRef};
+use crate::store::{RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
+use crate::unwind::caught_while;
 
 /// How often one command alone may meet the locks of others before that counts as a failed attempt.
 const CONFLICTS_MAX: u32 = 8;
@@ -30,24 +36,41 @@ impl<S: Store> Part<S> {
     }
 }
 
+impl<S: Store> Member<S> {
+    /// Says of the handler that is to blame how its attempt ended.
+    fn judge_failed(&mut self, shared: &Shared<S>, error: &TransactError) {
+        if error.ended_transaction {
+            self.judge(
+                shared,
+                Ending::Broke { message: "step ended its transaction, or left one open in it".to_owned() },
+            );
+        } else if !matches!(&self.attempted, Some((attempted, _)) if attempted.ending != Ending::Done) {
+            self.judge(shared, erred(error.to_string()));
+        }
+    }
+}
+
 impl<S: Store> Shared<S> {
     /// Runs transactions until the queue is closed.
     pub(super) async fn serve_transactions(self: Arc<Self>) {
         let workers = self.settings.transactions;
         let take = |lane: &mut _, taken: &mut _, share| self.take_batch(lane, taken, share);
-        while let Some(commands) = self.transactions.next_share(&*self.env, workers, take).await {
+        while let Some(mut commands) = self.transactions.next_share(&*self.env, workers, take).await {
             let _under_way = self.tasks.enter();
-            let ids: Vec<WorkId> = commands.iter().map(|command| command.work.id).collect();
-            self.run_transactions(commands).await;
-            self.limits.leave_contended(&ids);
-            self.transactions.done(ids.len());
+            let taken: Vec<Taken> = commands.iter().map(Taken::of).collect();
+            let first = commands.first_mut().and_then(Command::take_line);
+            let others: Vec<Line> = commands.iter_mut().filter_map(Command::take_line).collect();
+            self.watch_over("transactions", &taken, pin!(self.run_transactions(commands))).await;
+            drop((first, others));
+            self.limits.leave_contended(taken.iter().map(|taken| taken.work.id));
+            self.transactions.done(taken.len());
         }
     }
 
     /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit, and
     /// no more than `share`. Those of steps that met locks are passed over while others of these are under way, and come
-    /// together beyond the share: nobody else may take them.
-    fn take_batch(&self, lane: &mut VecDeque<Command<S>>, taken: &mut Vec<Command<S>>, share: usize) {
+    /// together beyond the share: nobody else may take them. What finds its limit reached is passed over too.
+    fn take_batch(&self, lane: &mut FairLane<Command<S>>, taken: &mut Vec<Command<S>>, share: usize) {
         let is_contended = |command: &Command<S>| self.limits.is_contended(command.step().name);
         let mut holds = taken.iter().any(is_contended);
         let mut place = 0;
@@ -69,13 +92,34 @@ impl<S: Store> Shared<S> {
                 place += 1;
                 continue;
             }
+            let Admission::Runs(held) = self.line_among(command, taken) else {
+                if is_contended && !holds {
+                    self.limits.leave_contended(std::iter::once(command.work.id));
+                }
+                place += 1;
+                continue;
+            };
             holds |= is_contended;
             let alone = limit == 1;
-            taken.extend(lane.remove(place));
+            taken.extend(lane.remove(place).map(|command| command.with_line(held)));
             if alone {
                 return;
             }
         }
+    }
+
+    /// The line of a command in the transaction of those that were taken, if it may run now. The first one has the line of
+    /// the transaction; of the others only those need one that a limit counts, and of these the first of each step.
+    fn line_among(&self, command: &Command<S>, taken: &[Command<S>]) -> Admission {
+        let seat = self.seat_of(&command.saga, command.order);
+        if taken.is_empty() {
+            return Admission::on(self.bulkheads.try_line(seat));
+        }
+        let is_counted = |other: &Command<S>| self.seat_of(&other.saga, other.order) == seat;
+        if !self.bulkheads.is_limited(seat) || taken.iter().any(is_counted) {
+            return Admission::Runs(None);
+        }
+        Admission::on(self.bulkheads.try_beside(seat))
     }
 
     /// With how many others the command may share a transaction, itself included.
@@ -94,19 +138,30 @@ impl<S: Store> Shared<S> {
             }
             let widths = commands.iter().map(|command| command.saga.definition.width).sum();
             let Some(ids) = self.take_ids(widths).await else { return };
+            let works_before = self.writes_without_steps(&commands, failures).await;
             let batch = Batch::new(commands, ids, is_careful);
-            match self.store.transact(batch.claims(), batch.body(self)).await {
-                Ok(()) => self.committed(batch.take()).await,
+            match caught_while(self.store.transact(batch.claims(), batch.body(self))).await {
+                Ok(Ok(())) => waiting.extend(self.committed(batch.take()).await),
                 // It is large, and rarely needed.
-                Err(error) => Box::pin(self.not_committed(&batch, &error, failures, &mut waiting)).await,
+                Ok(Err(error)) => {
+                    let failures = Failures { so_far: failures, works_before };
+                    Box::pin(self.not_committed(&batch, &error, failures, &mut waiting)).await;
+                }
+                Err(panic) => Box::pin(self.transact_panicked(batch.take(), &panic)).await,
             }
         }
     }
 
-    async fn committed(self: &Arc<Self>, members: Vec<Member<S>>) {
-        let mut lost = Vec::new();
+    /// What follows from a commit. Answers the commands that are to run again, each alone.
+    async fn committed(self: &Arc<Self>, members: Vec<Member<S>>) -> Vec<Part<S>> {
+        self.store_works(DOING);
+        let (mut lost, mut apart) = (Vec::new(), Vec::new());
         for member in members {
             let work = member.work();
+            if member.runs_apart {
+                apart.extend(member.into_claimed().map(|command| Part::of(vec![command])));
+                continue;
+            }
             let (Some(prepared), true) = (member.prepared, member.granted) else {
                 match member.starting {
                     Some(starting) => starting.leave(),
@@ -136,19 +191,26 @@ impl<S: Store> Shared<S> {
             // Somebody else has it, or the saga turned round: whoever claims the row next sees it as it is.
             self.give_back(&lost).await;
         }
+        apart
     }
 
     async fn not_committed(
         self: &Arc<Self>,
         batch: &Batch<S>,
         error: &TransactError,
-        failures: u32,
+        failures: Failures,
         waiting: &mut Vec<Part<S>>,
     ) {
         let blamed = batch.blamed(error.culprit);
         let mut members = batch.take();
-        tracing::debug!(%error, count = members.len(), culprit = error.culprit, "a step transaction did not commit");
+        let company = members.len();
+        log::debug!(%error, count = members.len(), culprit = error.culprit, "a step transaction did not commit");
+        if error.error.kind() == StoreErrorKind::Full {
+            // No row of it can say so, and it is retried for as long as that takes.
+            self.store_failed(DOING, &error.error);
+        }
         if error.error.class() == RetryClass::Unknown {
+            self.store_failed(DOING, &error.error);
             for starting in members.iter_mut().filter_map(|member| member.starting.take()) {
                 starting.answer(Err(&error.error));
             }
@@ -161,10 +223,14 @@ impl<S: Store> Shared<S> {
         if blamed.len() > 1 {
             return self.split_blamed(members, &blamed, waiting);
         }
-        let alone = (members.len() == 1 && is_own_fault(error, failures)).then_some(0);
+        let is_of_steps = self.is_of_steps(&members, error, failures).await;
+        let is_own = is_own_fault(error, failures.so_far) || is_of_steps && has_run_or_never_will(&members, error);
+        let alone = (members.len() == 1 && is_own).then_some(0);
         let culprit = blamed.first().copied().or(alone);
         if error.error.kind() == StoreErrorKind::Conflict {
-            let steps: BTreeSet<_> = members.iter().filter_map(Member::step).collect();
+            // What only waited for the key of its saga met nobody's rows.
+            let met = members.iter().filter(|member| member.starting.is_none() || member.has_run());
+            let steps: BTreeSet<_> = met.filter_map(Member::step).collect();
             for step in steps {
                 self.limits.met_lock(step);
             }
@@ -183,11 +249,14 @@ impl<S: Store> Shared<S> {
             if error.ended_transaction && member.has_only_claimed_step_run() {
                 member.start_over();
             }
-            if member.ran_on() {
+            member.judge_failed(self, error);
+            if company > 1 && !member.ran_on() && member.failed_in_company(company) {
+                waiting.extend(member.into_claimed().map(|command| Part::of(vec![command])));
+            } else if member.ran_on() {
                 // Its saga's earlier steps are to be recorded first.
                 waiting.extend(member.into_claimed().map(|command| Part::of(vec![command])));
             } else {
-                Box::pin(self.settle_culprit(member, error)).await;
+                Box::pin(self.settle_culprit(member)).await;
             }
         }
         // What is not of one of several is told to who starts the saga.
@@ -204,6 +273,12 @@ impl<S: Store> Shared<S> {
         }
         if culprit.is_some() || (ran_on && commands.len() == 1 && is_of_one(error)) {
             waiting.push(Part::of(commands));
+        } else if commands.len() > 1 && is_of_steps {
+            waiting
+                .extend(in_halves(commands).map(|commands| Part { failures: failures.so_far, ..Part::of(commands) }));
+        } else if is_of_steps {
+            // The worker is needed by others.
+            self.give_back(&refs(&commands)).await;
         } else if commands.len() > 1 && is_of_one(error) {
             if error.error.kind() != StoreErrorKind::Conflict {
                 for command in &commands {
@@ -212,11 +287,12 @@ impl<S: Store> Shared<S> {
             }
             waiting.extend(in_halves(commands).map(Part::of));
         } else {
-            self.env.sleep(pause_after(failures)).await;
+            self.store_failed(DOING, &error.error);
+            self.env.sleep(pause_after(failures.so_far)).await;
             if self.is_stopping() {
                 self.give_back(&refs(&commands)).await;
             } else {
-                waiting.push(Part { failures: failures + 1, ..Part::of(commands) });
+                waiting.push(Part { failures: failures.so_far + 1, ..Part::of(commands) });
             }
         }
     }
@@ -233,15 +309,28 @@ impl<S: Store> Shared<S> {
     }
 
     /// The handler is to blame: its attempt is recorded on its own.
-    async fn settle_culprit(self: &Arc<Self>, mut member: Member<S>, error: &TransactError) {
-        if error.ended_transaction {
-            member.judge(self, Ending::Broke { message: "step ended its transaction".to_owned() });
-        } else if !matches!(&member.attempted, Some((attempted, _)) if attempted.ending != Ending::Done) {
-            member.judge(self, erred(error.to_string()));
-        }
+    async fn settle_culprit(self: &Arc<Self>, member: Member<S>) {
         let (Some(command), Some((attempted, next))) = (member.command, member.attempted) else { return };
         self.statistics.count(&command, &attempted.ending);
         self.settle(command, attempted, next, member.next_ids).await;
+    }
+
+    /// The store panicked, or the engine where the store called it. Whether it was committed is not known, and an attempt of
+    /// each is counted, so that one that makes the store panic each time is not tried for ever at once.
+    async fn transact_panicked(&self, members: Vec<Member<S>>, panic: &str) {
+        self.has_panicked("transact", panic);
+        let successors = members.iter().filter_map(|member| member.prepared.as_ref()?.successor.as_ref());
+        let successors: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
+        let mut taken = Vec::new();
+        for mut member in members {
+            match member.starting.take() {
+                Some(starting) => starting.leave(),
+                // A saga that ran on has the row of the step that it began with.
+                None => taken.extend(member.into_claimed().as_ref().map(Taken::of)),
+            }
+        }
+        self.give_back(&successors).await;
+        self.put_back(&taken, panic).await;
     }
 
     /// The commit is in doubt. Its rows are taken under their next epoch, which waits for it: those that can be taken
@@ -251,35 +340,6 @@ impl<S: Store> Shared<S> {
         let mut rows: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
         rows.extend(members.iter().filter_map(Member::work));
         self.give_back(&rows).await;
-    }
-
-    /// Keeps the commands whose leases cover their time limits, renewing where that is needed; what does not come back
-    /// belongs to somebody else.
-    pub(super) async fn hold(&self, commands: Vec<Command<S>>) -> Vec<Command<S>> {
-        let now = self.env.now();
-        let (mut held, short): (Vec<_>, Vec<_>) = commands
-            .into_iter()
-            .partition(|command| command.starting.is_some() || now + command.lease_needed() <= command.lease_until);
-        if short.is_empty() {
-            return held;
-        }
-        let longest = short.iter().map(Command::lease_needed).max().unwrap_or_default();
-        let ttl = self.settings.lease_ttl.max(longest + self.settings.poll_interval);
-        let lease = Lease { owner: self.member_id(), ttl };
-        match self.store.renew(&refs(&short), lease).await {
-            Ok(renewed) => {
-                let still_ours = short.into_iter().zip(renewed).filter(|(_, renewed)| *renewed);
-                held.extend(still_ours.map(|(mut command, _)| {
-                    command.lease_until = now + ttl;
-                    command
-                }));
-            }
-            Err(error) => {
-                tracing::warn!(%error, count = short.len(), "leases could not be renewed; the commands are given back");
-                self.give_back(&refs(&short)).await;
-            }
-        }
-        held
     }
 }
 
@@ -295,6 +355,12 @@ fn is_of_one(error: &TransactError) -> bool {
 fn in_halves<S: Store>(mut commands: Vec<Command<S>>) -> impl Iterator<Item = Vec<Command<S>>> {
     let second = commands.split_off(commands.len() / 2);
     [commands, second].into_iter()
+}
+
+/// Whether an attempt of these is to blame for what the store makes of it each time: one that never gets as far as its
+/// handler counts only if waiting does not help.
+fn has_run_or_never_will<S: Store>(members: &[Member<S>], error: &TransactError) -> bool {
+    members.iter().any(Member::has_run) || error.error.class() == RetryClass::Permanent
 }
 
 /// Whether a command that failed alone has only itself to blame. A store that is full or cannot be reached is nobody's

@@ -5,6 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::shared::Shared;
+use super::supervisor::Panicked;
+use crate::log;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::transport::{TransportError, TransportErrorKind};
 
@@ -35,12 +37,15 @@ pub struct Health {
     pub store: Standing,
     /// The transport.
     pub transport: Standing,
+    /// What panicked since the runtime began, and was started again.
+    pub panicked: Vec<Panicked>,
 }
 
 impl Health {
-    /// Whether both work.
+    /// Whether both work, and no lane is down.
     pub fn is_healthy(&self) -> bool {
-        self.store == Standing::Works && self.transport == Standing::Works
+        let is_down = self.panicked.iter().any(|panicked| panicked.is_down);
+        self.store == Standing::Works && self.transport == Standing::Works && !is_down
     }
 }
 
@@ -78,11 +83,11 @@ impl Trouble {
         let (what, mut known) = (self.what, self.lock());
         let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
             || (is_outage && known.failing.values().any(|failing| failing.is_outage));
-        let is_late = is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at + ONE_TROUBLE);
+        let is_late = is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at.saturating_add(ONE_TROUBLE));
         if is_known || is_late {
-            tracing::debug!(doing, %error, "{what} fails");
+            log::debug!(doing, %error, "{what} fails");
         } else {
-            tracing::warn!(doing, %error, "{what} fails; trying again until it works");
+            log::warn!(doing, %error, "{what} fails; trying again until it works");
         }
         if is_outage {
             known.seen_at = Some(now);
@@ -105,7 +110,7 @@ impl Trouble {
             known.seen_at = known.seen_at.map(|_| now);
             self.is_failing.store(false, Ordering::Release);
             let after = now.saturating_sub(since.unwrap_or(now));
-            tracing::info!(?after, "{what} works again");
+            log::info!(?after, "{what} works again");
         }
     }
 
@@ -128,7 +133,7 @@ impl<S: Store> Shared<S> {
     /// A call of the store failed that is tried again.
     pub(super) fn store_failed(&self, doing: &'static str, error: &StoreError) {
         if error.kind() == StoreErrorKind::Conflict {
-            return tracing::debug!(doing, %error, "the store gave up in favour of another transaction");
+            return log::debug!(doing, %error, "the store gave up in favour of another transaction");
         }
         let is_outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::UnknownCommit);
         self.store_trouble.failed(self.env.now(), doing, is_outage, error);

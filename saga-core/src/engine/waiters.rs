@@ -1,15 +1,24 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use super::outcome::{Outcome, outcome_of};
 use super::shared::Shared;
+use crate::log;
 use crate::machine::SagaState;
-use crate::store::{SagaId, SagaRow, Store};
+use crate::store::{SagaId, SagaRow, Standing, Status, Store, StoreError};
 
 /// How many sagas are asked for at a time.
 const CHUNK: usize = 500;
+/// The store is asked again after this part of the time for which somebody has waited.
+const PATIENCE: u32 = 100;
+/// The longest pause between two questions about one saga.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+/// After how many reads without its row a saga counts as lost: one of them may have gone to a server that lags behind.
+const ABSENT_MAX: u32 = 3;
 
 /// Who waits for which saga.
 #[derive(Debug)]
@@ -22,7 +31,27 @@ pub(super) struct Waiters {
 pub(super) struct Slot {
     outcome: Mutex<Option<Outcome>>,
     changed: Notify,
+    watched: Mutex<Watched>,
+    /// Whether somebody waits who was told that the saga is durable.
+    is_awaited: AtomicBool,
+    /// How many reads in turn did not find its row.
+    absent: AtomicU32,
 }
+
+/// What was seen of a saga that somebody waits for.
+#[derive(Debug, Default)]
+struct Watched {
+    /// Since when the store is asked for it.
+    since: Option<Duration>,
+    /// When it is asked again.
+    next: Duration,
+    /// The version that was read last.
+    version: u64,
+}
+
+/// The saga is not in the store any more.
+#[derive(Debug)]
+pub(super) struct Gone;
 
 impl Waiters {
     pub(super) fn new() -> Self {
@@ -35,7 +64,13 @@ impl Waiters {
         if let Some(slot) = slots.get(&saga).and_then(Weak::upgrade) {
             return slot;
         }
-        let slot = Arc::new(Slot { outcome: Mutex::default(), changed: Notify::new() });
+        let slot = Arc::new(Slot {
+            outcome: Mutex::default(),
+            changed: Notify::new(),
+            watched: Mutex::default(),
+            is_awaited: AtomicBool::new(false),
+            absent: AtomicU32::new(0),
+        });
         slots.insert(saga, Arc::downgrade(&slot));
         slot
     }
@@ -47,11 +82,34 @@ impl Waiters {
         }
     }
 
-    fn open(&self) -> Vec<SagaId> {
+    /// Takes note of which of the sagas asked for have a row; answers how many turn out to be lost.
+    fn looked_for(&self, asked: &[SagaId], found: &[Standing]) -> usize {
+        let found: BTreeSet<SagaId> = found.iter().map(|standing| standing.saga).collect();
+        let slots = self.lock();
+        let slot = |saga: &SagaId| Some((slots.get(saga)?.upgrade()?, found.contains(saga)));
+        asked.iter().filter_map(slot).filter(|(slot, is_there)| slot.looked_for(*is_there)).count()
+    }
+
+    /// The sagas that the store is to be asked for now.
+    fn due(&self, now: Duration) -> Vec<SagaId> {
         let mut slots = self.lock();
         slots.retain(|_, slot| slot.strong_count() > 0);
-        let is_open = |slot: &Weak<Slot>| slot.upgrade().is_some_and(|slot| !slot.has_ended());
-        slots.iter().filter(|(_, slot)| is_open(slot)).map(|(saga, _)| *saga).collect()
+        let is_due = |slot: &Weak<Slot>| slot.upgrade().is_some_and(|slot| !slot.has_ended() && slot.is_due(now));
+        slots.iter().filter(|(_, slot)| is_due(slot)).map(|(saga, _)| *saga).collect()
+    }
+
+    /// Whether what the saga carries is to be read: it may have an outcome, and has moved since that was read last.
+    fn is_news(&self, standing: &Standing) -> bool {
+        let may_have_outcome = !matches!(standing.status, Status::Running | Status::Compensating);
+        let slot = self.lock().get(&standing.saga).and_then(Weak::upgrade);
+        may_have_outcome && slot.is_some_and(|slot| slot.watched().version != standing.version)
+    }
+
+    /// What the saga carried at this version was read.
+    fn was_read(&self, saga: SagaId, version: u64) {
+        if let Some(slot) = self.lock().get(&saga).and_then(Weak::upgrade) {
+            slot.watched().version = version;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SagaId, Weak<Slot>>> {
@@ -60,18 +118,44 @@ impl Waiters {
 }
 
 impl Slot {
-    /// The outcome that satisfies the condition, as soon as there is one.
+    /// The outcome that satisfies the condition, as soon as there is one. Only who knows that the saga was committed may
+    /// ask.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    pub(super) async fn outcome(&self, is_enough: impl Fn(&Outcome) -> bool) -> Outcome {
+    pub(super) async fn outcome(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, Gone> {
+        self.is_awaited.store(true, Ordering::Release);
         loop {
             let changed = self.changed.notified();
             if let Some(outcome) = self.lock().as_ref().filter(|outcome| is_enough(outcome)) {
-                return outcome.clone();
+                return Ok(outcome.clone());
+            }
+            if self.is_lost() {
+                return Err(Gone);
             }
             changed.await;
         }
+    }
+
+    /// Takes note of whether the saga's row was found; answers whether it turns out to be lost.
+    fn looked_for(&self, is_there: bool) -> bool {
+        if is_there {
+            self.absent.store(0, Ordering::Release);
+            return false;
+        }
+        // A saga that is only being started has no row yet.
+        if !self.is_awaited.load(Ordering::Acquire) {
+            return false;
+        }
+        let is_new = self.absent.fetch_add(1, Ordering::AcqRel) + 1 == ABSENT_MAX;
+        if is_new {
+            self.changed.notify_waiters();
+        }
+        is_new
+    }
+
+    fn is_lost(&self) -> bool {
+        self.absent.load(Ordering::Acquire) >= ABSENT_MAX
     }
 
     fn set(&self, outcome: Option<Outcome>) {
@@ -81,6 +165,21 @@ impl Slot {
 
     fn has_ended(&self) -> bool {
         self.lock().as_ref().is_some_and(|outcome| !matches!(outcome, Outcome::Stuck { .. }))
+    }
+
+    /// Whether the store is to be asked now. The longer somebody has waited, the less it matters to him how soon he is told.
+    fn is_due(&self, now: Duration) -> bool {
+        let mut watched = self.watched();
+        let since = *watched.since.get_or_insert(now);
+        let is_due = watched.next <= now;
+        if is_due {
+            watched.next = now.saturating_add((now.saturating_sub(since) / PATIENCE).min(LOOK_MAX));
+        }
+        is_due
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Outcome>> {
@@ -94,20 +193,38 @@ impl<S: Store> Shared<S> {
         // What ends in this process is told at once; the store is asked for the rest.
         let pause = if self.store.capabilities().shared { 1 } else { 10 };
         loop {
-            self.env.sleep(pause * self.settings.poll_interval).await;
-            let open = self.waiters.open();
-            for chunk in open.chunks(CHUNK) {
-                match self.store.sagas_by_id(chunk).await {
-                    Ok(rows) => {
-                        self.store_works("watch");
-                        for row in &rows {
-                            self.tell_of(row);
-                        }
-                    }
+            self.env.sleep(self.settings.poll_interval.saturating_mul(pause)).await;
+            let due = self.waiters.due(self.env.now());
+            for chunk in due.chunks(CHUNK) {
+                match self.look_at(chunk).await {
+                    Ok(()) => self.store_works("watch"),
                     Err(error) => self.store_failed("watch", &error),
                 }
             }
         }
+    }
+
+    /// Tells those who wait for one of these sagas what became of it.
+    async fn look_at(&self, sagas: &[SagaId]) -> Result<(), StoreError> {
+        let mut moved = self.store.standings(sagas).await?;
+        let lost = self.waiters.looked_for(sagas, &moved);
+        if lost > 0 {
+            log::error!(
+                lost,
+                "sagas that were started are no longer in the store: it lost what it had committed; start them again, and \
+                 compare with the services outside what was done for them"
+            );
+        }
+        moved.retain(|standing| self.waiters.is_news(standing));
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let moved: Vec<SagaId> = moved.into_iter().map(|standing| standing.saga).collect();
+        for row in &self.store.sagas_by_id(&moved).await? {
+            self.waiters.was_read(row.id, row.version);
+            self.tell_of(row);
+        }
+        Ok(())
     }
 
     pub(super) fn tell_of(&self, row: &SagaRow) {

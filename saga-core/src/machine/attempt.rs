@@ -4,7 +4,7 @@ use super::event::Event;
 use super::resolve::{Resolving, after_late_rejection, after_not_done, after_refusal, ask_again};
 use super::shape::{Effect, Side};
 use super::state::{Failure, FailureKind};
-use crate::step::{Rejection, RetryPolicy};
+use crate::step::{Rejection, RetryPolicy, limited};
 
 /// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
 pub const RETRY_AGE_MAX: Duration = Duration::from_hours(24);
@@ -218,7 +218,7 @@ pub(super) fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {
 
 fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
     let delay = attempt.policy.delay(attempt.attempts, attempt.random);
-    Next::Again { delay, maybe, attempts: attempt.attempts, message }
+    Next::Again { delay, maybe, attempts: attempt.attempts, message: limited(message) }
 }
 
 pub(super) fn failure(step: usize, kind: FailureKind, message: String) -> Failure {

@@ -43,9 +43,8 @@ pub(super) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
     if (0..shape.steps.len()).any(may_have_started) {
         return false;
     }
-    state.position == 0
-        && state.stuck.is_none()
-        && state.steps.iter().all(|step| is_untouched(step.phase) && !step.maybe)
+    // A signal that came early has a position, and changes no phase; a step that was given out before has a fence.
+    state.stuck.is_none() && state.steps.iter().all(|step| is_untouched(step.phase) && !step.maybe && step.fence == 0)
 }
 
 /// The first step that is neither done nor skipped. In a saga that goes forward there is one.

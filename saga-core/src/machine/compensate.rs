@@ -1,5 +1,5 @@
 use super::decision::{Command, Decision, Record, Revision};
-use super::shape::{Shape, UndoShape};
+use super::shape::{Effect, Shape, UndoShape};
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
 use super::timer::end_idle;
 use super::transition::{block, done, unblock};
@@ -158,8 +158,9 @@ pub(super) fn undone(
     undone.undo_sent = None;
     let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.blind));
     if was_late && was_blind && outcome == RecordedOutcome::Done {
-        // This undo was called before the success was known: it is due again, with the output and under another key.
-        undone.phase = StepPhase::Done;
+        // This undo was called before the success was known: it is due again, with the output and under another key. Where
+        // it is only known that there was one more call, it is due again without it.
+        undone.phase = if undone.maybe { StepPhase::Unknown } else { StepPhase::Done };
         undone.position = position;
         if state.phase == Phase::Compensated {
             state.phase = Phase::Compensating;
@@ -208,4 +209,45 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
         state.phase = Phase::Compensating;
         go_on_undoing(shape, state, decision);
     }
+}
+
+/// A call ended without a definite answer after the step was decided, or undone, without it. The step may have happened
+/// after all: it is undone, or undone again, as far as that can be done without its output.
+pub(super) fn late_unknown(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    let turned_round = matches!(state.phase, Phase::Compensating | Phase::Compensated);
+    let undo = shape.undo(state, step);
+    if !turned_round || undo == UndoShape::NotNeeded || shape.effect(state, step) != Effect::External {
+        return;
+    }
+    let said = &mut state.steps[step];
+    let expected = match said.phase {
+        StepPhase::Rejected => Some(RecordedOutcome::Rejected),
+        StepPhase::Failed => Some(RecordedOutcome::Failed),
+        StepPhase::Cancelled => Some(RecordedOutcome::Cancelled),
+        // Its undo knew of no success, and came before the end of this call.
+        StepPhase::Undone if said.maybe => None,
+        StepPhase::Undoing if said.maybe => {
+            said.late = true;
+            return;
+        }
+        _ => return,
+    };
+    decision.revision = expected.map(|expected| Revision { step, expected, outcome: RecordedOutcome::Unknown });
+    let position = state.next_position();
+    let said = &mut state.steps[step];
+    (said.phase, said.position, said.maybe) = (StepPhase::Unknown, position, true);
+    state.phase = Phase::Compensating;
+    if undo == UndoShape::TakesUnknown {
+        return go_on_undoing(shape, state, decision);
+    }
+    block_undo_without_output(shape, state, step, decision);
+}
+
+fn block_undo_without_output(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
+    let undone = &mut state.steps[step];
+    undone.phase = StepPhase::Undoing;
+    undone.undo_round += 1;
+    let reason = "a call that was not answered ended after the step was decided without it: it may have happened, and \
+                  its compensation needs its output";
+    block(shape, state, step, true, reason.to_owned(), decision);
 }

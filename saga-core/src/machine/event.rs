@@ -78,6 +78,12 @@ pub enum Event {
         /// The step.
         step: usize,
     },
+    /// An older owner reports that its call ended without a definite answer, after the step was decided as if that call had
+    /// not been made, or undone before the call had ended.
+    LateUnknown {
+        /// The step.
+        step: usize,
+    },
     /// Whoever asked for the saga, which is a hosted step, takes it back.
     TakenBack,
     /// The saga is called off before its pivot: it turns round although no step of it failed.

@@ -11,7 +11,7 @@ use super::remote::Sent;
 use super::state::{SagaState, StepPhase, StepState};
 
 /// The most items that a stored state is believed to have.
-const ITEMS_MAX: usize = 100_000;
+pub(crate) const ITEMS_MAX: usize = 100_000;
 
 const LETTERS: [(StepPhase, char); 11] = [
     (StepPhase::Ready, '-'),
@@ -120,7 +120,7 @@ impl Items {
         let is_begun = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
         let position = if has_position(phase) { position } else { 0 };
         let message = self.message_of(number).filter(|_| phase != StepPhase::Ready);
-        let sent = message.map(|message| Sent { message, work: 0 });
+        let sent = message.map(|message| Sent { message, work: 0, given: 0 });
         StepState { phase, position, undo_round: u32::from(is_begun), sent, ..StepState::new() }
     }
 
@@ -184,8 +184,8 @@ impl SagaState {
 
     /// The service that has the step, or the item, is asked for it by a message of the id `fresh`, or by the one that asked
     /// for it before: one step key is asked for by one message, also when a person has it tried again. The row `work` waits
-    /// for the reply.
-    pub(crate) fn note_sent(&mut self, step: usize, fresh: u128, work: i64) {
+    /// for the reply, and `given` is the checksum of what a mapping gave the step.
+    pub(crate) fn note_sent(&mut self, step: usize, fresh: u128, work: i64, given: u64) {
         let known = self.steps[step].sent.map(|sent| sent.message);
         let items = self.items.iter_mut().find(|items| items.range().contains(&step));
         let of_item = items.and_then(|items| {
@@ -193,7 +193,7 @@ impl SagaState {
             items.asked.get_or_insert(fresh.wrapping_sub(number as u128));
             items.message_of(number)
         });
-        self.steps[step].sent = Some(Sent { message: known.or(of_item).unwrap_or(fresh), work });
+        self.steps[step].sent = Some(Sent { message: known.or(of_item).unwrap_or(fresh), work, given });
     }
 
     /// The state, of which only the numbers of items stay behind: by them what is left can still be named.
@@ -227,6 +227,7 @@ impl SagaState {
             stuck_too: self.stuck_too.clone(),
             caller: self.caller.clone(),
             deadline: self.deadline,
+            within: self.within,
             forced: self.forced.clone(),
             paused: self.paused.clone(),
         }

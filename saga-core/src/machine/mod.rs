@@ -41,6 +41,7 @@ pub use self::deadline::{Deadline, set_deadline};
 pub use self::decision::{Command, Decision, Record, Revision};
 pub use self::difference::differences;
 pub use self::event::{Action, Event, Refused};
+pub(crate) use self::items::ITEMS_MAX;
 pub use self::items::Items;
 pub use self::migrate::{Migrated, Route, migrate};
 pub use self::pause::Pause;

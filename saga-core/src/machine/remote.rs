@@ -31,4 +31,13 @@ pub struct Sent {
     /// The work row that waits for the reply; 0 where it is not known.
     #[serde(rename = "w", default)]
     pub work: i64,
+    /// The checksum of the input that a mapping gave it; 0 where none did, or where that is not known.
+    #[serde(rename = "h", default, skip_serializing_if = "is_zero")]
+    pub given: u64,
+}
+
+// Serde hands the field by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::deadline::Deadline;
@@ -43,6 +45,10 @@ pub struct SagaState {
     /// Its deadline, as long as it says anything.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
+    /// The time until its deadline that whoever started it gave it; nothing where its definition says it. It stays when the
+    /// deadline is gone, for a saga that is started instead of this one.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Duration>,
     /// The reason that an operator gave for ending the saga.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
@@ -267,6 +273,7 @@ impl SagaState {
             stuck_too: Vec::new(),
             caller: None,
             deadline: None,
+            within: None,
             forced: None,
             paused: None,
             reports: Vec::new(),

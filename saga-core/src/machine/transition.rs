@@ -2,7 +2,7 @@ use super::answers::taken_back;
 use super::call_off::{call_off, is_fresh};
 use super::choose::{chosen, pass_by};
 use super::choreography::is_given_up;
-use super::compensate::{begin_compensation, called_back, go_on_undoing, late, undo_blocked, undone};
+use super::compensate::{begin_compensation, called_back, go_on_undoing, late, late_unknown, undo_blocked, undone};
 use super::deadline;
 use super::decision::{Command, Decision, Record};
 use super::event::{Event, Refused};
@@ -13,6 +13,7 @@ use super::shape::{Shape, Side, UndoShape};
 use super::signal::receive;
 use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, Stuck};
 use super::take_over::take_over;
+use crate::step::limited;
 use crate::store::RecordedOutcome;
 
 /// Begins a saga: its state, and the commands of the steps that it begins with.
@@ -34,7 +35,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
     match event {
         // A choice says which arm runs, and nobody but the engine makes it.
         Event::Done { step } if shape.is_choice(step) => chosen(shape, state, step, None, &mut decision),
-        Event::Late { step } if shape.is_choice(step) || shape.is_idle(step) => {}
+        Event::Late { step } | Event::LateUnknown { step } if shape.is_choice(step) || shape.is_idle(step) => {}
         // One that only waits is over when the saga turned round.
         Event::Done { step } if shape.is_idle(step) && state.steps[step].phase != StepPhase::Started => {}
         Event::Done { step } => done(shape, state, step, &mut decision),
@@ -70,6 +71,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Signalled { step, id } => receive(shape, state, step, id, &mut decision)?,
         Event::DeadlinePassed => deadline::passed(shape, state, &mut decision)?,
         Event::Late { step } => late(shape, state, step, &mut decision),
+        Event::LateUnknown { step } => late_unknown(shape, state, step, &mut decision),
         Event::TakenOver { steps, passed_by } => take_over(shape, state, &steps, &passed_by, &mut decision),
         Event::Paused { by, reason } => pause(state, by, reason)?,
         Event::Parked { work } => park(state, work),
@@ -254,8 +256,9 @@ pub(super) fn settle(
     let position = state.next_position();
     let settled = &mut state.steps[step];
     (settled.phase, settled.position, settled.maybe, settled.timer) = (phase, position, false, None);
-    // No row waits for a reply any more. What asked for it stays known, since a late success counts.
-    settled.sent = settled.sent.map(|sent| Sent { work: 0, ..sent });
+    // No row waits for a reply any more, and the record has the input. What asked for it stays known, since a late
+    // success counts.
+    settled.sent = settled.sent.map(|sent| Sent { work: 0, given: 0, ..sent });
     decision.insert(Record { step, undo_round: None, outcome, position });
     unblock(state, step, false, decision);
 }
@@ -293,7 +296,7 @@ pub(super) fn block(
     }
     match state.phase {
         Phase::Running | Phase::Compensating => {
-            state.stuck_too.push(Stuck { step, undo, reason, input: None });
+            state.stuck_too.push(Stuck { step, undo, reason: limited(reason), input: None });
             decision.blocked.push(step);
             next_stuck(state, decision);
         }

@@ -1,7 +1,10 @@
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use crate::env::Environment;
+use crate::env::{BoxFuture, Environment};
 use crate::store::Timestamp;
 
 /// Where the clock of a store with an environment begins: 2025-01-01 00:00 UTC, so that two runs show the same times.
@@ -27,6 +30,29 @@ impl Clock {
             Self::Machine { origin_micros, since } => Timestamp(*origin_micros).plus(since.elapsed()),
             Self::Environment(environment) => Timestamp(ORIGIN_MICROS).plus(environment.now()),
         }
+    }
+}
+
+impl Clock {
+    /// What the future gives; nothing if it takes longer. Whatever is ready at once needs no timer.
+    pub(super) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
+            return Some(output);
+        }
+        let mut sleep: BoxFuture<'static, ()> = match self {
+            Self::Machine { .. } if tokio::runtime::Handle::try_current().is_ok() => {
+                Box::pin(tokio::time::sleep(limit))
+            }
+            // Nobody counts the time without a runtime.
+            Self::Machine { .. } => Box::pin(std::future::pending()),
+            Self::Environment(environment) => environment.sleep(limit),
+        };
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+        })
+        .await
     }
 }
 

@@ -72,6 +72,8 @@ pub(super) struct WorkRow {
     pub(super) attempts: u32,
     pub(super) maybe: bool,
     pub(super) suspect: bool,
+    /// The epoch under which nobody has begun the row yet, nor an owner that vanished before.
+    pub(super) waiting: Option<u64>,
     pub(super) retrying_since: Option<Timestamp>,
     pub(super) error: Option<String>,
     pub(super) late: Option<Vec<u8>>,
@@ -161,6 +163,7 @@ impl Data {
             attempts: new.tried.as_ref().map_or(0, |tried| tried.attempts),
             maybe: false,
             suspect: false,
+            waiting: None,
             retrying_since: new.tried.is_some().then_some(now),
             error: new.tried.map(|tried| tried.error),
             late: None,
@@ -180,6 +183,11 @@ impl Data {
 }
 
 impl WorkRow {
+    /// Whether certainly nobody has begun it.
+    pub(super) fn waits(&self) -> bool {
+        self.waiting == Some(self.epoch)
+    }
+
     pub(super) fn claimed(&self, id: WorkId, now: Timestamp) -> ClaimedWork {
         ClaimedWork {
             work: WorkRef { id, epoch: self.epoch },
@@ -189,6 +197,7 @@ impl WorkRow {
             attempts: self.attempts,
             maybe: self.maybe,
             suspect: self.suspect,
+            began: false,
             retrying_for: self.retrying_since.map(|since| now.since(since)),
             payload: self.payload.clone(),
             late: self.late.clone(),

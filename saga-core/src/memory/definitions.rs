@@ -94,6 +94,7 @@ fn migrate(data: &mut Data, moved: SagaMove, now: Timestamp) {
     for id in work {
         if let Some(row) = data.work.get_mut(&id) {
             row.definition = moved.definition.clone();
+            row.waiting = row.waits().then_some(row.epoch + 1);
             row.epoch += 1;
         }
     }
@@ -103,6 +104,7 @@ fn migrate(data: &mut Data, moved: SagaMove, now: Timestamp) {
         if let Some(change) = rewritten.get(&record.step) {
             record.step = change.to.clone();
             record.output = change.output.clone().or_else(|| record.output.take());
+            record.input = change.input.clone().or_else(|| record.input.take());
         }
     }
     for new in moved.records {

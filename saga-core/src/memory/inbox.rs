@@ -77,6 +77,7 @@ impl Data {
             attempts: 0,
             maybe: false,
             suspect: false,
+            waiting: None,
             retrying_since: None,
             error: None,
             late: None,

@@ -4,20 +4,28 @@ use async_trait::async_trait;
 
 use super::MemoryStore;
 use super::clock::Moment;
-use crate::store::{Incarnation, MemberId, Members, StoreError};
+use super::data::{Living, WorkRow};
+use super::work::is_locked;
+use crate::store::{Incarnation, MemberId, Members, StoreError, Timestamp, WorkId};
 
 #[async_trait]
 impl Members for MemoryStore {
     async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {
-        self.writing("join", |data, now| {
-            let members = &mut data.members;
-            // The dead need no row: a member without one is dead.
-            members.until.retain(|_, until| *until > now);
-            let others = u32::try_from(members.until.len()).unwrap_or(u32::MAX);
-            members.joined += 1;
-            let member = MemberId(members.joined);
-            members.until.insert(member, now.plus(ttl));
-            Some(Ok(Incarnation { member, others }))
+        self.writing("join", |data, now| Some(Ok(join(&mut data.members, ttl, now)))).await
+    }
+
+    async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
+        self.writing("rejoin", |data, now| {
+            data.members.until.remove(&former);
+            let joined = join(&mut data.members, ttl, now);
+            let held = |row: &WorkRow| row.lease.is_some_and(|lease| lease.owner == former);
+            let left: Vec<WorkId> = data.work.iter().filter(|(_, row)| held(row)).map(|(id, _)| *id).collect();
+            for id in left.into_iter().filter(|id| !is_locked(data, *id)).collect::<Vec<_>>() {
+                if let Some(lease) = data.work.get_mut(&id).and_then(|row| row.lease.as_mut()) {
+                    lease.owner = joined.member;
+                }
+            }
+            Some(Ok(joined))
         })
         .await
     }
@@ -40,4 +48,14 @@ impl Members for MemoryStore {
         })
         .await
     }
+}
+
+fn join(members: &mut Living, ttl: Duration, now: Timestamp) -> Incarnation {
+    // The dead need no row: a member without one is dead.
+    members.until.retain(|_, until| *until > now);
+    let others = u32::try_from(members.until.len()).unwrap_or(u32::MAX);
+    members.joined += 1;
+    let member = MemberId(members.joined);
+    members.until.insert(member, now.plus(ttl));
+    Incarnation { member, others }
 }

@@ -21,6 +21,11 @@ impl Call {
         Arc::new(Self { open: AtomicUsize::new(open), refused: Mutex::new(BTreeSet::new()), done: Notify::new() })
     }
 
+    /// So many more of its messages have to be settled.
+    pub(super) fn opens(&self, count: usize) {
+        self.open.fetch_add(count, Ordering::AcqRel);
+    }
+
     /// Waits until all is settled, and answers which messages were given up.
     pub(super) async fn settled(&self) -> BTreeSet<usize> {
         while self.open.load(Ordering::Acquire) > 0 {
@@ -55,12 +60,17 @@ pub(super) struct Item {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) topics: BTreeSet<String>,
+    pub(super) messages_max: Option<usize>,
     pub(super) waiting: BTreeMap<u64, Item>,
     unsettled: BTreeMap<u64, (u64, Item)>,
     pub(super) news: Arc<Notify>,
 }
 
 impl Queue {
+    pub(super) fn is_full(&self) -> bool {
+        self.messages_max.is_some_and(|max| self.waiting.len() + self.unsettled.len() >= max)
+    }
+
     /// Hands out what waits, as far as the receiver may have more.
     pub(super) fn take(&mut self, receiver: u64, limit: usize, prefetch: usize) -> Vec<Delivery> {
         let held = self.unsettled.values().filter(|(holder, _)| *holder == receiver).count();
@@ -69,7 +79,7 @@ impl Queue {
             let Some((tag, item)) = self.waiting.pop_first() else { break };
             let message = Message::clone(&item.message);
             let death = item.death.clone();
-            deliveries.push(Delivery { tag, redelivered: item.redelivered, message: Ok(message), death });
+            deliveries.push(Delivery { tag, redelivered: item.redelivered, message: Ok(message), death, user: None });
             self.unsettled.insert(tag, (receiver, item));
         }
         deliveries

@@ -9,7 +9,7 @@ use crate::store::{Applied, Changes, Records, StepRecord, StoreError};
 impl Records for MemoryStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let mut changes = changes;
-        self.writing("record", |data, now| {
+        self.writing_shortly("record", |data, now| {
             if let Err(error) = refuse_misuse(data, "record", &changes, &[]) {
                 return Some(Err(error));
             }

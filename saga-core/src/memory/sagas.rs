@@ -8,15 +8,15 @@ use super::data::{Data, WorkRow};
 use super::locks::Lock;
 use crate::key::{Key, Tenant};
 use crate::store::{
-    ActFilter, ActRow, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Started, Status, StoreError,
-    StoreErrorKind, Timestamp, WorkKind,
+    ActFilter, ActRow, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Standing, Started, Status,
+    StoreError, StoreErrorKind, Timestamp, WorkKind,
 };
 
 #[async_trait]
 impl Sagas for MemoryStore {
     async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
         let mut sagas = sagas;
-        self.writing("start", |data, now| {
+        self.writing_shortly("start", |data, now| {
             let is_held =
                 |saga: &NewSaga| data.locks.holder(&Lock::Key(saga.tenant.clone(), saga.key.clone()), None).is_some();
             if sagas.iter().any(is_held) {
@@ -48,6 +48,17 @@ impl Sagas for MemoryStore {
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
         self.reading("sagas_by_id", |data, _| {
             ids.iter().filter_map(|id| Some(data.sagas.get(id)?.row.clone())).collect()
+        })
+        .await
+    }
+
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+        self.reading("standings", |data, _| {
+            let standing = |id: &SagaId| {
+                let row = &data.sagas.get(id)?.row;
+                Some(Standing { saga: *id, status: row.status, version: row.version })
+            };
+            ids.iter().filter_map(standing).collect()
         })
         .await
     }

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -10,6 +11,9 @@ use super::data::Data;
 use super::hook::{CommitFate, CommitHook, CommitPoint};
 use crate::env::Environment;
 use crate::store::{HintBoard, StoreError, StoreErrorKind, Timestamp};
+
+/// How long a commit that several share waits for what a transaction holds.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A store in memory that obeys the whole contract. Nothing of it survives the process.
 ///
@@ -101,6 +105,20 @@ impl MemoryStore {
     ) -> Result<T, StoreError> {
         self.pass(CommitPoint::Committing(operation)).await?;
         let answer = self.shared.when_unlocked(attempt).await?;
+        self.pass(CommitPoint::Committed(operation)).await?;
+        Ok(answer)
+    }
+
+    /// The same for what others share a commit with: it waits shortly, and gives up then.
+    pub(super) async fn writing_shortly<T: Send>(
+        &self,
+        operation: &'static str,
+        attempt: impl FnMut(&mut Data, Timestamp) -> Option<Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        self.pass(CommitPoint::Committing(operation)).await?;
+        let answer = self.shared.clock.within(LOCK_TIMEOUT, self.shared.when_unlocked(attempt)).await;
+        let locked = || StoreError::new(StoreErrorKind::Conflict, operation, "a transaction holds what it would write");
+        let answer = answer.ok_or_else(locked)??;
         self.pass(CommitPoint::Committed(operation)).await?;
         Ok(answer)
     }

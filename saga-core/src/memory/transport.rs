@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::queue::{Call, Item, Queue};
+use crate::log;
 use crate::transport::{
     Death, Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
     TransportErrorKind,
@@ -47,6 +48,14 @@ struct Broker {
     receivers: u64,
 }
 
+/// What became of a message that was handed over.
+#[derive(Debug, Clone, Copy)]
+enum Sent {
+    OnItsWay,
+    Nowhere,
+    Nacked,
+}
+
 struct Receiver {
     transport: MemoryTransport,
     name: String,
@@ -74,6 +83,12 @@ impl MemoryTransport {
         self.lock().given_up.clone()
     }
 
+    /// Lets at most so many messages lie in the queue of this name, unsettled ones among them; what comes beyond them is
+    /// nacked. There is no limit until one is set.
+    pub fn limit_queue(&self, subscription: &str, messages: usize) {
+        self.lock().queues.entry(subscription.to_owned()).or_default().messages_max = Some(messages);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Broker> {
         self.broker.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,17 +107,18 @@ impl Transport for MemoryTransport {
     }
 
     async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
-        let (call, routed) = self.lock().send(messages);
+        let (call, sent) = self.lock().send(messages);
         let refused = call.settled().await;
         let error = |kind, detail| Err(TransportError::new(kind, "publish", detail));
-        let answer = |(index, is_routed)| match is_routed {
-            false => error(TransportErrorKind::NoRoute, "there is no subscription of its topic"),
-            true if refused.contains(&index) => {
+        let answer = |(index, sent)| match sent {
+            Sent::Nowhere => error(TransportErrorKind::NoRoute, "there is no subscription of its topic"),
+            Sent::Nacked => error(TransportErrorKind::Nacked, "a queue of its topic is full"),
+            Sent::OnItsWay if refused.contains(&index) => {
                 error(TransportErrorKind::Refused, "a subscription rejected the message too often")
             }
-            true => Ok(()),
+            Sent::OnItsWay => Ok(()),
         };
-        routed.into_iter().enumerate().map(answer).collect()
+        sent.into_iter().enumerate().map(answer).collect()
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
@@ -125,17 +141,26 @@ impl Transport for MemoryTransport {
 }
 
 impl Broker {
-    /// Puts the messages into the queue of every subscription of their topics; answers of each whether it is on its way.
-    fn send(&mut self, messages: Vec<Message>) -> (Arc<Call>, Vec<bool>) {
-        let takes =
-            |message: &Message| self.queues.values().filter(|queue| queue.topics.contains(&message.topic)).count();
-        let counts: Vec<usize> = messages.iter().map(takes).collect();
-        let is_routed = |(message, count): (&Message, &usize)| *count > 0 || message.kind == MessageKind::Event;
-        let routed = messages.iter().zip(&counts).map(is_routed).collect();
-        let call = Call::new(counts.iter().sum());
+    /// Puts the messages into the queue of every subscription of their topics, and says where each of them is.
+    fn send(&mut self, messages: Vec<Message>) -> (Arc<Call>, Vec<Sent>) {
+        // Open until all are on their way.
+        let call = Call::new(1);
+        let mut sent = Vec::with_capacity(messages.len());
         for (index, message) in messages.into_iter().enumerate() {
             self.sent += 1;
             let message = Arc::new(message);
+            let queues = || self.queues.values().filter(|queue| queue.topics.contains(&message.topic));
+            sent.push(match queues().count() {
+                0 if message.kind != MessageKind::Event => Sent::Nowhere,
+                _ if queues().any(Queue::is_full) => Sent::Nacked,
+                count => {
+                    call.opens(count);
+                    Sent::OnItsWay
+                }
+            });
+            if !matches!(sent.last(), Some(Sent::OnItsWay)) {
+                continue;
+            }
             for queue in self.queues.values_mut().filter(|queue| queue.topics.contains(&message.topic)) {
                 let item = Item {
                     message: Arc::clone(&message),
@@ -148,14 +173,15 @@ impl Broker {
                 queue.put(self.sent, item);
             }
         }
-        (call, routed)
+        call.settle(sent.len(), true);
+        (call, sent)
     }
 
     /// What was rejected too often goes to whoever receives the dead letters of the name.
     fn give_up(&mut self, name: &str, tag: u64, mut item: Item) {
         let (message, rejections) = (Message::clone(&item.message), item.rejections);
         let (id, topic) = (message.id, &message.topic);
-        tracing::error!(%id, topic, rejections, subscription = name, "a message was given up");
+        log::error!(%id, topic, rejections, subscription = name, "a message was given up");
         self.given_up.push(GivenUp { message, rejections });
         let Some(dead_letters) = self.dead_letters.get_mut(name) else {
             return item.call.settle(item.index, false);

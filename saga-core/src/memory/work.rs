@@ -9,7 +9,8 @@ use super::clock::Moment;
 use super::data::{Data, Held, WorkRow};
 use super::locks::Lock;
 use crate::store::{
-    ClaimRequest, Claimed, DefinitionId, Ids, Lease, Reported, StoreError, Timestamp, Work, WorkId, WorkRef,
+    ClaimRequest, Claimed, DefinitionId, Ids, Lease, Reported, ShareRequest, StoreError, Timestamp, Work, WorkId,
+    WorkRef,
 };
 
 #[async_trait]
@@ -30,13 +31,36 @@ impl Work for MemoryStore {
         self.writing("claim", |data, now| Some(Ok(claim(data, &request, now)))).await
     }
 
+    async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
+        self.writing("claim_shares", |data, now| {
+            let mut room: Vec<usize> = request.shares.iter().map(|share| share.limit).collect();
+            let share_of = |row: &WorkRow| {
+                request.shares.iter().position(|share| share.takes(&row.definition, row.kind, &row.step))
+            };
+            let asked = (request.lease, request.limit, request.takes_over);
+            Some(Ok(claim_where(data, asked, now, &mut room, share_of)))
+        })
+        .await
+    }
+
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         self.for_each("renew", work, |row, now| row.lease = Some(Held::new(lease, now))).await
+    }
+
+    async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        self.for_each("begin", work, |row, now| {
+            // Nobody who vanished had begun a row that waits.
+            row.suspect &= !row.waits();
+            row.waiting = None;
+            row.lease = Some(Held::new(lease, now));
+        })
+        .await
     }
 
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         self.for_each("give_back", work, |row, _| {
             row.lease = None;
+            row.waiting = row.waits().then_some(row.epoch + 1);
             row.epoch += 1;
         })
         .await
@@ -129,15 +153,32 @@ impl MemoryStore {
 }
 
 fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
+    let is_known = |row: &WorkRow| request.definitions.contains(&row.definition).then_some(0);
+    let asked = (request.lease, request.limit, request.takes_over);
+    claim_where(data, asked, now, &mut [usize::MAX], is_known)
+}
+
+/// Claims rows for which `share_of` knows a share that has room.
+fn claim_where(
+    data: &mut Data,
+    (lease, limit, takes_over): (Lease, usize, bool),
+    now: Timestamp,
+    room: &mut [usize],
+    share_of: impl Fn(&WorkRow) -> Option<usize>,
+) -> Claimed {
     let mut claimed = Claimed::default();
     let mut recorded = Vec::new();
     let mut sagas = BTreeSet::new();
     for (due_at, id) in &data.due {
         let Some(row) = data.work.get(id) else { continue };
-        if row.message.is_some() || !is_free(data, *id, now) || !request.definitions.contains(&row.definition) {
+        if row.message.is_some() || (row.lease.is_some() && !takes_over) {
             continue;
         }
-        if *due_at > now || is_full(&claimed, request) {
+        let Some(share) = share_of(row) else { continue };
+        if !is_free(data, *id, now) {
+            continue;
+        }
+        if *due_at > now || (claimed.work.len() >= limit && room[share] > 0) {
             claimed.next_due_in = Some(due_at.since(now));
             break;
         }
@@ -145,6 +186,10 @@ fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
             recorded.push(*id);
             continue;
         }
+        if room[share] == 0 {
+            continue;
+        }
+        room[share] -= 1;
         sagas.insert(row.saga);
         claimed.work.push(row.claimed(*id, now));
     }
@@ -154,11 +199,13 @@ fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
     for taken in &mut claimed.work {
         let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
         // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        let is_clean = row.waits() || (row.lease.is_none() && !row.suspect);
         row.suspect |= row.lease.is_some();
         row.epoch += 1;
-        row.lease = Some(Held::new(request.lease, now));
+        row.waiting = is_clean.then_some(row.epoch);
+        row.lease = Some(Held::new(lease, now));
         taken.work.epoch = row.epoch;
-        taken.suspect = row.suspect;
+        (taken.suspect, taken.began) = (row.suspect, !is_clean);
     }
     for saga in sagas.iter().filter_map(|id| data.sagas.get(id)) {
         claimed.sagas.push((saga.row.clone(), data.records_of_steps(&saga.row.tenant, &saga.row.key)));
@@ -166,15 +213,11 @@ fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
     claimed
 }
 
-fn is_full(claimed: &Claimed, request: &ClaimRequest) -> bool {
-    claimed.work.len() >= request.limit
-}
-
 pub(super) fn is_free(data: &Data, id: WorkId, now: Timestamp) -> bool {
     let lease = data.work.get(&id).and_then(|row| row.lease);
     lease.is_none_or(|lease| !data.members.holds(lease, now)) && !is_locked(data, id)
 }
 
-fn is_locked(data: &Data, id: WorkId) -> bool {
+pub(super) fn is_locked(data: &Data, id: WorkId) -> bool {
     data.locks.holder(&Lock::Work(id), None).is_some()
 }

@@ -46,6 +46,7 @@ pub struct Whole {
     name: String,
     version: u32,
     deadline: Option<Duration>,
+    max_concurrent: Option<usize>,
 }
 
 impl<S: Store> Saga<S, ()> {
@@ -60,7 +61,7 @@ impl<S: Store> SagaName<S> {
     /// name.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
-        Chain::new(Parts::new(problem), Whole { name: self.name, version: 1, deadline: None })
+        Chain::new(Parts::new(problem), Whole { name: self.name, version: 1, deadline: None, max_concurrent: None })
     }
 }
 
@@ -112,6 +113,36 @@ impl<S: Store, I: Payload> Chain<S, I, Whole> {
         self
     }
 
+    /// Runs at most this many steps of its sagas at a time in one process, so that they leave room for other sagas: a
+    /// bulkhead. Calls count one by one, and transactions by the transaction, which carries steps of many sagas. All
+    /// versions of a saga are counted together, and of different numbers the lowest holds.
+    ///
+    /// What exceeds the limit stays in the store, where another process may take it. A limit for one step is set on the
+    /// step: `#[saga_step(max_concurrent = 8)]`. It can be changed without a new version of the definition.
+    ///
+    /// ```
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn render_report(_month: u32) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// let reports: Saga<MemoryStore, u32> =
+    ///     Saga::named("reports").input().max_concurrent(4).step::<render_report>().build()?;
+    /// # assert_eq!(reports.name(), "reports");
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn max_concurrent(mut self, steps: usize) -> Self {
+        if steps == 0 {
+            self.parts.problems.push(SagaProblem::MaxConcurrent);
+        }
+        self.place.max_concurrent = Some(steps);
+        self
+    }
+
     /// Checks the definition.
     ///
     /// # Errors
@@ -121,13 +152,13 @@ impl<S: Store, I: Payload> Chain<S, I, Whole> {
         self.parts.check_order();
         self.parts.check_compensations();
         let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
-        let Whole { name, version, deadline } = self.place;
+        let Whole { name, version, deadline, max_concurrent } = self.place;
         if !problems.is_empty() {
             return Err(SagaError::new(&name, problems));
         }
         let shape = Shape { steps: shapes, pivot };
         let definition = Definition::new(&name, version, shape, steps, width);
-        let definition = Arc::new(Definition { deadline, ..definition });
+        let definition = Arc::new(Definition { deadline, max_concurrent, ..definition });
         Ok(Saga { definition, input: PhantomData })
     }
 

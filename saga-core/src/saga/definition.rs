@@ -24,6 +24,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) told: Option<Box<Told>>,
     /// How long a saga has until its pivot, where nothing else is said when it starts.
     pub(crate) deadline: Option<Duration>,
+    /// How many of its steps one process runs at a time, at most.
+    pub(crate) max_concurrent: Option<usize>,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -187,7 +189,17 @@ impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
-        Self { id, digest, shape, steps, width, told: None, deadline: None, fresh: OnceLock::new() }
+        Self {
+            id,
+            digest,
+            shape,
+            steps,
+            width,
+            told: None,
+            deadline: None,
+            max_concurrent: None,
+            fresh: OnceLock::new(),
+        }
     }
 
     /// The state of a saga that was just started. Nearly all of them begin with the same one.
@@ -253,6 +265,7 @@ impl<S: Store> Definition<S> {
             width: 1,
             told: None,
             deadline: None,
+            max_concurrent: None,
             fresh: OnceLock::new(),
         }
     }

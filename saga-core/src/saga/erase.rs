@@ -1,6 +1,5 @@
 //! Steps with their types taken off: bytes in, bytes out.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -13,6 +12,7 @@ use crate::step::{
     Args, Batch, Contexts, Handler, Outputs, Payload, Resolved, Run, Step, StepError, StepOptions, Undo, codec,
 };
 use crate::store::Store;
+use crate::unwind::caught;
 
 /// Why a step gave no bytes.
 pub(crate) enum Unfinished {
@@ -120,6 +120,15 @@ impl<S: Store> StepRun<S> {
 }
 
 impl<S: Store> StepUndo<S> {
+    /// Where the effect of undoing a step lies, whose own lies there.
+    pub(crate) fn effect(&self, of_step: Effect) -> Effect {
+        match self {
+            Self::Transaction(_) => Effect::Transactional,
+            Self::External(_) => Effect::External,
+            Self::Remote | Self::Child => of_step,
+        }
+    }
+
     pub(crate) fn of<T: Handler<S>>() -> Option<Self> {
         match T::undo() {
             Undo::Nothing => None,
@@ -210,19 +219,13 @@ impl Mapping {
     ///
     /// The mapping is the user's code, and so is what reads and writes its values: a panic concerns its own saga only.
     pub(crate) fn apply(&self, input: &[u8], outputs: &Outputs) -> Result<Vec<u8>, String> {
-        let applied = catch_unwind(AssertUnwindSafe(|| (self.0)(input, outputs)));
-        applied.unwrap_or_else(|panic| Err(format!("the mapping of its input panicked: {}", panic_message(&*panic))))
+        let applied = caught(|| (self.0)(input, outputs));
+        applied.unwrap_or_else(|panic| Err(format!("the mapping of its input panicked: {panic}")))
     }
 }
 
 fn give<T: Step>(input: &T::Input) -> Result<Vec<u8>, String> {
     T::INPUT.encode(input).map_err(|error| error.to_string())
-}
-
-/// What a panic said.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no message)")
 }
 
 impl From<StepError> for Unfinished {

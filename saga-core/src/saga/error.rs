@@ -143,6 +143,9 @@ pub enum SagaProblem {
     /// A version of 0.
     #[error("its version is 0; versions count from 1")]
     Version,
+    /// `max_concurrent` of 0.
+    #[error("`.max_concurrent(0)` lets none of its steps run; 1 runs them one after the other")]
+    MaxConcurrent,
 }
 
 impl SagaError {

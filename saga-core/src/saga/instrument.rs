@@ -185,6 +185,7 @@ pub(crate) fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
         width: original.width,
         told: None,
         deadline: original.deadline,
+        max_concurrent: original.max_concurrent,
         fresh: OnceLock::new(),
     }
 }

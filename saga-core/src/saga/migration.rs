@@ -6,6 +6,7 @@ use super::migration_said::{Said, SaidOf};
 use super::{Definition, Saga};
 use crate::step::{Payload, Step, codec};
 use crate::store::Store;
+use crate::unwind::caught;
 
 /// How sagas of one version of a definition go on as another version. Cheap to clone.
 ///
@@ -173,10 +174,11 @@ impl<S: Store> MigrationBuilder<S> {
         output: impl Fn(Old::Output) -> New::Output + Send + Sync + 'static,
     ) -> Self {
         let conversion: Conversion = Arc::new(move |bytes| {
-            let old = Old::OUTPUT.decode(bytes).map_err(|error| error.to_string())?;
-            let converted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| output(old)));
-            let new = converted.map_err(|_| format!("what makes it a {} panicked", type_name::<New::Output>()))?;
-            New::OUTPUT.encode(&new).map_err(|error| error.to_string())
+            let converted = caught(|| {
+                let old = Old::OUTPUT.decode(bytes).map_err(|error| error.to_string())?;
+                New::OUTPUT.encode(&output(old)).map_err(|error| error.to_string())
+            });
+            converted.map_err(|_| format!("what makes it a {} panicked", type_name::<New::Output>()))?
         });
         self.said.push(Said::Became { old: Old::NAME, new: New::NAME, conversion: Some(conversion) });
         self

@@ -24,9 +24,7 @@ pub use self::chain::Chain;
 pub use self::choice::Choice;
 pub(crate) use self::definition::{Definition, StepDefinition};
 pub use self::earlier::Earlier;
-pub(crate) use self::erase::{
-    BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished, panic_message,
-};
+pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Inside};
 pub(crate) use self::idle::Idle;
@@ -39,4 +37,4 @@ pub use self::migration::{Migration, MigrationBuilder, MigrationError, Migration
 pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};
 pub use self::sub_saga::SubSaga;
-pub(crate) use self::wait::{Or, Wait};
+pub(crate) use self::wait::{LONGEST, Or, Wait};

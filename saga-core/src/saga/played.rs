@@ -107,6 +107,7 @@ fn played<S: Store>(
         steps: (0..original.steps.len()).map(|index| played_step(original, index, player, sub_sagas)).collect(),
         width: original.width,
         deadline: None,
+        max_concurrent: original.max_concurrent,
         told: None,
         fresh: OnceLock::new(),
     }

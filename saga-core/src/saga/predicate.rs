@@ -1,9 +1,9 @@
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{Earlier, panic_message};
+use super::Earlier;
 use crate::step::{Outputs, Payload, codec};
+use crate::unwind::caught;
 
 type Holds = dyn Fn(&[u8], &Outputs) -> Result<bool, String> + Send + Sync;
 
@@ -44,8 +44,8 @@ impl Arm {
     /// The predicate is the user's code, and so is what reads its values: a panic concerns its own saga only.
     pub(super) fn holds(&self, input: &[u8], outputs: &Outputs) -> Result<bool, String> {
         let Some(predicate) = &self.holds else { return Ok(true) };
-        let held = catch_unwind(AssertUnwindSafe(|| (predicate.0)(input, outputs)));
-        let held = held.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
+        let held = caught(|| (predicate.0)(input, outputs));
+        let held = held.unwrap_or_else(|panic| Err(format!("it panicked: {panic}")));
         held.map_err(|problem| format!("the condition of its arm `{}`: {problem}", self.name))
     }
 }

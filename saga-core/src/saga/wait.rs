@@ -9,8 +9,8 @@ use super::{Chain, Idle, Mapping, StepDefinition};
 use crate::step::{Payload, Received, Signal, Step};
 use crate::store::Store;
 
-/// How long a step waits that has no limit: a hundred years.
-const WITHOUT_LIMIT: Duration = Duration::from_hours(100 * 365 * 24);
+/// The longest that anything waits: a hundred years. So does a step that has no limit.
+pub(crate) const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// What a step waits for, and for how long.
 #[derive(Clone)]
@@ -130,7 +130,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// Adds a step that waits for a signal as long as that takes. The saga's deadline still ends it, and a cancel.
     #[must_use]
     pub fn wait_without_limit<T: Signal>(mut self) -> Self {
-        self.parts.add_wait::<T>(Some(WITHOUT_LIMIT), Or::Reject, None);
+        self.parts.add_wait::<T>(Some(LONGEST), Or::Reject, None);
         self
     }
 }

@@ -21,6 +21,9 @@ use super::StepError;
 pub trait Classify<T> {
     /// An error of this call is a business failure: the saga compensates.
     ///
+    /// A statement that met the lock of another transaction, or a deadlock with one, says nothing about the business: in a
+    /// step transaction such an error is tried again, whatever it was classified as.
+    ///
     /// # Errors
     ///
     /// The error as a rejection with its message.
@@ -36,7 +39,7 @@ pub trait Classify<T> {
 
 impl<T, E: Into<Box<dyn Error + Send + Sync>>> Classify<T> for Result<T, E> {
     fn or_reject(self) -> Result<T, StepError> {
-        self.map_err(|error| StepError::reject(error.into()))
+        self.map_err(|error| StepError::reject_source(error.into()))
     }
 
     fn or_retry(self) -> Result<T, StepError> {

@@ -50,7 +50,8 @@ pub enum StepErrorKind {
 }
 
 enum Repr {
-    Rejected(Rejection),
+    /// With the error that was made a rejection, where there was one.
+    Rejected(Rejection, Option<Source>),
     Transient(Source),
     NotSent(Source),
     Stuck(String),
@@ -59,15 +60,20 @@ enum Repr {
 impl StepError {
     /// A business failure: it is recorded with this reason, and the saga compensates.
     pub fn reject(reason: impl fmt::Display) -> Self {
-        Self { repr: Repr::Rejected(Rejection::new(reason)) }
+        Self { repr: Repr::Rejected(Rejection::new(reason), None) }
     }
 
     /// A business failure that carries the user's own error, which
     /// [`Rejection::details`] gives back.
     ///
-    /// An error whose `Serialize` fails is recorded with its message alone.
+    /// An error whose `Serialize` fails, or gives more than 64 KiB of JSON, is recorded with its message alone.
     pub fn reject_with(error: impl fmt::Display + Serialize) -> Self {
-        Self { repr: Repr::Rejected(Rejection::with_details(&error)) }
+        Self { repr: Repr::Rejected(Rejection::with_details(&error), None) }
+    }
+
+    /// A business failure, unless what is behind the error has nothing to do with the business.
+    pub(super) fn reject_source(error: Source) -> Self {
+        Self { repr: Repr::Rejected(Rejection::new(&error), Some(error)) }
     }
 
     /// The step is tried again by its policy.
@@ -89,7 +95,7 @@ impl StepError {
     /// What the error means for the saga.
     pub fn kind(&self) -> StepErrorKind {
         match self.repr {
-            Repr::Rejected(_) => StepErrorKind::Rejected,
+            Repr::Rejected(..) => StepErrorKind::Rejected,
             Repr::Transient(_) => StepErrorKind::Transient,
             Repr::NotSent(_) => StepErrorKind::NotSent,
             Repr::Stuck(_) => StepErrorKind::Stuck,
@@ -99,7 +105,7 @@ impl StepError {
     /// The recorded reason, if this is a rejection.
     pub fn rejection(&self) -> Option<&Rejection> {
         match &self.repr {
-            Repr::Rejected(rejection) => Some(rejection),
+            Repr::Rejected(rejection, _) => Some(rejection),
             _ => None,
         }
     }
@@ -111,7 +117,7 @@ impl StepError {
     /// The error unchanged, if it is of another kind.
     pub fn into_rejection(self) -> Result<Rejection, Self> {
         match self.repr {
-            Repr::Rejected(rejection) => Ok(rejection),
+            Repr::Rejected(rejection, _) => Ok(rejection),
             repr => Err(Self { repr }),
         }
     }
@@ -120,7 +126,15 @@ impl StepError {
     pub fn source(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match &self.repr {
             Repr::Transient(source) | Repr::NotSent(source) => Some(source.as_ref()),
-            Repr::Rejected(_) | Repr::Stuck(_) => None,
+            Repr::Rejected(..) | Repr::Stuck(_) => None,
+        }
+    }
+
+    /// The error behind it, whatever it was made into.
+    pub(crate) fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        match &self.repr {
+            Repr::Transient(source) | Repr::NotSent(source) | Repr::Rejected(_, Some(source)) => Some(source.as_ref()),
+            Repr::Rejected(_, None) | Repr::Stuck(_) => None,
         }
     }
 }
@@ -135,7 +149,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for StepError {
 impl fmt::Display for StepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.repr {
-            Repr::Rejected(rejection) => f.write_str(rejection.message()),
+            Repr::Rejected(rejection, _) => f.write_str(rejection.message()),
             Repr::Stuck(reason) => f.write_str(reason),
             Repr::Transient(source) | Repr::NotSent(source) => {
                 write!(f, "{source}")?;
@@ -155,7 +169,7 @@ impl fmt::Debug for StepError {
         let mut debug = f.debug_struct("StepError");
         debug.field("kind", &self.kind());
         match &self.repr {
-            Repr::Rejected(rejection) => debug.field("rejection", rejection),
+            Repr::Rejected(rejection, _) => debug.field("rejection", rejection),
             Repr::Transient(source) | Repr::NotSent(source) => debug.field("source", source),
             Repr::Stuck(reason) => debug.field("reason", reason),
         };

@@ -36,6 +36,7 @@ mod signal;
 mod state;
 #[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
 mod step;
+mod text;
 mod undo;
 
 pub use self::{
@@ -74,4 +75,5 @@ pub(crate) use self::{
     context::{ContextParts, Earlier, TimeLeft},
     each::{items_of, list_of},
     progress::{ReportLimit, Reporting, Reports},
+    text::limited,
 };

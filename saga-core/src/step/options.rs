@@ -16,6 +16,8 @@ pub struct StepOptions {
     pub exclusive: bool,
     /// Whether the step says that nothing has to be undone for it.
     pub needs_no_compensation: bool,
+    /// How many calls of it one process makes at a time, at most.
+    pub max_concurrent: Option<usize>,
 }
 
 impl StepOptions {
@@ -28,6 +30,7 @@ impl StepOptions {
         grouped: true,
         exclusive: false,
         needs_no_compensation: false,
+        max_concurrent: None,
     };
 
     /// Tries the call this often in all.
@@ -76,6 +79,13 @@ impl StepOptions {
     #[must_use]
     pub const fn exclusive(mut self) -> Self {
         self.exclusive = true;
+        self
+    }
+
+    /// Makes at most this many calls at a time in one process.
+    #[must_use]
+    pub const fn max_concurrent(mut self, calls: usize) -> Self {
+        self.max_concurrent = Some(calls);
         self
     }
 

@@ -2,9 +2,16 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::text::limited;
+use crate::log;
+
+/// The longest details, in bytes of JSON.
+const DETAILS_BYTES_MAX: usize = 64 * 1_024;
+
 /// Why a step rejected the saga, as it is recorded: a message, and the user's own error if there was one.
 ///
-/// The message stands beside the details, so a log or a list never needs the type.
+/// The message stands beside the details, so a log or a list never needs the type. It has at most 4 KiB: a longer one is
+/// cut, and says so. Details of more than 64 KiB are not recorded.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     message: String,
@@ -15,14 +22,25 @@ pub struct Rejection {
 
 impl Rejection {
     pub(crate) fn new(reason: impl fmt::Display) -> Self {
-        Self { message: reason.to_string(), details: None }
+        Self { message: limited(reason.to_string()), details: None }
+    }
+
+    /// One that another service sent, within the limits of those that are made here.
+    pub(crate) fn limited(self) -> Self {
+        let details = self.details.filter(|details| details.len() <= DETAILS_BYTES_MAX);
+        Self { message: limited(self.message), details }
     }
 
     pub(crate) fn with_details<E: fmt::Display + Serialize>(error: &E) -> Self {
         let details = serde_json::to_string(error)
-            .inspect_err(|cause| tracing::warn!(%cause, "a rejection is recorded without its details"))
+            .inspect_err(|cause| log::warn!(%cause, "a rejection is recorded without its details"))
             .ok();
-        Self { message: error.to_string(), details }
+        let bytes = details.as_ref().map_or(0, String::len);
+        if bytes > DETAILS_BYTES_MAX {
+            let max = DETAILS_BYTES_MAX;
+            log::warn!(bytes, max, "a rejection is recorded without its details, which are too long");
+        }
+        Self { message: error.to_string(), details }.limited()
     }
 
     /// The reason in words.
@@ -105,6 +123,16 @@ mod tests {
     fn an_error_that_has_no_stored_form_keeps_its_message() {
         let rejection = Rejection::with_details(&Unwritable);
         assert_eq!((rejection.message(), rejection.details_json()), ("unwritable", None));
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_or_left_out() {
+        let long = "\u{20ac}".repeat(100_000);
+        for rejection in [Rejection::new(&long), Rejection::with_details(&long)] {
+            assert!(rejection.message().len() <= 4_096, "{} bytes", rejection.message().len());
+            assert!(rejection.message().ends_with("(cut here; it had 300000 bytes)"), "{rejection}");
+            assert_eq!(rejection.details_json(), None);
+        }
     }
 
     #[test]

@@ -33,12 +33,14 @@ pub enum DeadReason {
     GivenUp,
     /// Nobody here takes messages of its kind.
     Unwanted,
+    /// Its sender is not proven, or may not say what it says.
+    NotAuthorized,
     /// It was to leave this service, and could not be sent: a person decided against it.
     Unsendable,
 }
 
 impl DeadReason {
-    const NAMES: [(Self, &'static str); 11] = [
+    const NAMES: [(Self, &'static str); 12] = [
         (Self::Unreadable, "unreadable"),
         (Self::TooLarge, "too-large"),
         (Self::TooOld, "too-old"),
@@ -49,6 +51,7 @@ impl DeadReason {
         (Self::OutOfAttempts, "out-of-attempts"),
         (Self::GivenUp, "given-up"),
         (Self::Unwanted, "unwanted"),
+        (Self::NotAuthorized, "not-authorized"),
         (Self::Unsendable, "unsendable"),
     ];
 

@@ -44,7 +44,7 @@ pub struct SagaMove {
     pub digest: [u8; 32],
     /// The machine's state, in the steps of that definition.
     pub state: Vec<u8>,
-    /// Step records that get another name or another output.
+    /// Step records that get another name, another output, or an input.
     pub rewritten: Vec<RewrittenRecord>,
     /// Step records that are inserted: of steps that the saga went past.
     pub records: Vec<NewRecord>,
@@ -54,7 +54,7 @@ pub struct SagaMove {
     pub history: Vec<HistoryEntry>,
 }
 
-/// A step record that gets another name or another output.
+/// A step record that gets another name, another output, or an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewrittenRecord {
     /// The step as it was called; there must be a record of it.
@@ -63,6 +63,8 @@ pub struct RewrittenRecord {
     pub to: StepId,
     /// The output that it gets; nothing where it keeps its own.
     pub output: Option<Vec<u8>>,
+    /// The input that it gets; nothing where it keeps its own.
+    pub input: Option<Vec<u8>>,
 }
 
 /// Keeping what definitions are, and moving sagas from one version to another.
@@ -73,7 +75,7 @@ pub struct RewrittenRecord {
 /// - `S-DEF-3` [`definitions`](Definitions::definitions) lists what is kept with a shape, by name and version.
 /// - `S-DEF-4` [`migrate`](Definitions::migrate) moves a saga whole or not at all, and only when its version is the expected one; else [`Miss::Saga`](super::Miss::Saga) carries the saga as it is. Its status stays.
 /// - `S-DEF-5` Each work row of the saga must be free, and in nobody's transaction; else [`Miss::Work`](super::Miss::Work). It belongs to the new definition then, under the next epoch, and is in all else what it was (G7).
-/// - `S-DEF-6` Records get their new names and outputs, and new ones are inserted, in the same commit. A record that is not there, or one that is there already under the new name, is a [`Miss::Record`](super::Miss::Record).
+/// - `S-DEF-6` Records get their new names, outputs and inputs, and new ones are inserted, in the same commit. A record that is not there, or one that is there already under the new name, is a [`Miss::Record`](super::Miss::Record).
 /// - `S-DEF-7` Withdrawn work rows are deleted in the same commit.
 #[async_trait]
 pub trait Definitions: Send + Sync {

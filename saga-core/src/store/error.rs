@@ -17,8 +17,10 @@ pub enum StoreErrorKind {
     Corrupt,
     /// The data was written by a newer version of the runtime.
     NewerSchema,
-    /// The store cannot be written: a read-only folder, a full disk, missing rights.
+    /// The store cannot be written: a read-only folder, missing rights.
     NotWritable,
+    /// The store has no room for more, such as on a full disk. It is nobody's fault and may pass: a person makes room.
+    Full,
     /// What was given as the store is none.
     NotAStore,
     /// The call breaks the contract: two changes of one saga in one slice, or a connection that is not in a transaction.
@@ -54,7 +56,7 @@ impl StoreError {
     /// An error of this kind in this operation. The class is the kind's usual one.
     pub fn new(kind: StoreErrorKind, operation: &'static str, detail: impl Into<String>) -> Self {
         let class = match kind {
-            StoreErrorKind::Unavailable | StoreErrorKind::Conflict => RetryClass::Transient,
+            StoreErrorKind::Unavailable | StoreErrorKind::Conflict | StoreErrorKind::Full => RetryClass::Transient,
             StoreErrorKind::UnknownCommit => RetryClass::Unknown,
             _ => RetryClass::Permanent,
         };

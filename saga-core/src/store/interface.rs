@@ -15,7 +15,7 @@ use super::{
 /// - `S-TX-1` [`transact`](Store::transact) claims before any handler runs: of the given claims it keeps those whose work row exists with the claimed epoch and is not locked by another transaction, whose step has no record, and whose saga is running (for a `do`) or compensating (for an `undo`). A claim that is not granted leaves the batch; its handler does not run.
 /// - `S-TX-2` From the claim to the commit nobody else takes the granted rows, whatever becomes of their leases.
 /// - `S-TX-3` Each handler runs behind a savepoint: what it wrote is gone when its verdict is [`RollBack`](super::Verdict::RollBack), and what the others wrote is not.
-/// - `S-TX-14` A store that asks whether a handler [`needs_savepoint`](TransactionBody::needs_savepoint) sets savepoints there only: a rollback takes back what was written since the last one, and nothing before it.
+/// - `S-TX-15` A store that asks whether a handler [`needs_savepoint`](TransactionBody::needs_savepoint) sets savepoints there only: a rollback takes back what was written since the last one, and nothing before it.
 /// - `S-TX-4` What the handlers wrote and all changes of the body commit together or not at all (G1).
 /// - `S-TX-5` A saga whose version moved is not a failure: the store reads it and asks [`decide_again`](TransactionBody::decide_again) in the same transaction; handlers do not run again. A record that exists already or a granted work row that is gone rolls the whole batch back (G2).
 /// - `S-TX-14` A saga that moved comes with its step records: at least those of every step that its row counts as ended, with their outputs and inputs. Another branch of a group may have written them.

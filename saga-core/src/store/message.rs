@@ -136,6 +136,10 @@ pub struct Headers {
     pub answer: Option<Answer>,
     /// The W3C trace context, handed on as it came.
     pub traceparent: Option<String>,
+    /// The id of the key that the message is signed with.
+    pub key_id: Option<String>,
+    /// The signature, in hexadecimal digits.
+    pub signature: Option<String>,
 }
 
 const SAGA_KEY: &str = "saga-cause";
@@ -145,13 +149,16 @@ const REPLY_TO: &str = "saga-reply-to";
 const CORRELATION: &str = "saga-correlation";
 const ANSWER: &str = "saga-answer";
 const TRACEPARENT: &str = "traceparent";
+const KEY_ID: &str = "saga-key-id";
+const SIGNATURE: &str = "saga-signature";
 
 impl Headers {
     /// The names under which headers travel.
-    pub const NAMES: [&'static str; 7] = [SAGA_KEY, STEP, SERVICE, REPLY_TO, CORRELATION, ANSWER, TRACEPARENT];
+    pub const NAMES: [&'static str; 9] =
+        [SAGA_KEY, STEP, SERVICE, REPLY_TO, CORRELATION, ANSWER, TRACEPARENT, KEY_ID, SIGNATURE];
 
     /// The headers that are set, by their [`NAMES`](Self::NAMES): `saga-cause`, `saga-step`, `saga-service`,
-    /// `saga-reply-to`, `saga-correlation`, `saga-answer` and `traceparent`.
+    /// `saga-reply-to`, `saga-correlation`, `saga-answer`, `traceparent`, `saga-key-id` and `saga-signature`.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let texts = [
             (SAGA_KEY, self.saga_key.clone()),
@@ -161,6 +168,8 @@ impl Headers {
             (CORRELATION, self.correlation.map(|id| id.to_string())),
             (ANSWER, self.answer.map(|answer| answer.as_str().to_owned())),
             (TRACEPARENT, self.traceparent.clone()),
+            (KEY_ID, self.key_id.clone()),
+            (SIGNATURE, self.signature.clone()),
         ];
         texts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
@@ -180,6 +189,8 @@ impl Headers {
                 SERVICE => headers.service = whole,
                 REPLY_TO => headers.reply_to = whole,
                 TRACEPARENT => headers.traceparent = whole,
+                KEY_ID => headers.key_id = whole,
+                SIGNATURE => headers.signature = whole,
                 CORRELATION => {
                     let id = Uuid::parse_str(text).map_err(|_| format!("{}, which is no message id", unreadable()))?;
                     headers.correlation = Some(MessageId(id));
@@ -318,6 +329,8 @@ mod tests {
                 correlation: Some(MessageId(Uuid::from_u128(6))),
                 answer: Some(Answer::Done),
                 traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+                key_id: Some("payments-1".into()),
+                signature: Some("00ff".into()),
             },
         }
     }

@@ -43,7 +43,10 @@ pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LANES, LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
 pub use self::records::{RecordedOutcome, Records, StepRecord};
-pub use self::sagas::{ActFilter, ActRow, NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Started};
+pub use self::sagas::{ActFilter, ActRow, NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Standing, Started};
 pub use self::transaction::{Claim, MovedSaga, StartIn, TransactError, TransactionBody, Verdict};
 pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, Timestamp, WorkId};
-pub use self::work::{ClaimRequest, Claimed, ClaimedWork, Ids, Lease, Reported, Work, WorkKind, WorkRef, WorkStatus};
+pub use self::work::{
+    ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, Lease, Reported, ShareRequest, Work, WorkKind,
+    WorkRef, WorkStatus,
+};

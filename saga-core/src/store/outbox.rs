@@ -156,6 +156,11 @@ pub trait Outbox: Send + Sync {
     /// Deletes this message of a parked key, keeps the letter, and lets the key go on; answers whether it was parked.
     async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError>;
 
+    /// Whether nothing waits at all. It is asked at each poll, so a store answers it without counting what waits.
+    async fn is_empty(&self) -> Result<bool, StoreError> {
+        Ok(self.depth().await?.rows == 0)
+    }
+
     /// How much waits.
     async fn depth(&self) -> Result<OutboxDepth, StoreError>;
 }

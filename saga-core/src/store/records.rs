@@ -81,10 +81,11 @@ pub struct StepRecord {
 /// - `S-REC-8` Messages are visible to the relay only when the changes they came with are committed (G4).
 /// - `S-REC-9` When the call fails with class `Unknown`, each of the changes was applied whole or not at all; a repeated call finds out which.
 /// - `S-REC-10` A saga that changes start is inserted with them as [`start`](super::Sagas::start) inserts one; where its key is taken, nothing of the changes is written, and [`Miss::Saga`](super::Miss::Saga) carries the saga that has it. The records and the commands of the same changes may belong to it.
-/// - `S-REC-11` A withdrawn work row is deleted whatever its epoch and its lease; one that is gone is no miss. A row that a transaction holds is waited for.
+/// - `S-REC-11` A withdrawn work row is deleted whatever its epoch and its lease; one that is gone is no miss. A row that a transaction holds is waited for as `S-REC-15` says.
 /// - `S-REC-13` A command that was [`tried`](super::NewWork::tried) is inserted as a row that was postponed after that attempt: with its attempts, its error, and `retrying since` this statement.
 /// - `S-REC-14` [`records_of_steps`](Records::records_of_steps) leaves out the records of items, `step#1` and on, and of nothing else that was done; so do the records that a claim brings.
 /// - `S-REC-12` Letters are buried as [`bury`](super::DeadLetters::bury) does, in the same commit (G8).
+/// - `S-REC-15` A [`record`](Records::record) does not wait long for what an open transaction holds, be it a row or the key of a saga: within a second it fails with the kind `Conflict`, and nothing of the call is applied. Many callers share a call, and the engine tries the one that waits by itself.
 #[async_trait]
 pub trait Records: Send + Sync {
     /// Applies changes; answers in the order of the request.

@@ -70,6 +70,17 @@ pub struct SagaRow {
     pub ended_at: Option<Timestamp>,
 }
 
+/// How far a saga is, without what it carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Which saga.
+    pub saga: SagaId,
+    /// Where it stands.
+    pub status: Status,
+    /// Counts its advances, as [`SagaRow::version`] does.
+    pub version: u64,
+}
+
 /// Which sagas to list. Everything that is set must hold.
 #[derive(Debug, Clone)]
 pub struct SagaFilter {
@@ -127,12 +138,14 @@ impl Default for ActFilter {
 /// - `S-SAGA-1` [`start`](Sagas::start) inserts the saga with version 1, the given status (one that has ended, ended then) and its commands together or not at all, and when it returned, both are as durable as the store is.
 /// - `S-SAGA-2` Of several starts of one (tenant, key), whether in one call, in two at once or years apart, exactly one is [`Started::New`]; the others get the stored row, and nothing is changed by them.
 /// - `S-SAGA-3` The answers come in the order of the request. One taken key does not hinder the others of the call.
-/// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id`, whose ids the engine got from the store.
+/// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id` and `standings`, whose ids the engine got from the store.
 /// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
 /// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
 /// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck nor paused and has no work row besides that of its deadline (G11).
 /// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are kept like all others: read a stored key with [`Key::from_stored`].
 /// - `S-SAGA-9` [`acts`](Sagas::acts) lists the lines of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator) of one tenant's sagas, the latest first, obeys every field of the filter, and never returns more than `limit`. No number is given twice, and one that is written down later is higher.
+/// - `S-SAGA-11` [`standings`](Sagas::standings) tells of each of the given sagas that exists, once, the status and the version that [`sagas_by_id`](Sagas::sagas_by_id) would.
+/// - `S-SAGA-10` A [`start`](Sagas::start) does not wait long for a key that an open transaction is about to take: within a second it fails with the kind `Conflict`, and nothing of the call is written. Many callers share a call, and the engine tries the one that waits by itself.
 #[async_trait]
 pub trait Sagas: Send + Sync {
     /// Starts sagas.
@@ -146,6 +159,10 @@ pub trait Sagas: Send + Sync {
 
     /// The sagas of these ids that exist, in any order.
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError>;
+
+    /// How far these sagas are, in any order. It is asked again and again while somebody waits for them, so that it reads
+    /// neither inputs nor states.
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError>;
 
     /// The sagas that pass the filter.
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError>;

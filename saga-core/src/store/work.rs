@@ -74,6 +74,51 @@ pub struct ClaimRequest {
     pub limit: usize,
     /// Only work of these definitions: the rest waits for somebody who knows it.
     pub definitions: Arc<[DefinitionId]>,
+    /// Whether rows are taken whose owner seems to have vanished, besides those that nobody has.
+    pub takes_over: bool,
+}
+
+/// What to claim where a caller has room for some of the work only.
+#[derive(Debug, Clone)]
+pub struct ShareRequest {
+    /// For whom, and for how long.
+    pub lease: Lease,
+    /// At most so many rows.
+    pub limit: usize,
+    /// What to take. No row belongs to two of them.
+    pub shares: Vec<ClaimShare>,
+    /// As in [`ClaimRequest`].
+    pub takes_over: bool,
+}
+
+/// A part of the work of one definition, of which a claim takes a limited number of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimShare {
+    /// Whose work.
+    pub definition: DefinitionId,
+    /// Only work of these steps; all of it where nothing is said.
+    pub steps: Option<Vec<ClaimStep>>,
+    /// At most so many rows: 1 or more.
+    pub limit: usize,
+}
+
+/// One kind of work of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimStep {
+    /// What the rows ask for.
+    pub kind: WorkKind,
+    /// The step's name, [`StepId::step`]: of a list every item, of a compensation every round. That of a deadline is empty.
+    pub step: &'static str,
+}
+
+impl ClaimShare {
+    /// Whether the row belongs to it.
+    pub fn takes(&self, definition: &DefinitionId, kind: WorkKind, step: &StepId) -> bool {
+        // A deadline is of no step.
+        let name = if kind == WorkKind::Deadline { "" } else { step.step() };
+        let is_of = |of: &ClaimStep| of.kind == kind && of.step == name;
+        self.definition == *definition && self.steps.as_ref().is_none_or(|steps| steps.iter().any(is_of))
+    }
 }
 
 /// A work row that was claimed, with all that is needed to run it.
@@ -93,6 +138,8 @@ pub struct ClaimedWork {
     pub maybe: bool,
     /// Whether it was taken from an owner that vanished. It stays so until the row is finished.
     pub suspect: bool,
+    /// Whether an owner that vanished may have begun it. An owner that had only queued the row leaves it as it was.
+    pub began: bool,
     /// For how long its attempts have failed, if they have.
     pub retrying_for: Option<Duration>,
     /// The input that a mapping gave, where the saga's own input is not the step's.
@@ -165,13 +212,24 @@ pub trait Ids: Send + Sync {
 /// - `S-WORK-8` [`note_late`](Work::note_late) keeps a success that an older owner reports, on the row, whoever owns it now; it answers false when the row is gone. From then on [`Condition::NotLate`](super::Condition::NotLate) does not hold for it.
 /// - `S-WORK-9` Times are those of the store's clock at the moment of the statement, which [`now`](Work::now) tells.
 /// - `S-WORK-10` [`report`](Work::report) keeps a call's report on the row if it still has the given epoch and no report with a higher number, and says whether it had. With a lease it renews that in the same commit, under the same condition. The report stays on the row whatever becomes of its lease, its epoch and its due time, and comes with every claim of it; it is gone with the row.
+/// - `S-WORK-11` Whether a row may have begun is a fact of its own. A row that was inserted with a lease counts as begun by that owner; a row that was claimed does not until [`begin`](Work::begin) says so under the epoch of the claim. A claim reports `began` if an owner that vanished may have begun the row, under this epoch or an earlier one; giving the row back or postponing it is no vanishing, and makes no vanished owner forgotten that had begun.
+/// - `S-WORK-12` [`begin`](Work::begin) marks the rows that still have the given epoch as begun and lengthens their leases in the same commit, and says which they are.
+/// - `S-WORK-13` A claim that does not take over takes only rows that nobody has leased, and leaves a vanished owner's rows as they are.
+/// - `S-WORK-14` [`claim_shares`](Work::claim_shares) does what [`claim`](Work::claim) does, with the work of the given shares only, and of each share at most its limit. Rows for which a share has no room stay as they are and keep nobody from the rows of other shares. [`Claimed::next_due_in`] is about rows of the shares that fall due later, and about those that found no room in the limit of the whole claim; it may leave out those that found none in their share.
 #[async_trait]
 pub trait Work: Ids {
     /// Claims work.
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError>;
 
+    /// Claims some of the work, for a caller that has no room for all of it. It is asked while much other work waits, so
+    /// that it should not have to look at that.
+    async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError>;
+
     /// Renews leases; answers in the order of the request whether each is still held.
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError>;
+
+    /// Marks rows as begun and renews their leases; answers in the order of the request whether each is still held.
+    async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError>;
 
     /// Gives rows back; answers in the order of the request which were freed by this call.
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError>;

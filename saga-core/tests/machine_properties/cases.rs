@@ -4,7 +4,7 @@ use saga_core::machine::{
     self, Action, ClaimedRow, Command, Decision, Effect, Event, FailureKind, Refused, SagaState, Shape, StepPhase,
     StepShape, UndoShape,
 };
-use saga_core::store::Status;
+use saga_core::store::{RecordedOutcome, Status};
 
 use crate::shapes::{failure, rejection};
 
@@ -116,6 +116,74 @@ fn g3_a_second_undo_follows_only_one_that_did_not_know() {
     apply(&shape, &mut retried, Event::Operator(Action::Retry));
     apply(&shape, &mut retried, Event::Late { step: 0 });
     check(retried, true, &undo(2, true));
+}
+
+/// A call of an older owner ended without an answer after its step was decided without it. The step may have happened: it is
+/// undone without its output, and where an undo came before the end of that call, once more (G5).
+#[test]
+fn g5_a_call_that_ended_unanswered_behind_the_decision_is_undone() {
+    let undo = |round| [Command::Undo { step: 1, round, known: false }];
+    let late = Event::LateUnknown { step: 1 };
+    let decided = |event: Event| {
+        let shape = calls(2, UndoShape::TakesUnknown, None);
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, Event::Done { step: 0 });
+        apply(&shape, &mut state, event);
+        if state.steps[1].phase != StepPhase::Undoing {
+            apply(&shape, &mut state, Event::Undone { step: 0, informed: true });
+            assert_eq!(state.status(), Status::Compensated);
+        }
+        (shape, state)
+    };
+    for event in [
+        Event::Rejected { step: 1, failure: failure(1, FailureKind::Rejected) },
+        Event::Failed { step: 1, failure: failure(1, FailureKind::Failed) },
+    ] {
+        let (shape, mut state) = decided(event);
+        let decision = apply(&shape, &mut state, late.clone());
+        assert_eq!(decision.commands, undo(1));
+        assert_eq!(decision.revision.map(|revision| revision.outcome), Some(RecordedOutcome::Unknown));
+        assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: false }).commands, []);
+        assert_eq!(state.status(), Status::Compensated);
+        // A second call that ended so is undone as well.
+        assert_eq!(apply(&shape, &mut state, late.clone()).commands, undo(2));
+    }
+
+    let (shape, mut state) = decided(unknown(1));
+    apply(&shape, &mut state, late.clone());
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: false }).commands, undo(2));
+    // A success that is reported meanwhile is undone with its output.
+    apply(&shape, &mut state, late);
+    apply(&shape, &mut state, Event::Late { step: 1 });
+    let known = [Command::Undo { step: 1, round: 3, known: true }];
+    assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: false }).commands, known);
+}
+
+/// What has an answer needs no second undo, and what only a person can undo needs that person (G5).
+#[test]
+fn g5_an_unanswered_call_reopens_only_what_it_may_have_changed() {
+    let late = Event::LateUnknown { step: 0 };
+    let shape = calls(2, UndoShape::TakesUnknown, None);
+    let (mut state, _) = machine::start(&shape);
+    for event in [
+        Event::Done { step: 0 },
+        Event::Rejected { step: 1, failure: failure(1, FailureKind::Rejected) },
+        Event::Undone { step: 0, informed: true },
+    ] {
+        let before = state.clone();
+        assert_eq!(apply(&shape, &mut state, late.clone()).commands, []);
+        assert_eq!(state, before);
+        apply(&shape, &mut state, event);
+    }
+    let before = state.clone();
+    assert_eq!(apply(&shape, &mut state, late.clone()).commands, []);
+    assert_eq!(state, before, "its undo was given what it returned");
+
+    let shape = calls(1, UndoShape::NeedsOutput, None);
+    let (mut state, _) = machine::start(&shape);
+    apply(&shape, &mut state, Event::Rejected { step: 0, failure: failure(0, FailureKind::Rejected) });
+    assert_eq!(state.status(), Status::Compensated);
+    assert!(apply(&shape, &mut state, late).became_stuck);
 }
 
 /// Whoever goes past an undo is told that its step may still take effect, as long as nobody reported that it did (G5).

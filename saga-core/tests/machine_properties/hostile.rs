@@ -23,6 +23,7 @@ fn event(kind: u8, step: usize) -> Event {
         8 | 9 => Event::Undone { step, informed: kind == 9 },
         10 => Event::UndoBlocked { step, reason: reason() },
         11 => Event::Late { step },
+        34 | 35 => Event::LateUnknown { step },
         12 => Event::Operator(Action::Retry),
         13 => Event::Operator(Action::Skip),
         14 => Event::TakenBack,
@@ -50,7 +51,7 @@ proptest! {
     fn g8_every_event_is_accepted_in_every_phase(
         shape in prop_oneof![shape(), groups(), lists(), choices(), idlers()],
         has_deadline in any::<bool>(),
-        events in prop::collection::vec((0..34_u8, 0..24_usize), 0..80),
+        events in prop::collection::vec((0..36_u8, 0..24_usize), 0..80),
     ) {
         let (mut state, _) = machine::start(&shape);
         if has_deadline {

@@ -148,8 +148,10 @@ impl Model {
                 self.is_paused = self.ended.is_none();
                 Vec::new()
             }
-            // No saga that is under way takes anything over.
-            Event::Blocked { .. } | Event::Parked { .. } | Event::TakenOver { .. } => Vec::new(),
+            // No saga that is under way takes anything over, and no owner loses its claim: `cases.rs` has what follows then.
+            Event::Blocked { .. } | Event::Parked { .. } | Event::TakenOver { .. } | Event::LateUnknown { .. } => {
+                Vec::new()
+            }
             Event::Resumed => {
                 self.is_paused = false;
                 self.next()

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use saga_core::engine::{Cancellation, Pausing, Restart, RuntimeError};
 use saga_core::machine::StepPhase;
-use saga_core::memory::MemoryStore;
+use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
-use saga_core::{Outcome, Runtime};
+use saga_core::{Outcome, Runtime, Saga, StepError, SubSaga, saga_step};
 use tokio::time::sleep;
 
 use crate::beside::{
@@ -229,5 +229,33 @@ async fn g5_a_sub_saga_that_is_ended_as_completed_is_undone_with_its_saga() {
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
     assert_eq!(status_of(&store, "o-1>counting").await, Some(Status::Compensated));
     assert_eq!(log(&store), ["pack 2", "unpack 2"]);
+    runtime.shutdown().await;
+}
+
+#[saga_step(no_compensation)]
+async fn a_step_that_has_the_longest_legal_name(_tx: &mut MemoryConn, _order: Order) -> Result<(), StepError> {
+    Ok(())
+}
+
+struct LongNamed;
+
+impl SubSaga for LongNamed {
+    const NAME: &'static str = "a-saga-that-has-nearly-the-longest-name";
+    type Input = Order;
+    type Result = a_step_that_has_the_longest_legal_name;
+}
+
+/// G8: one that `start` refuses would be stuck at its sub-saga.
+#[tokio::test(start_paused = true)]
+async fn g8_a_restart_checks_the_length_of_the_new_key() {
+    let child = Saga::named("child").input::<Order>().step::<a_step_that_has_the_longest_legal_name>();
+    let saga = Saga::named("outer").input::<Order>().sub_saga::<LongNamed>(&child.build().unwrap()).build().unwrap();
+    let (_store, runtime) = runtime(&saga, &Door::default()).await;
+    let outcome = runtime.start(&saga, "o-1", ORDER).await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    let long = "k".repeat(120);
+    let started = runtime.start(&saga, &long, ORDER).await.unwrap_err().to_string();
+    assert!(started.contains("has 120 bytes; at most"), "{started}");
+    assert_eq!(refusal(runtime.desk().restart("o-1", LongNamed::NAME, &long, WHY)).await, started);
     runtime.shutdown().await;
 }

@@ -7,4 +7,5 @@ mod courier;
 mod moving;
 mod shop;
 mod side_by_side;
+mod signals;
 mod sleeps;

@@ -12,8 +12,17 @@ use crate::{
 use super::options::{NAME_BYTES_MAX, has_form_of_a_name};
 
 /// What says how a step runs, which only its host decides.
-const OF_THE_HOST: &[&str] =
-    &["compensate", "resolve", "retry", "timeout", "give_up_after", "group", "exclusive", "implements"];
+const OF_THE_HOST: &[&str] = &[
+    "compensate",
+    "resolve",
+    "retry",
+    "timeout",
+    "give_up_after",
+    "group",
+    "exclusive",
+    "max_concurrent",
+    "implements",
+];
 
 /// Checks the options of a declaration against each other.
 pub(super) fn declaration(given: &Options, errors: &mut Errors) {

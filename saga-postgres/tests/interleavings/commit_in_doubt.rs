@@ -53,7 +53,7 @@ async fn giving_back_waits_for_the_commit_in_doubt_and_learns_the_truth() {
     // The server commits and has not answered. Reading finds nothing, and proves nothing.
     assert_eq!(other.record_of(&Tenant::default(), &claim.key, &claim.step).await.unwrap(), None);
     let lease = member(&other, Duration::from_mins(1)).await;
-    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
     assert!(other.claim(request).await.unwrap().work.is_empty(), "the row is nobody's until the commit has ended");
     // Taking the row under its next epoch waits for the commit.
     let truth = tokio::spawn({

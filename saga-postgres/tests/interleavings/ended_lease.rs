@@ -12,7 +12,7 @@ async fn a_lease_ends_inside_a_batch(place: &Place) -> (Claimed, bool) {
     let (one, other) = (place.open().await, place.open().await);
     let mut claims = [begun(&one, "k-1").await, begun(&one, "k-2").await];
     let short = member(&one, Duration::from_millis(1)).await;
-    let request = ClaimRequest { lease: short, limit: 10, definitions: [definition()].into() };
+    let request = ClaimRequest { lease: short, limit: 10, definitions: [definition()].into(), takes_over: true };
     for work in one.claim(request).await.unwrap().work {
         claims.iter_mut().filter(|claim| claim.saga == work.saga).for_each(|claim| claim.work = work.work);
     }
@@ -29,7 +29,10 @@ async fn a_lease_ends_inside_a_batch(place: &Place) -> (Claimed, bool) {
         tokio::task::yield_now().await;
     }
     let lease = member(&other, Duration::from_hours(1)).await;
-    let taken = other.claim(ClaimRequest { lease, limit: 10, definitions: [definition()].into() }).await.unwrap();
+    let taken = other
+        .claim(ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true })
+        .await
+        .unwrap();
     meeting.go_on.notify_one();
     let committed = running.await.unwrap().is_ok();
     if committed {

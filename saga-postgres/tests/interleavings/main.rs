@@ -7,6 +7,7 @@ mod support;
 
 mod commit_in_doubt;
 mod ended_lease;
+mod held_keys;
 mod hot_rows;
 mod one_batch;
 mod own_commit;

@@ -1,9 +1,9 @@
 //! A handler that commits by itself: the server refuses it, and nothing of the batch is kept (G1, G2).
 
-use saga_core::store::{Claim, Status, TransactError, Verdict, WorkRef};
-use saga_postgres::PostgresStore;
+use saga_core::store::{Claim, Status, StoreErrorKind, TransactError, Verdict, WorkRef};
 use saga_postgres::planted::Planted;
-use sqlx::Executor as _;
+use saga_postgres::{PostgresOptions, PostgresStore};
+use sqlx::{Connection as _, Executor as _};
 
 use super::support::{Body, Place, begun, complete, status, write_note};
 
@@ -119,5 +119,69 @@ async fn without_the_guard_outside_a_handler_writes_behind_its_rollback() {
     assert!(error.ended_transaction, "it is found out all the same: {error:?}");
     assert_eq!(notes, ["behind", "in another"]);
     store.close().await;
+    place.remove().await;
+}
+
+/// A store of one connection on which a handler leaks a transaction that it nested, and then a saga is started. Answers what
+/// the step was told, and the status of both sagas as another session sees them.
+async fn leaks(place: &Place, bug: Option<Planted>) -> (Result<(), TransactError>, [Option<Status>; 2]) {
+    let options = place.options().connections_max(1);
+    let options = bug.into_iter().fold(options, PostgresOptions::planted);
+    let store = PostgresStore::connect_with(options).await.unwrap();
+    let claim = begun(&store, "leaking").await;
+    let body = Body::new(&[claim]).then(|conn| {
+        Box::pin(async move {
+            write_note(conn, "leaking").await.unwrap();
+            std::mem::forget(conn.begin().await.unwrap());
+            Verdict::Keep
+        })
+    });
+    let told = body.transact(&store).await;
+    begun(&store, "innocent").await;
+    let elsewhere = place.open().await;
+    let seen = [status(&elsewhere, "leaking").await, status(&elsewhere, "innocent").await];
+    elsewhere.close().await;
+    store.close().await;
+    (told, seen)
+}
+
+#[tokio::test]
+async fn g6_a_leaked_nested_transaction_does_not_swallow_the_next_start() {
+    let place = Place::new().await;
+    let (told, seen) = leaks(&place, None).await;
+    let error = told.unwrap_err();
+    assert_eq!((error.ended_transaction, error.culprit), (true, Some(0)), "{error:?}");
+    assert_eq!(seen, [Some(Status::Running), Some(Status::Running)]);
+    assert_eq!(place.notes().await, Vec::<String>::new());
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn g1_a_leak_in_a_batch_commits_nothing_of_it() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
+    let body = Body::new(&claims).note("one").then(|conn| {
+        Box::pin(async move {
+            std::mem::forget(conn.begin().await.unwrap());
+            Verdict::Keep
+        })
+    });
+    let error = body.transact(&store).await.unwrap_err();
+    // Which of them it was comes out when they run again apart.
+    assert_eq!((error.ended_transaction, error.culprit), (false, None), "{error:?}");
+    assert_eq!(error.error.kind(), StoreErrorKind::Misuse);
+    assert_eq!(place.notes().await, Vec::<String>::new());
+    Body::new(&claims).note("one").note("two").transact(&store).await.unwrap();
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn without_a_look_at_the_transaction_a_start_that_was_answered_is_lost() {
+    let place = Place::new().await;
+    let (told, seen) = leaks(&place, Some(Planted::TrustsNesting)).await;
+    assert!(told.is_ok(), "the release of a savepoint is taken for a commit: {told:?}");
+    assert_eq!(seen, [Some(Status::Running), None], "a saga does not exist whose start was answered");
     place.remove().await;
 }

@@ -6,6 +6,7 @@ use saga_core::key::Tenant;
 use saga_core::store::{Advance, Changes, RecordedOutcome, Records as _, Status, Verdict};
 use saga_postgres::PostgresStore;
 use saga_postgres::planted::Planted;
+use sqlx::Executor as _;
 
 use super::support::{Body, Meeting, Place, begun, completed, status, write_note};
 
@@ -84,5 +85,40 @@ async fn without_the_savepoint_what_was_rejected_is_kept() {
         "it is recorded as rejected, and has an effect"
     );
     spoilt.close().await;
+    place.remove().await;
+}
+
+/// A handler that sets a savepoint of its own behind its first write, and rejects; what is committed.
+async fn rejects_behind_a_savepoint_of_its_own(store: &PostgresStore, place: &Place) -> Vec<String> {
+    let claim = begun(store, "k-1").await;
+    let rejected = completed(&claim);
+    let body = Body::new(&[claim]).besides(rejected).then(|conn| {
+        Box::pin(async move {
+            write_note(conn, "before").await.unwrap();
+            conn.execute("SAVEPOINT saga_handler").await.unwrap();
+            write_note(conn, "behind").await.unwrap();
+            Verdict::RollBack
+        })
+    });
+    body.transact(store).await.unwrap();
+    place.notes().await
+}
+
+#[tokio::test]
+async fn g1_a_savepoint_of_the_handlers_own_does_not_keep_what_was_rejected() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    assert_eq!(rejects_behind_a_savepoint_of_its_own(&store, &place).await, Vec::<String>::new());
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn with_a_savepoint_that_everybody_can_name_what_was_rejected_is_kept() {
+    let place = Place::new().await;
+    let options = place.options().planted(Planted::NamesItsSavepoint);
+    let store = PostgresStore::connect_with(options).await.unwrap();
+    assert_eq!(rejects_behind_a_savepoint_of_its_own(&store, &place).await, ["before"]);
+    store.close().await;
     place.remove().await;
 }

@@ -1,14 +1,18 @@
 //! Runs seeded schedules of the whole engine, with faults, and judges each of them.
 //!
-//! `sim [--seeds N] [--seed-from S] [--threads T] [--json]` runs many; `sim --seed X` runs one and prints what happened.
+//! `sim [--seeds N] [--seed-from S | --fresh] [--load] [--plant MISTAKE] [--threads T] [--json]` runs many: with `--fresh`
+//! from a seed that it draws and prints, with `--load` only those with more work than lines, with `--plant` with a mistake
+//! that is to be found. `sim --seed X` runs one and prints what happened.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use saga_testkit::sim::{Fault, Report, SAGAS_MIN, run, run_logged};
+use saga_testkit::sim::{Fault, Plant, Report, SAGAS_MIN, has_load, run, run_logged, run_planted};
 
 /// From so many schedules on, a fault that was never hit fails the run.
 const EVERY_FAULT_FROM: u64 = 5_000;
@@ -22,11 +26,16 @@ fn main() -> ExitCode {
         Ok(Arguments { seed: Some(seed), .. }) => one(seed),
         Ok(arguments) => many(&arguments),
         Err(problem) => {
-            eprintln!("{problem}\nusage: sim [--seeds N] [--seed-from S] [--threads T] [--json] | sim --seed X");
+            eprintln!("{problem}\n{USAGE}");
             ExitCode::from(2)
         }
     }
 }
+
+const USAGE: &str =
+    "usage: sim [--seeds N] [--seed-from S | --fresh] [--load] [--plant MISTAKE] [--threads T] [--json] | sim --seed X";
+/// Seeds are drawn below this, so that they are short enough to be copied by hand.
+const FRESH_BELOW: u64 = 1_000_000_000_000;
 
 #[derive(Debug)]
 struct Arguments {
@@ -34,30 +43,79 @@ struct Arguments {
     seed_from: u64,
     threads: usize,
     seed: Option<u64>,
+    is_fresh: bool,
+    is_load: bool,
+    plant: Option<Plant>,
     json: bool,
 }
 
 impl Arguments {
     fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut arguments = Self { seeds: 1_000, seed_from: 0, threads, seed: None, json: false };
+        let mut arguments = Self {
+            seeds: 1_000,
+            seed_from: 0,
+            threads,
+            seed: None,
+            is_fresh: false,
+            is_load: false,
+            plant: None,
+            json: false,
+        };
+        let mut names: Vec<String> = Vec::new();
         while let Some(name) = given.next() {
-            if name == "--json" {
-                arguments.json = true;
-                continue;
+            if names.contains(&name) {
+                return Err(format!("`{name}` is given twice"));
             }
-            let value = given.next().ok_or_else(|| format!("`{name}` needs a value"))?;
-            let value: u64 = value.parse().map_err(|_| format!("`{name} {value}`: not a whole number"))?;
             match name.as_str() {
-                "--seeds" => arguments.seeds = value,
-                "--seed-from" => arguments.seed_from = value,
-                "--threads" => arguments.threads = usize::try_from(value).unwrap_or(1).max(1),
-                "--seed" => arguments.seed = Some(value),
+                "--json" => arguments.json = true,
+                "--fresh" => arguments.is_fresh = true,
+                "--load" => arguments.is_load = true,
+                "--plant" => arguments.plant = Some(plant_of(given.next())?),
+                "--seeds" | "--seed-from" | "--threads" | "--seed" => arguments.set(&name, given.next())?,
                 _ => return Err(format!("there is no option `{name}`")),
             }
+            names.push(name);
+        }
+        let is_given = |name: &str| names.iter().any(|given| given == name);
+        if arguments.is_fresh && is_given("--seed-from") {
+            return Err(
+                "`--fresh` draws the seed to begin from; `--seed-from` repeats a run from one that it printed".into()
+            );
+        }
+        if let Some(other) = names.iter().find(|name| is_given("--seed") && *name != "--seed") {
+            return Err(format!("`--seed` runs one schedule and prints it; `{other}` is for many"));
+        }
+        if arguments.is_fresh {
+            // Each state of the standard library's hash maps is seeded from the operating system.
+            arguments.seed_from = RandomState::new().hash_one(0) % FRESH_BELOW;
         }
         Ok(arguments)
     }
+
+    fn set(&mut self, name: &str, value: Option<String>) -> Result<(), String> {
+        let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
+        let number: u64 = value.parse().map_err(|_| format!("`{name} {value}`: not a whole number"))?;
+        if number == 0 && (name == "--seeds" || name == "--threads") {
+            return Err(format!("`{name} 0`: at least 1 is needed"));
+        }
+        match name {
+            "--seeds" => self.seeds = number,
+            "--seed-from" => self.seed_from = number,
+            "--threads" => self.threads = usize::try_from(number).unwrap_or(1),
+            _ => self.seed = Some(number),
+        }
+        Ok(())
+    }
+}
+
+fn plant_of(name: Option<String>) -> Result<Plant, String> {
+    let name = name.ok_or("`--plant` needs a value")?;
+    let known = || Plant::ALL.iter().map(|plant| format!("{plant:?}"));
+    let found = Plant::ALL.iter().find(|plant| format!("{plant:?}") == name);
+    found
+        .copied()
+        .ok_or_else(|| format!("there is no mistake `{name}`; there are {}", known().collect::<Vec<_>>().join(", ")))
 }
 
 /// Runs one schedule and prints its ledger.
@@ -76,7 +134,7 @@ fn one(seed: u64) -> ExitCode {
         println!("{:>8}.{:03} ms  {line}", at / 1_000, at % 1_000);
     }
     for (saga, end) in report.ledger.finals.iter().enumerate() {
-        println!("saga #{saga}: {:?}, variant {:?}", end.standing, end.variant);
+        println!("saga #{saga}: {:?}, variant {:?}, overdue at {:?}", end.standing, end.variant, end.overdue_at);
         for record in &end.records {
             println!("    {record:?}");
         }
@@ -104,6 +162,7 @@ fn print_violations(report: &Report) {
 struct Sum {
     hits: Vec<u64>,
     schedules: Vec<u64>,
+    count: u64,
     sagas: u64,
     sagas_min: u64,
     polls: u64,
@@ -123,6 +182,7 @@ impl Sum {
             self.hits[at] += hits;
             self.schedules[at] += u64::from(*hits > 0);
         }
+        self.count += 1;
         let sagas = report.scenario.sagas.len() as u64;
         self.sagas += sagas;
         self.sagas_min = self.sagas_min.min(sagas);
@@ -136,6 +196,7 @@ impl Sum {
             self.hits[at] += other.hits[at];
             self.schedules[at] += other.schedules[at];
         }
+        self.count += other.count;
         self.sagas += other.sagas;
         self.sagas_min = self.sagas_min.min(other.sagas_min);
         self.polls += other.polls;
@@ -151,6 +212,13 @@ impl Sum {
 }
 
 fn many(arguments: &Arguments) -> ExitCode {
+    if arguments.is_fresh {
+        // On the other stream, since with `--json` the result is the only line on standard output.
+        eprintln!(
+            "{} fresh schedules from seed {}; again: cargo xtask sim --seeds {} --seed-from {}",
+            arguments.seeds, arguments.seed_from, arguments.seeds, arguments.seed_from
+        );
+    }
     #[expect(clippy::disallowed_methods, reason = "the rate is a person's waiting time; nothing simulated reads it")]
     let begun = std::time::Instant::now();
     let next = AtomicU64::new(arguments.seed_from);
@@ -165,9 +233,18 @@ fn many(arguments: &Arguments) -> ExitCode {
                     if seed >= end {
                         break;
                     }
-                    let report = run(seed);
+                    if arguments.is_load && !has_load(seed) {
+                        continue;
+                    }
+                    let report = match arguments.plant {
+                        Some(plant) => run_planted(seed, plant),
+                        None => run(seed),
+                    };
                     own.add(&report);
-                    if seed.is_multiple_of(REPEATED) && run(seed).fingerprint() != report.fingerprint() {
+                    if arguments.plant.is_none()
+                        && seed.is_multiple_of(REPEATED)
+                        && run(seed).fingerprint() != report.fingerprint()
+                    {
                         own.unequal.push(seed);
                     }
                     if !report.violations.is_empty() && shown.fetch_add(1, Ordering::Relaxed) < SHOWN {
@@ -183,8 +260,8 @@ fn many(arguments: &Arguments) -> ExitCode {
 }
 
 fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
-    let rate = u128::from(arguments.seeds) * 1_000 / elapsed.as_millis().max(1);
-    let never_hit = if arguments.seeds >= EVERY_FAULT_FROM { sum.never_hit() } else { Vec::new() };
+    let rate = u128::from(sum.count) * 1_000 / elapsed.as_millis().max(1);
+    let never_hit = if sum.count >= EVERY_FAULT_FROM && !arguments.is_load { sum.never_hit() } else { Vec::new() };
     let is_good = sum.failed == 0 && sum.unequal.is_empty() && never_hit.is_empty() && sum.sagas_min >= SAGAS_MIN;
     if arguments.json {
         let faults: serde_json::Map<String, serde_json::Value> =
@@ -211,7 +288,7 @@ fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
         println!(
             "{} schedules from seed {}, {} a second on {} threads; {} sagas, at least {} a schedule; {} polls; \
              {} virtual hours",
-            arguments.seeds,
+            sum.count,
             arguments.seed_from,
             rate,
             arguments.threads,

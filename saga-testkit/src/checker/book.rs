@@ -43,6 +43,10 @@ pub(super) struct SagaBook<'a> {
     pub(super) taken: Vec<u8>,
 }
 
+/// The row of the saga that is a step, and the step that it is.
+const SUB_ROW: u8 = u8::MAX;
+pub(super) const SUB_STEP: u8 = u8::MAX;
+
 /// What an operator did, or tried to do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Acted {
@@ -55,6 +59,23 @@ pub(super) struct Acted {
     pub(super) is_done: Option<bool>,
     /// How often it was told that it was done.
     pub(super) times: u32,
+}
+
+impl Acted {
+    /// Whether it may have taken effect.
+    pub(super) fn is_not_refused(&self) -> bool {
+        self.is_done != Some(false)
+    }
+
+    /// Whether it may have gone past that step.
+    pub(super) fn goes_past(&self, step: u8, op: Op) -> bool {
+        self.is_not_refused() && self.act == Act::Skip { step, op }
+    }
+
+    /// Whether it may have ended the saga that is a step in that way.
+    pub(super) fn ends_sub_saga_as(&self, standing: Standing) -> bool {
+        self.is_not_refused() && self.row == SUB_ROW && self.act == Act::Force(standing)
+    }
 }
 
 /// What is known of one call of a step function.
@@ -240,7 +261,7 @@ impl<'a> Book<'a> {
     /// Whether somebody's claim may have been lost before that place: a crash, a stop, a fault that repeats runs, or a
     /// process that does not know its steps.
     pub(super) fn is_disturbed_before(&self, place: usize) -> bool {
-        let disturbs = |what: &What| matches!(what, What::Crashed | What::Paused | What::Ignorant);
+        let disturbs = |what: &What| matches!(what, What::Crashed | What::Paused | What::CutOff | What::Ignorant);
         self.ledger.rest.repeats > 0 || self.ledger.entries[..place].iter().any(|entry| disturbs(&entry.what))
     }
 
@@ -309,7 +330,7 @@ impl<'a> SagaBook<'a> {
 
     /// Whether it may have been called off before that place, by a client or for its deadline.
     pub(super) fn may_be_called_off_before(&self, place: usize) -> bool {
-        self.cancels.iter().any(|(at, ..)| *at < place) || self.overdue.is_some_and(|overdue| overdue < place)
+        self.cancels.iter().any(|(at, ..)| *at < place) || self.overdue.is_some_and(|overdue| overdue <= place)
     }
 
     /// Where a client was first told that it has turned round, or where its deadline had certainly called it off.

@@ -1,7 +1,7 @@
 use super::book::Book;
 use super::{
-    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pauses, progress, services, signals,
-    starts, time, undo,
+    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pace, pauses, progress, services,
+    signals, starts, time, undo,
 };
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
@@ -21,6 +21,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     heirs::check(&book, &mut found);
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);
+    pace::check(&book, &mut found);
     found.sort_by_key(|violation: &Violation| violation.guarantee);
     found
 }

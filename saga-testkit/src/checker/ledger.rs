@@ -15,6 +15,18 @@ pub struct Ledger {
     pub finals: Vec<Final>,
     /// What else was there in the end.
     pub rest: Rest,
+    /// How much of its work the run could do at once, where that is to be held against the time that it took.
+    #[serde(default)]
+    pub pace: Option<Pace>,
+}
+
+/// How much of its work a run can do at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// How many calls outside all processes together make at a time.
+    pub lines: u32,
+    /// How long one takes at most, in microseconds.
+    pub call_max: u64,
 }
 
 /// Something that was seen.
@@ -169,6 +181,9 @@ pub enum What {
         step: u8,
         /// The message that a reply answers.
         asked: Option<String>,
+        /// The step's input that a command or an undo brings, as text.
+        #[serde(default)]
+        input: Option<String>,
     },
     /// A process began that hosts only some of the steps of its service: what it does not know becomes dead letters.
     Ignorant,
@@ -260,6 +275,10 @@ pub enum What {
     Paused,
     /// A stopped process went on.
     Resumed,
+    /// A process does not reach its store any more, while everything else goes on.
+    CutOff,
+    /// It reaches it again.
+    Reconnected,
     /// A process said that it has shut down.
     ShutDown,
     /// From here on nothing is disturbed any more.

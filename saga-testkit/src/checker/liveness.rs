@@ -37,7 +37,8 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 /// A call is repeated as often as its policy says, for each turn that an operator gives it.
 fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
-    let disturbances = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed | What::Paused));
+    let disturbances =
+        book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed | What::Paused | What::CutOff));
     let uncounted = book.ledger.rest.repeats + disturbances.count() as u32;
     let retries = of.acts().filter(|act| matches!(act, Act::Retry | Act::Skip { .. })).count() as u32;
     let mut is_forward_only = false;

@@ -17,6 +17,7 @@ mod judge;
 mod ledger;
 mod liveness;
 mod messages;
+mod pace;
 mod pauses;
 mod plan;
 mod progress;
@@ -29,7 +30,7 @@ mod violation;
 
 pub use self::finals::{ChosenSeen, Final, RecordSeen, Recorded, Rest};
 pub use self::judge::check;
-pub use self::ledger::{Act, Answer, Entry, Ledger, Left, Receipt, Sent, Standing, What};
+pub use self::ledger::{Act, Answer, Entry, Ledger, Left, Pace, Receipt, Sent, Standing, What};
 pub(crate) use self::plan::is_behind;
 pub use self::plan::{ArmPlan, Kind, Nap, Op, SagaPlan, SagaTime, StepPlan, UndoPlan, Variant};
 pub use self::violation::{Guarantee, Violation};

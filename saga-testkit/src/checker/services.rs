@@ -16,13 +16,14 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A message always asks for the same, a step is always asked for by the same command, and a reply answers what was
-/// asked before, of just that step.
+/// A message always asks for the same, a step is always asked for by the same command, its undo brings the input that the
+/// command brought, and a reply answers what was asked before, of just that step.
 fn messages(book: &Book<'_>, found: &mut Vec<Violation>) {
     let mut known: BTreeMap<&str, About<'_>> = BTreeMap::new();
     let mut commands: BTreeMap<(u32, u8), &str> = BTreeMap::new();
+    let mut inputs: BTreeMap<(u32, u8), &str> = BTreeMap::new();
     for entry in &book.ledger.entries {
-        let What::Sent { message, kind, saga, step, asked } = &entry.what else { continue };
+        let What::Sent { message, kind, saga, step, asked, input } = &entry.what else { continue };
         let about = (*kind, *saga, *step, asked.as_deref());
         let of = (*saga as usize) < book.sagas.len();
         let of = of.then_some(*saga as usize);
@@ -31,6 +32,13 @@ fn messages(book: &Book<'_>, found: &mut Vec<Violation>) {
         }
         if *known.entry(message).or_insert(about) != about {
             broken(found, Guarantee::G4, of, format!("the id {message} is that of two messages"));
+        }
+        if let (Some(of), Some(input)) = (of, input.as_deref())
+            && *inputs.entry((*saga, *step)).or_insert(input) != input
+        {
+            let about =
+                format!("step {step} was asked for with one input, and is done or undone with another: {input}");
+            broken(found, Guarantee::G5, Some(of), about);
         }
         let first = match kind {
             Sent::Command => *commands.entry((*saga, *step)).or_insert(message),

@@ -31,7 +31,10 @@ fn naps(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
         let effects = before.filter_map(|(before, _)| book.effect_of(saga, before, Op::Do));
         let from = effects.map(|(at, call)| took_effect(book, at, call)).max().unwrap_or_default().max(begins_at);
         let awake = (from + plan.nap.lasts).max(plan.nap.until);
-        for call in book.calls_of(saga, step, Op::Do).filter(|call| book.time_of(call.entered) < awake) {
+        // A start whose transaction failed leaves calls behind, and its key is then free for another variant.
+        let is_of_failed_start = |call: &Call<'_>| of.accepted != Some(call.variant) && call.was_rolled_back();
+        let calls = book.calls_of(saga, step, Op::Do).filter(|call| !is_of_failed_start(call));
+        for call in calls.filter(|call| book.time_of(call.entered) < awake) {
             note(format!("{} was called by call {} during the nap before it", of.name(step, Op::Do), call.number));
         }
     }
@@ -42,7 +45,10 @@ fn naps(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
 fn overdue(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     let Some(overdue_at) = of.end.overdue_at else { return };
-    let (Some(within), Some(begins_at)) = (of.plan.time.within, begins_at(book, saga)) else {
+    // A saga that was started instead of another one has that one's time, from its own beginning.
+    let restarted_at = of.restarts.iter().map(|restart| book.time_of(restart.at)).min();
+    let begins_at = begins_at(book, saga).or(restarted_at);
+    let (Some(within), Some(begins_at)) = (of.plan.time.within, begins_at) else {
         return note("the saga was called off for a deadline, and it has none".to_owned());
     };
     if overdue_at < begins_at + within {

@@ -1,6 +1,6 @@
 //! G5: every saga ends, and exactly what took effect or may have is undone, in reverse order.
 
-use super::book::{Book, Call, broken};
+use super::book::{Acted, Book, Call, broken};
 use super::violation::{Guarantee, Violation};
 use super::{Kind, Left, Op, RecordSeen, Recorded, Standing, StepPlan};
 
@@ -93,12 +93,14 @@ fn cancelled(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     if of.end.standing == Standing::Completed {
         note("the saga is completed, and it was told that it compensates".to_owned());
     }
+    // What stands behind a step begins when a person goes past it, wherever that step itself is by then.
+    let is_passed = |before: u8| of.acts.iter().any(|act| act.at < turned && act.goes_past(before, Op::Do));
     let effects = || of.steps().filter_map(|(step, _)| Some((step, book.effect_of(saga, step, Op::Do)?.0)));
     for (later, at) in effects() {
         // A saga that is a step hears of it a little later than the one that it is a step of.
         let is_sub = |before: u8| of.is_sub(before) && of.is_sub(later);
         let is_new = |(before, ended): &(u8, usize)| {
-            *ended > turned && at > *ended && of.is_behind(later, *before) && !is_sub(*before)
+            *ended > turned && at > *ended && of.is_behind(later, *before) && !is_sub(*before) && !is_passed(*before)
         };
         if let Some((before, _)) = effects().find(is_new) {
             let (later, before) = (of.name(later, Op::Do), of.name(before, Op::Do));
@@ -195,6 +197,12 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     // A person may go past a step while its host undoes what it may have done: then the saga goes forward beside that.
     let undone = undone.filter(|undo| of.host(undo.step).is_none() || !of.is_skipped(undo.step, Op::Do));
     let undone = undone.filter(|undo| !may_land_beside(book, plan, call, undo));
+    // A person may end the saga that is a step as completed while it undoes what it did: what stands behind it goes on.
+    let is_ended = |undo: &&Call<'_>| {
+        let by = |act: &Acted| act.at < call.entered && act.ends_sub_saga_as(Standing::Completed);
+        of.is_sub(undo.step) && !of.is_sub(step) && of.is_behind(step, undo.step) && of.acts.iter().any(by)
+    };
+    let undone = undone.filter(|undo| !is_ended(undo));
     if let Some(undo) = undone.filter(|undo| undo.effect().is_some_and(|at| at < done)).min_by_key(|undo| undo.entered)
     {
         note(format!("{name} took effect by call {} after {}", call.number, of.name(undo.step, Op::Undo)));

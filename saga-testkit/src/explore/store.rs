@@ -9,8 +9,8 @@ use saga_core::key::StepId;
 use saga_core::store::{
     ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions, Hint,
     Hints, Ids, Incarnation, KeptDefinition, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records,
-    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Started, Status, StepRecord, Store, StoreError,
-    Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, ShareRequest, Standing, Started, Status, StepRecord,
+    Store, StoreError, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -159,6 +159,10 @@ impl<S: Store> Sagas for Explored<S> {
         Ok(stored)
     }
 
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+        self.through(self.inner.standings(ids)).await
+    }
+
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
         self.through(self.inner.sagas_by_id(ids)).await
     }
@@ -202,11 +206,9 @@ impl<S: Store> Ids for Explored<S> {
     }
 }
 
-#[async_trait]
-impl<S: Store> Work for Explored<S> {
-    async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
-        request.lease = slower_lease(request.lease);
-        let mut claimed = self.through(self.inner.claim(request)).await?;
+impl<S: Store> Explored<S> {
+    /// What was claimed, with the times of this process.
+    async fn claimed(&self, mut claimed: Claimed) -> Claimed {
         self.life.live().await;
         if !claimed.work.is_empty() {
             let steps: Vec<&str> = claimed.work.iter().map(|work| work.step.as_str()).collect();
@@ -216,11 +218,30 @@ impl<S: Store> Work for Explored<S> {
         for work in &mut claimed.work {
             work.retrying_for = work.retrying_for.map(|since| since * SPEED);
         }
-        Ok(claimed)
+        claimed
+    }
+}
+
+#[async_trait]
+impl<S: Store> Work for Explored<S> {
+    async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
+        request.lease = slower_lease(request.lease);
+        let claimed = self.through(self.inner.claim(request)).await?;
+        Ok(self.claimed(claimed).await)
+    }
+
+    async fn claim_shares(&self, mut request: ShareRequest) -> Result<Claimed, StoreError> {
+        request.lease = slower_lease(request.lease);
+        let claimed = self.through(self.inner.claim_shares(request)).await?;
+        Ok(self.claimed(claimed).await)
     }
 
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         self.through(self.inner.renew(work, slower_lease(lease))).await
+    }
+
+    async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        self.between("the beginning of a call", self.inner.begin(work, slower_lease(lease))).await
     }
 
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
@@ -282,6 +303,12 @@ impl<S: Store> Records for Explored<S> {
 impl<S: Store> Members for Explored<S> {
     async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {
         let incarnation = self.through(self.inner.join(slower(ttl))).await?;
+        self.life.set_member(incarnation.member);
+        Ok(incarnation)
+    }
+
+    async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
+        let incarnation = self.through(self.inner.rejoin(former, slower(ttl))).await?;
         self.life.set_member(incarnation.member);
         Ok(incarnation)
     }

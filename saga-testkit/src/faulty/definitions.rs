@@ -42,6 +42,9 @@ impl Definitions for FaultyStore {
             moved.rewritten.clear();
             moved.records.clear();
         }
+        if self.has(StoreFlaw::LosesMovedInputs) {
+            moved.rewritten.iter_mut().for_each(|record| record.input = None);
+        }
         if self.has(StoreFlaw::MovesWithdrawn) {
             moved.withdrawn.clear();
         }

@@ -38,6 +38,10 @@ flaws! {
         FindsNoForgotten breaks "S-SAGA-7",
         /// It lists what people did, the oldest first.
         ListsActsBackwards breaks "S-SAGA-9",
+        /// However far a saga is, it is told to stand at its first version.
+        TellsTheFirstVersion breaks "S-SAGA-11",
+        /// A start waits for a key as long as somebody is about to take it.
+        WaitsForKeys breaks "S-SAGA-10",
         /// The key of a hosted step is refused.
         RefusesHostedKeys breaks "S-SAGA-8",
         /// The answers of a registration come in another order.
@@ -52,12 +56,16 @@ flaws! {
         MovesHeldWork breaks "S-DEF-5",
         /// The records of a saga that moves stay as they are.
         LosesMovedRecords breaks "S-DEF-6",
+        /// A record of a saga that moves does not get the input that its step was given.
+        LosesMovedInputs breaks "S-DEF-6",
         /// What a move withdraws stays.
         MovesWithdrawn breaks "S-DEF-7",
         /// Work is due at once.
         ClaimsEarly breaks "S-WORK-1",
         /// Work of definitions that the claimer does not know is given to it.
         ClaimsUnknown breaks "S-WORK-1",
+        /// A claim of shares takes as many rows of each as it finds.
+        ForgetsTheShares breaks "S-WORK-14",
         /// The last claim's rows are given to the next claimer too.
         LeasesTwice breaks "S-WORK-2",
         /// No row is suspect.
@@ -84,6 +92,14 @@ flaws! {
         KeepsAnyReport breaks "S-WORK-10",
         /// A report does not renew its lease.
         ReportsRenewNothing breaks "S-WORK-10",
+        /// What only waited when its owner vanished counts as begun.
+        TakesWaitingForBegun breaks "S-WORK-11",
+        /// A row that begins is renewed, and not marked.
+        MarksNoBeginning breaks "S-WORK-11",
+        /// Whoever lost a row is told that it begins.
+        BeginsUnderAnyEpoch breaks "S-WORK-12",
+        /// Every claim takes over what others left.
+        AlwaysTakesOver breaks "S-WORK-13",
         /// Of changes that missed, the commands and the history are written.
         AppliesHalf breaks "S-REC-1",
         /// The messages of changes are not written.
@@ -116,6 +132,8 @@ flaws! {
         ForgetsAttempts breaks "S-REC-13",
         /// The records of steps come with those of items.
         ReadsItems breaks "S-REC-14",
+        /// A record waits as long as a transaction holds its rows.
+        WaitsForRows breaks "S-REC-15",
         /// A step runs under any epoch.
         GrantsAnyEpoch breaks "S-TX-1",
         /// Rows are given to others while their steps run.
@@ -141,7 +159,7 @@ flaws! {
         /// It runs the handler of a claim that ran with another one once more.
         PassesNoneOver breaks "S-TX-12",
         /// It asks which handlers need a savepoint, and sets one for each.
-        SetsNeedlessSavepoints breaks "S-TX-14",
+        SetsNeedlessSavepoints breaks "S-TX-15",
         /// It keeps what a handler wrote that goes back.
         KeepsWhatWentBack breaks "S-TX-13",
         /// A saga is started though its transaction fails.
@@ -192,6 +210,8 @@ flaws! {
         RevivesMembers breaks "S-MEM-2",
         /// Every beat is answered with true.
         BeatsTheDead breaks "S-MEM-3",
+        /// A member that comes back finds its rows free for everybody.
+        LeavesOwnRows breaks "S-MEM-5",
         /// Though only one process works on the data, the members of an earlier one live on.
         OutlivesTheProcess breaks "S-MEM-4",
         /// Nobody hears of a hint.
@@ -224,6 +244,10 @@ flaws! {
         DropsDuplicates breaks "T-PUB-4",
         /// What nobody takes counts as sent.
         SwallowsUnrouted breaks "T-PUB-5",
+        /// A full queue is taken for a transport that is away.
+        TakesFullForAway breaks "T-PUB-6",
+        /// It says that it cannot be reached, and takes what is sent.
+        DeniesReach breaks "T-PUB-7",
         /// Two receivers of one name get every message each.
         SplitsNames breaks "T-SUB-1",
         /// All names share one queue.
@@ -240,6 +264,8 @@ flaws! {
         ManglesPayloads breaks "T-SUB-5",
         /// A tenant's name is written small.
         FoldsTenants breaks "T-SUB-5",
+        /// A message is from whom it says that it is from.
+        BelievesSenders breaks "T-SUB-6",
         /// Dead letters lie where nobody looks.
         HidesDeadLetters breaks "T-DEAD-1",
         /// A dead letter that is rejected counts as accepted.

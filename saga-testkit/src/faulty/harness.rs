@@ -102,6 +102,11 @@ impl TransportHarness for FaultyHarness {
         REJECTIONS_MAX
     }
 
+    async fn limit(&self, transport: &FaultyTransport, subscription: &str, messages: usize) -> bool {
+        transport.inner.limit_queue(subscription, messages);
+        true
+    }
+
     fn arrival(&self) -> Duration {
         Duration::from_secs(2)
     }

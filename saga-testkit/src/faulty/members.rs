@@ -27,6 +27,14 @@ impl Members for FaultyStore {
         Ok(Incarnation { member, ..joined })
     }
 
+    async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
+        if self.has(StoreFlaw::LeavesOwnRows) {
+            self.inner.leave(self.revived(former)).await?;
+            return self.join(ttl).await;
+        }
+        self.inner.rejoin(self.revived(former), ttl).await
+    }
+
     async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         let lives = self.inner.beat(self.revived(member), ttl).await?;
         if !lives && self.has(StoreFlaw::RevivesMembers) {

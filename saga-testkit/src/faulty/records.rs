@@ -18,7 +18,11 @@ impl Records for FaultyStore {
         if self.has(StoreFlaw::AcceptsTwoChanges) || self.has(StoreFlaw::EndsAtTheFirstMiss) {
             return self.one_by_one(changes).await;
         }
-        let applied = self.inner.record(changes.clone()).await;
+        let applied = if self.has(StoreFlaw::WaitsForRows) {
+            self.waiting(|| self.inner.record(changes.clone())).await
+        } else {
+            self.inner.record(changes.clone()).await
+        };
         if self.has(StoreFlaw::AppliesHalfInDoubt)
             && applied.as_ref().is_err_and(|error| error.class() == RetryClass::Unknown)
         {
@@ -54,6 +58,19 @@ impl Records for FaultyStore {
 }
 
 impl FaultyStore {
+    /// Makes a call until it meets no lock.
+    pub(super) async fn waiting<T, F>(&self, call: impl Fn() -> F + Send) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        loop {
+            match call().await {
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                answer => return answer,
+            }
+        }
+    }
+
     /// The changes as the flaw writes them.
     pub(super) fn twist(&self, changes: Vec<Changes>) -> Vec<Changes> {
         let mut changes = changes;

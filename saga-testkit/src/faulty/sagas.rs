@@ -3,7 +3,7 @@ use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryConn;
 use saga_core::store::{
     ActFilter, ActRow, Changes, Ids, NewMessage, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas,
-    StartIn, Started, Status, StoreError, StoreErrorKind, WorkId,
+    Standing, StartIn, Started, Status, StoreError, StoreErrorKind, WorkId,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -25,7 +25,11 @@ impl Sagas for FaultyStore {
         if self.has(StoreFlaw::RefusesHostedKeys) && sagas.iter().any(|saga| saga.key.as_str().contains('>')) {
             return Err(StoreError::new(StoreErrorKind::Misuse, "start", "the key has a `>`"));
         }
-        let mut answers = self.inner.start(sagas).await?;
+        let mut answers = if self.has(StoreFlaw::WaitsForKeys) {
+            self.waiting(|| self.inner.start(sagas.clone())).await?
+        } else {
+            self.inner.start(sagas).await?
+        };
         if self.has(StoreFlaw::StartsTwice) {
             answers.fill(Started::New);
         }
@@ -51,6 +55,16 @@ impl Sagas for FaultyStore {
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
         self.inner.saga_with_steps(tenant, key).await
+    }
+
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+        let mut standings = self.inner.standings(ids).await?;
+        if self.has(StoreFlaw::TellsTheFirstVersion) {
+            for standing in &mut standings {
+                standing.version = 1;
+            }
+        }
+        Ok(standings)
     }
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {

@@ -93,6 +93,7 @@ impl FaultyStore {
             attempts: 0,
             maybe: false,
             suspect: false,
+            began: false,
             retrying_for: None,
             payload: None,
             late: None,

@@ -80,7 +80,19 @@ impl Transport for FaultyTransport {
             let is_unrouted = |error: &TransportError| error.kind() == TransportErrorKind::NoRoute;
             answers.iter_mut().filter(|answer| answer.as_ref().is_err_and(is_unrouted)).for_each(|it| *it = Ok(()));
         }
+        if self.has(TransportFlaw::TakesFullForAway) {
+            let is_nacked = |error: &TransportError| error.kind() == TransportErrorKind::Nacked;
+            let away = || Err(TransportError::new(TransportErrorKind::Unavailable, "publish", "it is away"));
+            answers.iter_mut().filter(|answer| answer.as_ref().is_err_and(is_nacked)).for_each(|it| *it = away());
+        }
         answers
+    }
+
+    async fn reachable(&self) -> Result<(), TransportError> {
+        if self.has(TransportFlaw::DeniesReach) {
+            return Err(TransportError::new(TransportErrorKind::Unavailable, "publish", "it is away"));
+        }
+        self.inner.reachable().await
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
@@ -124,7 +136,12 @@ struct FaultyIncoming {
 #[async_trait]
 impl Incoming for FaultyIncoming {
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
-        let deliveries = self.incoming.receive(limit).await?;
+        let mut deliveries = self.incoming.receive(limit).await?;
+        if self.flaw == Some(TransportFlaw::BelievesSenders) {
+            for delivery in &mut deliveries {
+                delivery.user = delivery.message.as_ref().ok().and_then(|message| message.headers.reply_to.clone());
+            }
+        }
         if self.flaw == Some(TransportFlaw::AcceptsUnsettled) {
             let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
             self.incoming.settle(&settled).await?;

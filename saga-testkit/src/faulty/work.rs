@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, StoreError, Timestamp, Work, WorkId, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, ShareRequest, StoreError, Timestamp, Work, WorkId, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -12,6 +12,7 @@ impl Work for FaultyStore {
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
         let mut request = request;
         request.lease = self.revived_lease(request.lease);
+        request.takes_over |= self.has(StoreFlaw::AlwaysTakesOver);
         if self.has(StoreFlaw::ClaimsUnknown) {
             let known = request.definitions.iter().cloned().chain(self.noted().definitions.clone());
             request.definitions = known.collect();
@@ -21,10 +22,30 @@ impl Work for FaultyStore {
         Ok(claimed)
     }
 
+    async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
+        let mut request = request;
+        request.lease = self.revived_lease(request.lease);
+        if self.has(StoreFlaw::ForgetsTheShares) {
+            request.shares.iter_mut().for_each(|share| share.limit = usize::MAX);
+        }
+        let mut claimed = self.inner.claim_shares(request).await?;
+        self.note_claim(&mut claimed.work);
+        Ok(claimed)
+    }
+
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         let lease = self.revived_lease(lease);
         let ttl = if self.has(StoreFlaw::RenewsForNothing) { Duration::ZERO } else { lease.ttl };
         self.inner.renew(&self.all_inward(work), Lease { ttl, ..lease }).await
+    }
+
+    async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        if self.has(StoreFlaw::MarksNoBeginning) {
+            return self.renew(work, lease).await;
+        }
+        let begun = self.inner.begin(&self.all_inward(work), self.revived_lease(lease)).await?;
+        let any_epoch = self.has(StoreFlaw::BeginsUnderAnyEpoch);
+        Ok(begun.into_iter().map(|begun| begun || any_epoch).collect())
     }
 
     async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
@@ -97,6 +118,7 @@ impl FaultyStore {
             noted.epochs.insert(work.work.id, work.work.epoch);
             work.work.epoch -= noted.lags.get(&work.work.id).copied().unwrap_or(0);
             work.suspect &= !self.has(StoreFlaw::SuspectsNobody);
+            work.began |= work.suspect && self.has(StoreFlaw::TakesWaitingForBegun);
             work.reported.take_if(|_| self.has(StoreFlaw::ForgetsReports));
             if self.has(StoreFlaw::ForgetsFirstError) {
                 work.retrying_for = work.retrying_for.map(|_| Duration::ZERO);

@@ -120,6 +120,11 @@ impl TransportHarness for MemoryHarness {
         REJECTIONS_MAX
     }
 
+    async fn limit(&self, transport: &MemoryTransport, subscription: &str, messages: usize) -> bool {
+        transport.limit_queue(subscription, messages);
+        true
+    }
+
     async fn given_up(&self, transport: &MemoryTransport) -> Option<Vec<Vec<u8>>> {
         Some(transport.given_up().into_iter().map(|given_up| given_up.message.payload).collect())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::env::Environment;
 
-use super::replica::{LEASE, Replica};
+use super::replica::{LEASE, MEMBER, Replica};
 use super::world::World;
 use super::{Blow, Fault};
 use crate::checker::What;
@@ -20,6 +20,7 @@ pub(crate) async fn strike(world: Arc<World>, replicas: Vec<Arc<Replica>>, momen
     match blow {
         Blow::Crash { replica, polls } => crash(&world, &of(replica), polls).await,
         Blow::Pause { replica, duration } => pause(&world, &of(replica), duration).await,
+        Blow::CutOff { replica, duration } => cut_off(&world, &of(replica), duration).await,
         Blow::Drain { replica } => drain(&world, &of(replica)).await,
         Blow::StoreDown { service, duration } => {
             world.take_store_down(service, duration);
@@ -50,6 +51,17 @@ async fn pause(world: &World, replica: &Replica, duration: Duration) {
     if duration > LEASE {
         world.hit(Fault::PausedPastLease);
     }
+}
+
+async fn cut_off(world: &World, replica: &Replica, duration: Duration) {
+    let Some(live) = replica.live() else { return };
+    let process = live.env.process();
+    world.set_cut_off(process, true);
+    world.enter(What::CutOff);
+    world.env.sleep(duration).await;
+    world.set_cut_off(process, false);
+    world.enter(What::Reconnected);
+    world.hit(if duration < MEMBER { Fault::CutOffBriefly } else { Fault::CutOffLong });
 }
 
 async fn drain(world: &World, replica: &Replica) {

@@ -215,6 +215,7 @@ impl Running<'_> {
             key: self.ctx.key().to_owned(),
             do_key: self.ctx.do_key().to_owned(),
             is_refused: self.op == Op::Do && self.is_refused(),
+            has_bars: self.world().scenario.load.is_none(),
         };
         self.seat.enter(What::Called { call: self.number, key: request.key.clone() });
         let reply = self.send(request, late_max).await;
@@ -222,7 +223,7 @@ impl Running<'_> {
         let reply = reply?;
         match reply {
             Reply::Done { effect } => Ok(SimOutput { effect, call: self.number }),
-            Reply::Undone { .. } | Reply::Barred => {
+            Reply::Undone { .. } | Reply::Barred | Reply::Nothing => {
                 self.refuse_undo()?;
                 Ok(SimOutput { effect: self.number, call: self.number })
             }
@@ -238,7 +239,10 @@ impl Running<'_> {
         let lost = || StepError::retry("the connection broke");
         let is_late = self.world().happens(|rates| rates.arrives_late);
         let is_lost = self.world().happens(|rates| rates.answer_lost);
-        if !is_late && !self.world().happens(|rates| rates.slow) {
+        let load = self.world().scenario.load.as_ref();
+        let lasts =
+            load.map(|load| self.world().draw(|random| random.between(load.call_millis.start, load.call_millis.end)));
+        if lasts.is_none() && !is_late && !self.world().happens(|rates| rates.slow) {
             let reply = arrive(&self.seat.world, &request);
             if is_lost {
                 self.world().hit(Fault::AnswerLost);
@@ -250,7 +254,10 @@ impl Running<'_> {
         let world = std::sync::Arc::clone(&self.seat.world);
         let env = world.env.clone();
         env.spawn(Box::pin(async move {
-            world.wait_up_to(if is_late { late_max } else { SLOW_MAX }).await;
+            match lasts {
+                Some(millis) => world.env.sleep(Duration::from_millis(millis)).await,
+                None => world.wait_up_to(if is_late { late_max } else { SLOW_MAX }).await,
+            }
             if is_late && answer.is_closed() {
                 world.hit(Fault::ArrivedLate);
             }

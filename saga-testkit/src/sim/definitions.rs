@@ -11,6 +11,8 @@ use crate::checker::Variant;
 #[derive(Debug, Clone)]
 pub(crate) struct SimDefinition {
     pub(crate) saga: Saga<MemoryStore, SimInput>,
+    /// The version that its sagas may move to. Making it takes longer than many a schedule, so it is made once.
+    pub(crate) second: Saga<MemoryStore, SimInput>,
     pub(crate) variant: Variant,
 }
 

@@ -29,6 +29,12 @@ faults! {
     Restarted = "process restarted",
     /// A process is stopped for longer than a lease.
     PausedPastLease = "paused past its lease",
+    /// A process does not reach its store for a while that its membership outlasts.
+    CutOffBriefly = "cut off from the store",
+    /// A process does not reach its store for longer than its membership lasts.
+    CutOffLong = "cut off past its membership",
+    /// There was more work than lines.
+    MoreThanLines = "more work than lines",
     /// A process is shut down in the middle.
     Drained = "drained in the middle",
     /// A commit fails and the store says so.

@@ -12,7 +12,7 @@ use super::broker::{Broker, Line};
 use super::client::tenant_of;
 use super::elsewhere::SERVICES;
 use super::steps::SimInput;
-use super::world::World;
+use super::world::{World, input_of, place_of};
 use crate::checker::{Answer, Sent, Standing, StepPlan, What};
 
 /// Its name.
@@ -89,8 +89,15 @@ async fn take(line: &mut Line) -> Vec<Message> {
 
 fn send(world: &Arc<World>, saga: u32, message: &Message) {
     let kind = if message.kind == MessageKind::Undo { Sent::Undo } else { Sent::Command };
-    let step = message.headers.step.as_deref().and_then(super::world::place_of).unwrap_or(u8::MAX);
-    world.enter(What::Sent { message: message.id.to_string(), kind, saga, step, asked: None });
+    let step = message.headers.step.as_deref().and_then(place_of).unwrap_or(u8::MAX);
+    world.enter(What::Sent {
+        message: message.id.to_string(),
+        kind,
+        saga,
+        step,
+        asked: None,
+        input: input_of(message),
+    });
     Broker::accept(world, message);
 }
 

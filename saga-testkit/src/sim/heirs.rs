@@ -44,7 +44,8 @@ pub(super) fn heirs(seed: u64, rates: &Rates, sagas: &[SagaScript]) -> Vec<SagaS
             if !is_second {
                 of = sagas.len() + heirs.len();
             }
-            let (key, starts, time) = (key.clone(), Vec::new(), SagaTime::default());
+            let time = SagaTime { within: script.time.within, ..SagaTime::default() };
+            let (key, starts) = (key.clone(), Vec::new());
             heirs.push(SagaScript { key, starts, refused_step, time, heir_of, ..script.clone() });
         }
     }

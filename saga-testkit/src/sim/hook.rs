@@ -78,6 +78,10 @@ fn fate_of(seat: &Seat, point: CommitPoint) -> CommitFate {
         world.hit_repeating(Fault::StoreDown);
         return fail(StoreErrorKind::Unavailable, operation, "the store is down");
     }
+    if world.is_cut_off(seat.process) && !matches!(point, CommitPoint::Committed(_)) {
+        world.repeats.fetch_add(1, Ordering::Relaxed);
+        return fail(StoreErrorKind::Unavailable, operation, "the store is not reached");
+    }
     match point {
         CommitPoint::Reading(_) if world.happens(|rates| rates.read_fails) => {
             world.hit_repeating(Fault::ReadFailed);

@@ -4,6 +4,7 @@ use saga_core::machine::{Shape, UndoShape};
 
 use super::Plant;
 use super::definitions::SimDefinition;
+use super::moves::second;
 
 /// The definition as an engine with that mistake has it.
 pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefinition {
@@ -17,7 +18,8 @@ pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefiniti
         Plant::ForgetsSubSagas => forget_sub_sagas,
         _ => return definition.clone(),
     };
-    SimDefinition { saga: definition.saga.misjudged(change), ..definition.clone() }
+    let saga = definition.saga.misjudged(change);
+    SimDefinition { second: second(&saga), saga, ..definition.clone() }
 }
 
 fn join_early(shape: &mut Shape) {

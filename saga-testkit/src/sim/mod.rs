@@ -17,6 +17,7 @@ mod foreign;
 mod heirs;
 mod hook;
 mod idlers;
+mod load;
 mod log;
 mod look;
 mod misjudge;
@@ -39,6 +40,7 @@ mod words;
 mod world;
 
 pub use self::fault::{Fault, Hits};
+pub use self::load::{Load, has_load};
 pub use self::random::Random;
 pub(crate) use self::random::splitmix64;
 pub use self::rates::Rates;

@@ -11,6 +11,7 @@ use saga_core::{Migration, Saga};
 
 use super::Fault;
 use super::client::{Client, tenant_of};
+use super::definitions::SimDefinition;
 use super::replica::Live;
 use super::steps::SimInput;
 
@@ -43,8 +44,8 @@ impl Client {
     /// One try; says whether there is nothing more to be done.
     async fn move_once(&self, live: &Live) -> bool {
         let script = &self.world.scenario.sagas[self.saga as usize];
-        let first = &self.definitions[script.variants[usize::from(self.variant)]].saga;
-        let Ok(migration) = Migration::from(first).to(&second(first)).build() else { return true };
+        let SimDefinition { saga: first, second, .. } = &self.definitions[script.variants[usize::from(self.variant)]];
+        let Ok(migration) = Migration::from(first).to(second).build() else { return true };
         let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
         let asked = live.ask(move |runtime| {
             Box::pin(async move { runtime.tenant(tenant).migrate(&migration, key, "the simulation says so").await })

@@ -14,7 +14,7 @@ use super::bulk::act_in_bulk;
 use super::client::tenant_of;
 use super::finals::hosted_key;
 use super::planner::SUB;
-use super::replica::{Live, Replica};
+use super::replica::{Live, Looked, Replica};
 use super::steps::SimOutput;
 use super::world::{World, place_of};
 use crate::checker::{Act, Op, SagaPlan, Standing, What};
@@ -31,6 +31,8 @@ pub(super) struct Row {
     pub(super) key: String,
     /// The place of the hosted step.
     pub(super) hosted: Option<u8>,
+    /// Whether it is a saga that no other one is a step of.
+    pub(super) is_plain: bool,
 }
 
 impl Row {
@@ -70,9 +72,10 @@ fn rows(plans: &[SagaPlan], service: u8) -> Vec<Row> {
     let mut rows = Vec::new();
     for (saga, plan) in (0..).zip(plans) {
         if service == 0 {
-            rows.push(Row { saga, key: plan.key.clone(), hosted: None });
-            if plan.variants.iter().flat_map(|variant| &variant.steps).any(|step| step.is_sub) {
-                rows.push(Row { saga, key: format!("{}>{SUB}", plan.key), hosted: None });
+            let has_sub = plan.variants.iter().flat_map(|variant| &variant.steps).any(|step| step.is_sub);
+            rows.push(Row { saga, key: plan.key.clone(), hosted: None, is_plain: !has_sub });
+            if has_sub {
+                rows.push(Row { saga, key: format!("{}>{SUB}", plan.key), hosted: None, is_plain: false });
             }
             continue;
         }
@@ -83,6 +86,7 @@ fn rows(plans: &[SagaPlan], service: u8) -> Vec<Row> {
             saga,
             key: hosted_key(&plan.key, step),
             hosted: Some(place),
+            is_plain: false,
         }));
     }
     rows
@@ -121,8 +125,17 @@ async fn read_letters(world: &Arc<World>, live: &Live) {
 async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, row: &Row, rounds: u32) {
     let saga = row.saga;
     let (tenant, key) = (tenant_of(world.scenario.sagas[saga as usize].tenant), row.key.clone());
-    let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
-    let Some(Ok(Some(status))) = seen else { return };
+    let status = if row.is_plain {
+        match live.look_at(tenant, key).await {
+            Some(Looked::Open(status)) => *status,
+            Some(Looked::Ended) => return hurry(world, live, row).await,
+            None => return,
+        }
+    } else {
+        let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
+        let Some(Ok(Some(status))) = seen else { return };
+        status
+    };
     let is_stuck = status.steps.iter().any(|step| step.stuck.is_some());
     world.hit_if(is_stuck && status.summary.status == Status::Paused, Fault::StuckWhilePaused);
     if status.summary.status != Status::Stuck && !is_stuck {

@@ -32,6 +32,8 @@ pub(crate) struct Request {
     pub(crate) do_key: String,
     /// Whether the service does not want to do this.
     pub(crate) is_refused: bool,
+    /// Whether an undo for something that never arrived bars its key. Not every service does that.
+    pub(crate) has_bars: bool,
 }
 
 /// What the service says.
@@ -49,6 +51,8 @@ pub(crate) enum Reply {
     },
     /// It had never arrived; from now on it cannot.
     Barred,
+    /// It had never arrived, and may still do so.
+    Nothing,
     /// The service does not do it.
     Rejected,
 }
@@ -88,6 +92,9 @@ impl Book {
 
     fn undo(&mut self, request: &Request, hits: &Hits) -> Reply {
         if !self.taken.contains_key(&request.do_key) {
+            if !request.has_bars {
+                return Reply::Nothing;
+            }
             hits.hit(Fault::UndoBarred);
             self.barred.insert(request.do_key.clone());
             return Reply::Barred;

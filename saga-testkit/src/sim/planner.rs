@@ -10,6 +10,7 @@ use saga_core::{Each, IfTaken, Saga, SubSaga};
 
 use super::definitions::SimDefinition;
 use super::finals::ORIGIN_MICROS;
+use super::moves::second;
 use super::random::splitmix64;
 use super::steps::{Planned, SimInput, SimOutput};
 use super::words::Word;
@@ -325,6 +326,7 @@ impl Planner<Whole> {
         if let Some(last) = steps.last_mut().filter(|last| !has_pivot && last.undo.is_none()) {
             last.is_pivot = !needs_none(&last.name);
         }
-        Ok(SimDefinition { saga: self.chain.build()?, variant: Variant { definition: self.definition, steps } })
+        let saga = self.chain.build()?;
+        Ok(SimDefinition { second: second(&saga), saga, variant: Variant { definition: self.definition, steps } })
     }
 }

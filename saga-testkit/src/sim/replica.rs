@@ -2,9 +2,11 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use saga_core::Runtime;
+use saga_core::engine::{Inspector, SagaStatus};
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
+use saga_core::store::{Sagas, Status};
+use saga_core::{Key, Runtime, Tenant};
 use tokio::sync::{Notify, oneshot};
 
 use super::Fault;
@@ -13,15 +15,16 @@ use super::elsewhere::HOME;
 use super::executor::{ProcessId, SimEnvironment};
 use super::far::SimService;
 use super::hook::Hook;
-use super::moves::second;
 use super::transport::SimTransport;
 use super::world::{Seat, World};
 use crate::checker::What;
 
 /// How long a lease lasts: a few times the time limit of a step, and short beside a schedule.
 pub(crate) const LEASE: Duration = Duration::from_secs(5);
-const MEMBER: Duration = Duration::from_secs(3);
+pub(crate) const MEMBER: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(400);
+/// How many sagas a process holds where there is more work than lines: all that there are.
+const LOAD_PLACES: usize = 1_024;
 /// How long a command waits for its reply before it is sent again, at first.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long a process stays at most that does not know all steps.
@@ -59,6 +62,18 @@ pub(crate) struct Role {
 pub(crate) struct Live {
     pub(crate) env: SimEnvironment,
     pub(crate) runtime: Runtime<MemoryStore>,
+    definitions: Arc<[SimDefinition]>,
+    /// The data of its service, whatever happens to the calls of this process.
+    store: MemoryStore,
+}
+
+/// What somebody sees who looks at a saga.
+#[derive(Debug)]
+pub(crate) enum Looked {
+    /// It has ended.
+    Ended,
+    /// It has not.
+    Open(Box<SagaStatus>),
 }
 
 impl Replica {
@@ -86,7 +101,8 @@ impl Replica {
                 let _ = started.send(replica.start(own).await);
             }));
             if let Ok(Some(runtime)) = is_started.await {
-                self.set(Some(Live { env: env.clone(), runtime }));
+                let (definitions, store) = (Arc::clone(&self.role.definitions), self.store.clone());
+                self.set(Some(Live { env: env.clone(), runtime, definitions, store }));
                 self.came_up.notify_waiters();
                 control.died(env.process()).await;
                 self.set(None);
@@ -131,9 +147,12 @@ impl Replica {
                 settings.drain_limit = LEASE;
                 settings.publish_attempts = 2;
                 settings.answer_within = ANSWER;
+                if let Some(load) = &self.world.scenario.load {
+                    (settings.calls, settings.places) = (load.lines, LOAD_PLACES);
+                }
             });
         for definition in self.role.definitions.iter() {
-            builder = builder.saga(&definition.saga).saga(&second(&definition.saga));
+            builder = builder.saga(&definition.saga).saga(&definition.second);
         }
         if self.role.has_others && self.role.hosts.is_empty() {
             builder = builder.settings(|settings| settings.service = Some(HOME.to_owned()));
@@ -189,6 +208,29 @@ impl Replica {
 }
 
 impl Live {
+    /// Looks at a saga that no other one is a step of, as its status does. Most of what is looked at has ended, so that no
+    /// status is made of it.
+    pub(crate) async fn look_at(&self, tenant: Tenant, key: String) -> Option<Looked> {
+        let (definitions, store) = (Arc::clone(&self.definitions), self.store.clone());
+        let looked = self.ask(move |runtime| {
+            Box::pin(async move {
+                let stored = Key::from_stored(&key).ok()?;
+                let row = runtime.store().saga_with_steps(&tenant, &stored).await.ok()??.saga;
+                if matches!(row.status, Status::Completed | Status::Compensated) {
+                    return Some(Looked::Ended);
+                }
+                // Nothing happens to this second look, so that it sees what the first one saw.
+                let of_row = |definition: &&SimDefinition| *definition.variant.definition == *row.definition.name;
+                let inspector =
+                    definitions.iter().filter(of_row).fold(Inspector::new(store), |inspector, definition| {
+                        inspector.saga(&definition.saga).saga(&definition.second)
+                    });
+                inspector.tenant(tenant).status(key).await.ok()?.map(|status| Looked::Open(Box::new(status)))
+            })
+        });
+        looked.await.flatten()
+    }
+
     /// Runs something in this process. Nothing if the process dies before it ends.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use super::executor::{Executor, Finish, Limits};
 use super::far::{SimService, far_definitions, foreign_definitions, services};
 use super::finals::{finals, is_quiet, plans, unknown_messages};
 use super::foreign::ask_and_take_back;
+use super::load::load_definitions;
 use super::log::Log;
 use super::misjudge::misjudged;
 use super::operate::operate;
@@ -89,10 +91,8 @@ pub fn run_logged(seed: u64) -> (Report, Vec<(u64, String)>) {
 /// What all schedules have in common.
 struct Parts {
     counts: Counts,
-    /// Those without steps of other services.
-    near: Arc<[SimDefinition]>,
-    /// The same, and behind them those with such steps, and those that somebody else asks for.
-    all: Arc<[SimDefinition]>,
+    /// The definitions in the order of the counts.
+    definitions: Arc<[SimDefinition]>,
     services: Vec<SimService>,
 }
 
@@ -105,17 +105,33 @@ impl Parts {
             let far = far_definitions().unwrap_or_else(|error| wrong(&error));
             let services = services().unwrap_or_else(|error| wrong(&error));
             let foreign = foreign_definitions().unwrap_or_else(|error| wrong(&error));
-            let counts = Counts { near: near.len(), batch: BATCH_DEFINITIONS, far: far.len(), foreign: foreign.len() };
-            let all: Vec<SimDefinition> = near.iter().cloned().chain(far).chain(foreign).collect();
-            Self { counts, near: near.into(), all: all.into(), services }
+            let load = load_definitions().unwrap_or_else(|error| wrong(&error));
+            let counts = Counts {
+                near: near.len(),
+                batch: BATCH_DEFINITIONS,
+                far: far.len(),
+                foreign: foreign.len(),
+                load: load.len(),
+            };
+            let definitions = near.into_iter().chain(far).chain(foreign).chain(load).collect();
+            Self { counts, definitions, services }
         })
     }
 
-    /// What the processes of each service do, in the order of the services.
-    fn roles(&self, scenario: &Scenario) -> Vec<(Role, u64)> {
+    /// The definitions as an engine has them, with that mistake or without.
+    fn definitions(&self, plant: Option<Plant>) -> Arc<[SimDefinition]> {
+        match plant {
+            None => Arc::clone(&self.definitions),
+            Some(plant) => self.definitions.iter().map(|definition| misjudged(definition, plant)).collect(),
+        }
+    }
+
+    /// What the processes of each service do, in the order of the services. A process knows the definitions of the schedule
+    /// only: to register all there are takes most of the time of a schedule.
+    fn roles(&self, scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<(Role, u64)> {
         let has_others = !scenario.hosts.is_empty();
-        let definitions = if has_others { &self.all } else { &self.near };
-        let definitions = of_plant(definitions, scenario.plant);
+        let used: BTreeSet<usize> = scenario.sagas.iter().flat_map(|script| script.variants.iter().copied()).collect();
+        let definitions = used.into_iter().map(|definition| definitions[definition].clone()).collect();
         let home = Role { service: 0, definitions, hosts: Vec::new(), has_others };
         let mut roles = vec![(home, scenario.replicas)];
         for (service, replicas) in (1..).zip(&scenario.hosts) {
@@ -125,14 +141,6 @@ impl Parts {
             roles.push((Role { service, definitions: Arc::new([]), hosts, has_others }, *replicas));
         }
         roles
-    }
-}
-
-/// The definitions as an engine has them, with that mistake or without.
-fn of_plant(definitions: &Arc<[SimDefinition]>, plant: Option<Plant>) -> Arc<[SimDefinition]> {
-    match plant {
-        None => Arc::clone(definitions),
-        Some(plant) => definitions.iter().map(|definition| misjudged(definition, plant)).collect(),
     }
 }
 
@@ -157,7 +165,10 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
     let (finals, mut rest) = end.unwrap_or_default();
     rest.repeats = world.repeats.load(std::sync::atomic::Ordering::Relaxed);
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
-    let ledger = Ledger { sagas: plans(&scenario, &parts.all), entries: world.recorder.take(), finals, rest };
+    let pace = scenario.load.as_ref().map(|load| load.pace(scenario.replicas));
+    let sagas = plans(&scenario, &parts.definitions);
+    let ledger = Ledger { sagas, entries: world.recorder.take(), finals, rest, pace };
+    world.hit_if(ledger.pace.is_some(), Fault::MoreThanLines);
     for (plan, end) in ledger.sagas.iter().zip(&ledger.finals) {
         match end.standing {
             Standing::Completed => world.hit(Fault::Completed),
@@ -227,9 +238,10 @@ async fn live_through(
     end: Arc<Mutex<Option<End>>>,
 ) {
     let scenario = &world.scenario;
-    let plans = plans(scenario, &parts.all);
+    let plans = plans(scenario, &parts.definitions);
+    let definitions = parts.definitions(scenario.plant);
     let mut services: Vec<Vec<Arc<Replica>>> = Vec::new();
-    for ((role, replicas), store) in parts.roles(scenario).into_iter().zip(&stores) {
+    for ((role, replicas), store) in parts.roles(scenario, &definitions).into_iter().zip(&stores) {
         let replicas: Vec<_> = (0..replicas).map(|_| Replica::new(&world, store, role.clone())).collect();
         for replica in &replicas {
             world.env.spawn(Box::pin(Arc::clone(replica).keep_alive()));
@@ -241,7 +253,7 @@ async fn live_through(
     let clients = |saga: u32, variant: u8| Client {
         world: Arc::clone(&world),
         replicas: replicas.clone(),
-        definitions: of_plant(&parts.all, scenario.plant),
+        definitions: Arc::clone(&definitions),
         saga,
         variant,
     };

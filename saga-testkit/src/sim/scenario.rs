@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::heirs::heirs;
+use super::load::{Load, has_load};
 use super::{Random, Rates};
 use crate::checker::SagaTime;
 
@@ -22,6 +23,8 @@ pub struct Scenario {
     pub rates: Rates,
     /// How much virtual time one poll takes at most.
     pub poll_max: Duration,
+    /// What is special where there is more work than lines.
+    pub load: Option<Load>,
     /// What is broken on purpose.
     pub plant: Option<Plant>,
 }
@@ -35,6 +38,8 @@ pub enum Plant {
     SendsUnderNewIds,
     /// A reply names a message that nobody sent.
     AnswersNothing,
+    /// Of a step whose input a mapping made, an undo brings what the mapping had not put there.
+    UndoesWithOtherInputs,
     /// A batch step writes for an input that it rejects.
     WritesForRejected,
     /// An undo of a step that nobody asked for yet is answered, and leaves nothing behind that bars the step.
@@ -61,8 +66,29 @@ pub enum Plant {
     ForgetsLastReport,
 }
 
-/// How many definitions there are, in this order: without steps of other services, with such steps, and with one that
-/// somebody else asks for.
+impl Plant {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::SettlesBeforeStoring,
+        Self::SendsUnderNewIds,
+        Self::AnswersNothing,
+        Self::WritesForRejected,
+        Self::NoTombstone,
+        Self::JoinsEarly,
+        Self::ForgetsABranch,
+        Self::DetachesBranches,
+        Self::ForgetsItems,
+        Self::RunsEveryArm,
+        Self::ForgetsArms,
+        Self::ForgetsSubSagas,
+        Self::TakesNothingOver,
+        Self::ReportsUnfenced,
+        Self::ForgetsLastReport,
+    ];
+}
+
+/// How many definitions there are, in this order: without steps of other services, with such steps, with one that
+/// somebody else asks for, and those of which there are to be many.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
     /// Without steps of other services.
@@ -73,6 +99,8 @@ pub struct Counts {
     pub far: usize,
     /// With one step that somebody else asks for.
     pub foreign: usize,
+    /// With calls only, of which there are to be many.
+    pub load: usize,
 }
 
 /// A key of a tenant, and who starts what under it.
@@ -120,6 +148,13 @@ pub enum Blow {
         /// Which.
         replica: u64,
     },
+    /// A replica does not reach the store for so long. Everybody else does.
+    CutOff {
+        /// Which.
+        replica: u64,
+        /// For how long.
+        duration: Duration,
+    },
     /// Nobody reaches the store of a service for so long.
     StoreDown {
         /// The number of the service.
@@ -157,7 +192,10 @@ impl Scenario {
     pub fn draw(seed: u64, definitions: Counts) -> Self {
         let mut random = Random::new(seed);
         let has_services = has_services(seed);
-        let Counts { near, batch, far, foreign } = definitions;
+        if has_load(seed) {
+            return Self::draw_load(seed, definitions);
+        }
+        let Counts { near, batch, far, foreign, .. } = definitions;
         let (least, most, kinds) = match (has_services, has_crowd(seed)) {
             (true, _) => (SAGAS_MIN, SAGAS_MIN, near..near + far),
             // Of batch steps, or of one definition with others, whose handlers share savepoints.
@@ -194,7 +232,7 @@ impl Scenario {
         let rates = Rates { reports, ..Rates::draw(&mut random, seed) };
         sagas.extend(heirs(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
-        Self { seed, replicas, hosts, sagas, blows, rates, poll_max, plant: None }
+        Self { seed, replicas, hosts, sagas, blows, rates, poll_max, load: None, plant: None }
     }
 }
 

@@ -52,6 +52,9 @@ impl SimTransport {
             Some(Plant::AnswersNothing) if message.kind == MessageKind::Reply => {
                 planted.headers.correlation = Some(other());
             }
+            Some(Plant::UndoesWithOtherInputs) if message.kind == MessageKind::Undo => {
+                planted.payload = without_mapping(&message.payload);
+            }
             _ => {}
         }
         planted
@@ -79,6 +82,15 @@ impl SimTransport {
             call: event.call,
             nth: event.nth,
         });
+    }
+}
+
+/// An undo that brings its saga's own input; as it is where no mapping added to that.
+fn without_mapping(payload: &[u8]) -> Vec<u8> {
+    let mut content: serde_json::Value = serde_json::from_slice(payload).unwrap_or_default();
+    match content.pointer_mut("/input/reads").map(serde_json::Value::take) {
+        Some(reads) if !reads.is_null() => content.to_string().into_bytes(),
+        _ => payload.to_vec(),
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct World {
     foreign_ended: Mutex<BTreeSet<u32>>,
     /// Which handler was called in which transaction: its number, the saga, the step, whether it was undone.
     called: Mutex<BTreeSet<(u64, u32, u8, Op)>>,
+    /// The processes that do not reach their store.
+    cut_off: Mutex<BTreeSet<ProcessId>>,
     /// The events that the broker has accepted.
     delivered: Mutex<BTreeSet<(u64, u8)>>,
 }
@@ -62,6 +64,7 @@ impl World {
             restarted: Mutex::default(),
             foreign_ended: Mutex::default(),
             called: Mutex::default(),
+            cut_off: Mutex::default(),
             delivered: Mutex::default(),
         }
     }
@@ -117,6 +120,19 @@ impl World {
 
     pub(crate) fn is_store_down(&self, service: u8) -> bool {
         u128::from(self.store_down_until[usize::from(service)].load(Ordering::Relaxed)) > self.control.now().as_nanos()
+    }
+
+    pub(crate) fn set_cut_off(&self, process: ProcessId, is_cut_off: bool) {
+        let mut cut_off = self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_cut_off {
+            cut_off.insert(process);
+        } else {
+            cut_off.remove(&process);
+        }
+    }
+
+    pub(crate) fn is_cut_off(&self, process: ProcessId) -> bool {
+        self.cut_off.lock().unwrap_or_else(PoisonError::into_inner).contains(&process)
     }
 
     /// Notes what a saga began with that was started instead of another one.
@@ -190,7 +206,24 @@ impl Seat {
             saga: saga.map_or(u32::MAX, |saga| saga as u32),
             step: headers.step.as_deref().and_then(place_of).unwrap_or(u8::MAX),
             asked: headers.correlation.map(|asked| asked.to_string()),
+            input: input_of(message),
         });
+    }
+}
+
+/// The input that a command or an undo brings, as it stands in the message.
+pub(crate) fn input_of(message: &Message) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Undo<'a> {
+        #[serde(borrow)]
+        input: &'a serde_json::value::RawValue,
+    }
+    match message.kind {
+        MessageKind::Command => String::from_utf8(message.payload.clone()).ok(),
+        MessageKind::Undo => {
+            serde_json::from_slice::<Undo<'_>>(&message.payload).ok().map(|undo| undo.input.get().to_owned())
+        }
+        _ => None,
     }
 }
 

@@ -138,7 +138,7 @@ pub(crate) async fn work_of_unknown_definitions_is_left<H: StoreHarness>(bench: 
     let mut unknown = bench.store.unknown_work(&[definition()]).await?;
     unknown.sort();
     ensure_eq!(unknown, [(newer.clone(), 2), (other.clone(), 1)], "the work that nobody knows");
-    let request = ClaimRequest { lease, limit: 10, definitions: [other, newer].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [other, newer].into(), takes_over: true };
     ensure_eq!(bench.store.claim(request).await?.work.len(), 3, "the rows for somebody who knows them");
     Ok(())
 }
@@ -194,7 +194,8 @@ pub(crate) async fn a_lease_outlives_the_handle_it_was_taken_with<H: StoreHarnes
     let lease = bench.lease().await?;
     bench.claim_one(lease).await?;
     let Some(beside) = bench.harness.beside(&bench.store).await else { return Ok(()) };
-    let request = ClaimRequest { lease: bench.lease().await?, limit: 10, definitions: [definition()].into() };
+    let request =
+        ClaimRequest { lease: bench.lease().await?, limit: 10, definitions: [definition()].into(), takes_over: true };
     let claimed = beside.claim(request).await?.work;
     ensure!(claimed.is_empty(), "another process took a leased row: {claimed:?}");
     Ok(())

@@ -12,7 +12,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
-use crate::fixture::{Begun, Bench, Play, STEP, definition, tenant};
+use crate::fixture::{Begun, Bench, Play, STEP, definition, past_locks, tenant};
 use crate::harness::StoreHarness;
 
 const TASKS: usize = 8;
@@ -83,7 +83,7 @@ pub(crate) async fn overlapping_starts_do_not_lock_each_other_out<H: StoreHarnes
                 let key = if number % 2 == 0 { key } else { 9 - key };
                 sagas.push(bench.new_saga(&tenant("acme"), &format!("k-{key}")).await?);
             }
-            let answers = bench.store.start(sagas).await?;
+            let answers = past_locks(|| bench.store.start(sagas.clone())).await?;
             Ok(answers.iter().filter(|answer| matches!(answer, Started::New)).count())
         }
     })
@@ -102,7 +102,7 @@ pub(crate) async fn many_claims_share_nothing<H: StoreHarness>(bench: Bench<H>) 
         async move {
             let (lease, mut mine) = (bench.lease().await?, Vec::new());
             loop {
-                let request = ClaimRequest { lease, limit: 7, definitions: [definition()].into() };
+                let request = ClaimRequest { lease, limit: 7, definitions: [definition()].into(), takes_over: true };
                 let work = bench.store.claim(request).await?.work;
                 if work.is_empty() {
                     return Ok(mine);
@@ -124,7 +124,7 @@ pub(crate) async fn one_of_many_writers_wins<H: StoreHarness>(bench: Bench<H>) -
         let applied = at_once(|_| {
             let (store, begun) = (Arc::clone(&bench.store), begun.clone());
             let changes = Changes { saga: Some(begun.advance(version, Status::Running)), ..Changes::default() };
-            async move { Ok(store.record(vec![changes]).await?[0].is_ok()) }
+            async move { Ok(past_locks(|| store.record(vec![changes.clone()])).await?[0].is_ok()) }
         })
         .await?;
         ensure_eq!(applied.iter().filter(|applied| **applied).count(), 1, "how many writers won version {version}");
@@ -140,7 +140,7 @@ pub(crate) async fn one_of_many_records_is_inserted<H: StoreHarness>(bench: Benc
             let (store, begun) = (Arc::clone(&bench.store), begun.clone());
             let outcome = if number % 2 == 0 { RecordedOutcome::Done } else { RecordedOutcome::Cancelled };
             let changes = Changes { records: vec![begun.record(STEP, outcome)], ..Changes::default() };
-            async move { Ok(store.record(vec![changes]).await?[0].is_ok()) }
+            async move { Ok(past_locks(|| store.record(vec![changes.clone()])).await?[0].is_ok()) }
         })
         .await?;
         ensure_eq!(applied.iter().filter(|applied| **applied).count(), 1, "how many records were inserted");
@@ -192,7 +192,7 @@ pub(crate) async fn a_step_and_its_cancellation_exclude_each_other<H: StoreHarne
                 let tombstone = begun.record(STEP, RecordedOutcome::Cancelled);
                 let finished = vec![(begun.work, Condition::Held)];
                 let cancel = Changes { records: vec![tombstone], finished, ..Changes::default() };
-                Ok(bench.store.record(vec![cancel]).await?[0].is_ok())
+                Ok(past_locks(|| bench.store.record(vec![cancel.clone()])).await?[0].is_ok())
             }
         })
         .await?;
@@ -235,7 +235,12 @@ pub(crate) async fn two_processes_share_no_work<H: StoreHarness>(bench: Bench<H>
         let store = Arc::clone(if number % 2 == 0 { &bench.store } else { &beside });
         let bench = bench.clone();
         async move {
-            let request = ClaimRequest { lease: bench.lease().await?, limit: 6, definitions: [definition()].into() };
+            let request = ClaimRequest {
+                lease: bench.lease().await?,
+                limit: 6,
+                definitions: [definition()].into(),
+                takes_over: true,
+            };
             Ok(store.claim(request).await?.work.iter().map(|work| work.work.id).collect::<Vec<_>>())
         }
     })

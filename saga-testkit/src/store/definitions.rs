@@ -66,7 +66,7 @@ async fn refused<H: StoreHarness>(bench: &Bench<H>, begun: &Begun, wanted: SagaM
 }
 
 async fn claimed_by_version<H: StoreHarness>(bench: &Bench<H>, version: u32, lease: Lease) -> Result<usize, Failed> {
-    let request = ClaimRequest { lease, limit: 10, definitions: [self::version(version)].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [self::version(version)].into(), takes_over: true };
     Ok(bench.store.claim(request).await?.work.len())
 }
 
@@ -177,7 +177,7 @@ pub(crate) async fn its_work_belongs_to_the_new_version<H: StoreHarness>(bench: 
     bench.apply(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
     moved(&bench, to_version_2(&begun, 1)).await?;
     let lease = bench.lease().await?;
-    let request = ClaimRequest { lease, limit: 10, definitions: [version(2)].into() };
+    let request = ClaimRequest { lease, limit: 10, definitions: [version(2)].into(), takes_over: true };
     let claimed = bench.store.claim(request).await?.work;
     ensure_eq!(claimed.len(), 1, "what whoever knows the new version claims");
     let work = &claimed[0];
@@ -205,7 +205,8 @@ pub(crate) async fn work_of_a_vanished_owner_moves_and_is_suspect<H: StoreHarnes
     bench.claim_one(bench.short_lease().await?).await?;
     bench.outlast_lease().await;
     moved(&bench, to_version_2(&begun, 1)).await?;
-    let request = ClaimRequest { lease: bench.lease().await?, limit: 10, definitions: [version(2)].into() };
+    let request =
+        ClaimRequest { lease: bench.lease().await?, limit: 10, definitions: [version(2)].into(), takes_over: true };
     let suspects: Vec<bool> = bench.store.claim(request).await?.work.iter().map(|work| work.suspect).collect();
     ensure_eq!(suspects, [true], "the row of an owner that vanished");
     Ok(())
@@ -219,8 +220,8 @@ pub(crate) async fn records_move_with_their_saga<H: StoreHarness>(bench: Bench<H
     let third = StepId::doing("pack");
     let changes = SagaMove {
         rewritten: vec![
-            RewrittenRecord { from: step.clone(), to: other.clone(), output: Some(b"new".to_vec()) },
-            RewrittenRecord { from: other.clone(), to: third.clone(), output: None },
+            RewrittenRecord { from: step.clone(), to: other.clone(), output: Some(b"new".to_vec()), input: None },
+            RewrittenRecord { from: other.clone(), to: third.clone(), output: None, input: Some(b"given".to_vec()) },
         ],
         records: vec![saga_core::store::NewRecord {
             output: None,
@@ -232,6 +233,9 @@ pub(crate) async fn records_move_with_their_saga<H: StoreHarness>(bench: Bench<H
     moved(&bench, changes).await?;
     let mut records: Vec<_> = bench.whole(&begun).await?.records;
     records.sort_by(|one, other| one.step.as_str().cmp(other.step.as_str()));
+    let given = records.iter().map(|record| record.input.as_deref());
+    let expected: [Option<&[u8]>; 3] = [None, Some(b"given"), None];
+    ensure!(given.eq(expected), "the records have the inputs {records:?}");
     let records: Vec<_> =
         records.iter().map(|record| (record.step.as_str(), record.outcome, record.output.as_deref())).collect();
     let expected: [(&str, RecordedOutcome, Option<&[u8]>); 3] = [
@@ -247,7 +251,7 @@ pub(crate) async fn records_in_the_way_leave_nothing<H: StoreHarness>(bench: Ben
     let begun = bench.start("k-1").await?;
     bench.apply(begun.done(1)).await?;
     let (step, other) = (StepId::doing(STEP), StepId::doing(OTHER));
-    let gone = RewrittenRecord { from: other.clone(), to: StepId::doing("pack"), output: None };
+    let gone = RewrittenRecord { from: other.clone(), to: StepId::doing("pack"), output: None, input: None };
     let miss = refused(&bench, &begun, SagaMove { rewritten: vec![gone], ..to_version_2(&begun, 2) }).await?;
     ensure!(matches!(&miss, Miss::Record(missed) if *missed == other), "it missed as {miss:?}");
     let twice = vec![begun.record(STEP, RecordedOutcome::Skipped)];

@@ -1,6 +1,6 @@
 //! Who is alive.
 
-use saga_core::store::{Lease, Members};
+use saga_core::store::{Lease, Members, Work};
 
 use crate::check::{Outcome, ensure, ensure_eq};
 use crate::fixture::{Bench, HOUR};
@@ -66,5 +66,47 @@ pub(crate) async fn members_of_an_earlier_process_are_dead<H: StoreHarness>(benc
     ensure!(!bench.store.beat(lease.owner, HOUR).await?, "a member of an earlier process is alive");
     let taken = bench.claim_one(bench.lease().await?).await?;
     ensure!(taken.suspect, "the work of an earlier process is not suspect");
+    Ok(())
+}
+
+pub(crate) async fn a_member_that_comes_back_has_its_rows<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let former = bench.store.join(bench.harness.timing().lease).await?.member;
+    let work = bench.claim_one(Lease { owner: former, ttl: HOUR }).await?.work;
+    bench.outlast_lease().await;
+    let joined = bench.store.rejoin(former, HOUR).await?;
+    ensure!(joined.member > former, "{:?} came back as {:?}", former, joined.member);
+    ensure_eq!(joined.others, 0, "the members that were alive before");
+    let taken = bench.claim(bench.lease().await?, 10).await?.work;
+    ensure!(taken.is_empty(), "what a member took along was free: {taken:?}");
+    let lease = Lease { owner: joined.member, ttl: HOUR };
+    ensure_eq!(bench.store.renew(&[work], lease).await?, [true], "whether the row has its epoch still");
+    bench.apply(begun.with_work(work).done(1)).await
+}
+
+pub(crate) async fn what_was_taken_meanwhile_stays_with_its_new_owner<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    for key in ["k-1", "k-2"] {
+        bench.start(key).await?;
+    }
+    let former = bench.store.join(bench.harness.timing().lease).await?.member;
+    let held = bench.claim(Lease { owner: former, ttl: HOUR }, 10).await?.work;
+    bench.outlast_lease().await;
+    let other = bench.lease().await?;
+    let taken = bench.claim(other, 1).await?.work;
+    let member = bench.store.rejoin(former, HOUR).await?.member;
+    let renewed = bench.store.renew(&[held[0].work, held[1].work], Lease { owner: member, ttl: HOUR }).await?;
+    let is_taken = |index: usize| taken.iter().any(|work| work.work.id == held[index].work.id);
+    ensure_eq!(renewed, [!is_taken(0), !is_taken(1)], "which rows are still the member's own");
+    ensure_eq!(bench.store.renew(&[taken[0].work], other).await?, [true], "whether the other one has what it took");
+    // It lives with the member that has it.
+    bench.store.leave(member).await?;
+    ensure_eq!(bench.claim(bench.lease().await?, 10).await?.work.len(), 1, "the rows that are free again");
+    Ok(())
+}
+
+pub(crate) async fn whoever_came_back_as_another_is_dead_as_the_former<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let former = bench.member().await?;
+    bench.store.rejoin(former, HOUR).await?;
+    ensure!(!bench.store.beat(former, HOUR).await?, "the beat of a member that came back as another was answered");
     Ok(())
 }

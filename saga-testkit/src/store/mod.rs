@@ -1,6 +1,7 @@
 //! The checks of a store, by duty.
 
 pub(crate) mod acts;
+pub(crate) mod begun;
 pub(crate) mod claims;
 pub(crate) mod concurrency;
 pub(crate) mod definitions;
@@ -21,8 +22,10 @@ pub(crate) mod recovery;
 pub(crate) mod reports;
 pub(crate) mod running_on;
 pub(crate) mod sagas;
+pub(crate) mod shares;
 pub(crate) mod start_in;
 pub(crate) mod starting;
 pub(crate) mod together;
 pub(crate) mod transaction;
 pub(crate) mod unknown;
+pub(crate) mod waiting;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use saga_core::key::{StepId, Tenant};
-use saga_core::store::{Changes, Ids, NewSaga, RecordedOutcome, Records, SagaId, Sagas, Started, Status, WorkId};
+use saga_core::store::{
+    Changes, Ids, NewSaga, RecordedOutcome, Records, SagaId, Sagas, Standing, Started, Status, WorkId,
+};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, STEP, name, tenant};
@@ -194,6 +196,20 @@ pub(crate) async fn no_read_crosses_tenants<H: StoreHarness>(bench: Bench<H>) ->
         let counts = bench.store.count(other).await?;
         ensure!(counts.iter().all(|(_, count)| *count == 0), "`count` counted another tenant's saga: {counts:?}");
     }
+    Ok(())
+}
+
+pub(crate) async fn a_standing_is_that_of_the_saga<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let (one, two) = (bench.start("k-1").await?, bench.start("k-2").await?);
+    bench.advance(&two, 1, Status::Stuck).await?;
+    let absent = SagaId(bench.id().await?);
+    let mut standings = bench.store.standings(&[two.id, absent, one.id]).await?;
+    standings.sort_by_key(|standing| standing.saga);
+    let mut expected = [(one.id, Status::Running, 1), (two.id, Status::Stuck, 2)];
+    expected.sort_by_key(|(saga, ..)| *saga);
+    let expected = expected.map(|(saga, status, version)| Standing { saga, status, version });
+    ensure_eq!(standings, expected, "how far the two that there are stand");
+    ensure_eq!(bench.store.standings(&[]).await?, [], "the standings of no ids");
     Ok(())
 }
 

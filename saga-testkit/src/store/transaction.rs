@@ -204,7 +204,8 @@ pub(crate) async fn the_granted_rows_are_nobody_elses<H: StoreHarness>(bench: Be
         async move {
             meeting.entered.notified().await;
             // The lease has ended, and the row is held all the same.
-            let request = ClaimRequest { lease: other, limit: 10, definitions: [definition()].into() };
+            let request =
+                ClaimRequest { lease: other, limit: 10, definitions: [definition()].into(), takes_over: true };
             let claimed = store.claim(request).await;
             meeting.go_on.notify_one();
             claimed

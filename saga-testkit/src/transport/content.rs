@@ -26,12 +26,33 @@ pub(crate) async fn everything_arrives_as_it_was_sent<H: TransportHarness>(bench
             correlation: Some(message("k", 2).id),
             answer: Some(Answer::Rejected),
             traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+            key_id: Some("payments-1".into()),
+            signature: Some("00ff".into()),
         },
         ..message("k", 1)
     };
     let publishing = bench.publish(vec![sent.clone()]);
     let came = receiver.accept(1).await?;
     ensure_eq!(came[0].message, Ok(sent), "the message");
+    publishing.confirmed().await
+}
+
+pub(crate) async fn a_user_is_what_the_transport_checked<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let mut receiver = bench.subscribe("a").await?;
+    let forged = "somebody-else";
+    let sent = Message {
+        kind: MessageKind::Reply,
+        headers: Headers {
+            service: Some(forged.into()),
+            reply_to: Some(forged.into()),
+            key_id: Some(forged.into()),
+            ..Headers::default()
+        },
+        ..message("k", 1)
+    };
+    let publishing = bench.publish(vec![sent]);
+    let came = receiver.accept(1).await?;
+    ensure_eq!(came[0].user, bench.harness.user(), "the user");
     publishing.confirmed().await
 }
 

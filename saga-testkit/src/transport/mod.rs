@@ -5,6 +5,7 @@ mod bench;
 pub(crate) mod content;
 pub(crate) mod dead_letters;
 pub(crate) mod delivery;
+pub(crate) mod full_queue;
 pub(crate) mod ordering;
 pub(crate) mod prefetch;
 pub(crate) mod publish;

@@ -1,6 +1,7 @@
 //! The checker is checked: sound ledgers pass, and each kind of damage is found as what it is.
 
 mod damage;
+mod excuses;
 mod heirs;
 mod persons;
 mod sound;

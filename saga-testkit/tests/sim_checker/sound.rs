@@ -297,6 +297,7 @@ impl Run<'_> {
                 saga: self.saga,
                 step,
                 asked: None,
+                input: Some(format!("input of {}-{step}", self.saga)),
             });
         }
     }
@@ -312,7 +313,7 @@ impl Run<'_> {
             self.told.push(record.clone());
             let asked = Some(self.question(step, op));
             let message = format!("reply-{op:?}-{}-{step}", self.saga);
-            self.entries.push(What::Sent { message, kind: Sent::Reply, saga: self.saga, step, asked });
+            self.entries.push(What::Sent { message, kind: Sent::Reply, saga: self.saga, step, asked, input: None });
         }
         self.records.push(record);
     }

@@ -65,6 +65,21 @@ async fn g5_a_rejection_elsewhere_undoes_what_others_did<S: Books>() {
     shop.close().await;
 }
 
+/// Whichever replica is told the answer, and decides about the undo.
+async fn g5_an_undo_brings_what_the_mapping_gave_its_step<S: Books>() {
+    let shop = Shop::<S>::open(Meddling::default()).await;
+    let mut running = Vec::new();
+    for number in 0..16 {
+        running.push(shop.order(&format!("o-{number}"), Order { cents: number, heavy: true }).await);
+    }
+    for running in running {
+        assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
+    }
+    assert_eq!((shop.charged().await, shop.refunds().await), (0, 16));
+    shop.is_quiet().await;
+    shop.close().await;
+}
+
 async fn g2_duplicates_of_every_message_change_nothing<S: Books>() {
     let shop = Shop::<S>::open(Meddling { copies: 3, ..Meddling::default() }).await;
     let done = shop.order("o-1", Order { cents: 12, heavy: false }).await;
@@ -266,6 +281,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
 saga_tests::on_every_pair!(
     steps_of_other_services_are_done_in_their_databases,
     g5_a_rejection_elsewhere_undoes_what_others_did,
+    g5_an_undo_brings_what_the_mapping_gave_its_step,
     g2_duplicates_of_every_message_change_nothing,
     lost_messages_are_sent_again_and_answered_from_the_record,
     g5_an_undo_before_its_do_bars_it,

@@ -1,5 +1,6 @@
 //! A transport that does to messages what networks do.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -23,11 +24,45 @@ pub(crate) struct Meddler {
     pub(crate) inner: Arc<dyn Transport>,
     meddling: Arc<Mutex<Meddling>>,
     lost: Arc<Mutex<usize>>,
+    /// What commands brought, by tenant, saga and step, and the undos that brought something else.
+    inputs: Arc<Mutex<BTreeMap<[String; 3], String>>>,
+    strange: Arc<Mutex<Vec<String>>>,
+}
+
+/// What an undo brings of its step.
+#[derive(serde::Deserialize)]
+struct Undo<'a> {
+    #[serde(borrow)]
+    input: &'a serde_json::value::RawValue,
 }
 
 impl Meddler {
     pub(crate) fn new(inner: Arc<dyn Transport>, meddling: Meddling) -> Self {
-        Self { inner, meddling: Arc::new(Mutex::new(meddling)), lost: Arc::default() }
+        let meddling = Arc::new(Mutex::new(meddling));
+        Self { inner, meddling, lost: Arc::default(), inputs: Arc::default(), strange: Arc::default() }
+    }
+
+    /// The undos that brought another input than their commands.
+    pub(crate) fn strange_undos(&self) -> Vec<String> {
+        self.strange.lock().unwrap().clone()
+    }
+
+    fn compare(&self, message: &Message) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let of = [&message.headers.saga_key, &message.headers.step].map(|header| header.clone().unwrap_or_default());
+        let [saga, step] = of;
+        let of = [message.tenant.to_string(), saga, step];
+        match message.kind {
+            MessageKind::Command => drop(self.inputs.lock().unwrap().insert(of, text(&message.payload))),
+            MessageKind::Undo => {
+                let undo = serde_json::from_slice::<Undo<'_>>(&message.payload);
+                let input = undo.map(|undo| undo.input.get().to_owned()).unwrap_or_default();
+                if self.inputs.lock().unwrap().get(&of).is_some_and(|given| *given != input) {
+                    self.strange.lock().unwrap().push(format!("{of:?}: {input}"));
+                }
+            }
+            _ => {}
+        }
     }
 
     pub(crate) fn lost_so_far(&self) -> usize {
@@ -45,6 +80,7 @@ impl Meddler {
     }
 
     async fn publish_one(&self, message: Message) -> Result<(), TransportError> {
+        self.compare(&message);
         let (copies, refuses) = {
             let meddling = self.meddling.lock().unwrap();
             (meddling.copies, meddling.refuses.contains(&message.kind))

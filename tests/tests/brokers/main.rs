@@ -4,7 +4,10 @@
 
 mod absent_host;
 mod bad_messages;
+mod cluster;
+mod full_queue;
 mod given_up;
 mod outages;
+mod permissions;
 mod place;
 mod stranger;

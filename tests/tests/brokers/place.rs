@@ -17,7 +17,7 @@ mod contracts {
 }
 
 #[saga_step(implements = contracts::charge_card)]
-async fn charge_card(tx: &mut PgConnection, ctx: &StepContext, cents: i64) -> Result<String, StepError> {
+pub(crate) async fn charge_card(tx: &mut PgConnection, ctx: &StepContext, cents: i64) -> Result<String, StepError> {
     let query = sqlx::query("INSERT INTO charges (key, cents) VALUES ($1, $2)");
     query.bind(ctx.key().to_owned()).bind(cents).execute(tx).await?;
     Ok(format!("payment of {cents}"))

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
+mod full_queue;
 mod moody;
+mod outage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +39,7 @@ async fn orders(store: &MemoryStore, transport: &Moody, change: fn(&mut Settings
     Runtime::builder(store.clone())
         .transport(transport.clone())
         .saga(&create_order())
+        .saga(&full_queue::ship_order())
         .settings(|settings| {
             settings.service = Some("orders".into());
             change(settings);

@@ -1,6 +1,8 @@
 //! A transport with moods.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::memory::MemoryTransport;
@@ -17,12 +19,15 @@ pub(crate) struct Mood {
     pub(crate) panics_in_receive: u32,
     /// Nothing can be sent.
     pub(crate) is_away: bool,
+    /// How long it takes until that is said.
+    pub(crate) away_after: Duration,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moody {
     pub(crate) inner: MemoryTransport,
     mood: Arc<Mutex<Mood>>,
+    calls: Arc<AtomicUsize>,
 }
 
 struct MoodyIncoming {
@@ -32,11 +37,16 @@ struct MoodyIncoming {
 
 impl Moody {
     pub(crate) fn around(inner: MemoryTransport) -> Self {
-        Self { inner, mood: Arc::default() }
+        Self { inner, ..Self::default() }
     }
 
     pub(crate) fn set(&self, mood: Mood) {
         *self.mood.lock().unwrap() = mood;
+    }
+
+    /// How often it was asked to send.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
     }
 
     pub(crate) fn mood(&self) -> Mood {
@@ -63,7 +73,9 @@ impl Transport for Moody {
 
     async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>> {
         let mood = self.mood();
+        self.calls.fetch_add(1, Ordering::Relaxed);
         if mood.is_away {
+            tokio::time::sleep(mood.away_after).await;
             let away = || Err(TransportError::new(TransportErrorKind::Unavailable, "publish", "the broker is away"));
             return messages.iter().map(|_| away()).collect();
         }
@@ -72,6 +84,11 @@ impl Transport for Moody {
             assert!(!mood.panics_at.contains(&message.payload), "at {text}");
         }
         self.inner.publish(messages).await
+    }
+
+    async fn reachable(&self) -> Result<(), TransportError> {
+        let away = || TransportError::new(TransportErrorKind::Unavailable, "publish", "the broker is away");
+        if self.mood().is_away { Err(away()) } else { Ok(()) }
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {

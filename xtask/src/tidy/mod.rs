@@ -20,6 +20,7 @@ mod size;
 mod source;
 mod tokens;
 mod tree;
+mod unwinding;
 
 pub(crate) use finding::Level;
 pub(crate) use run::check_workspace;

@@ -10,6 +10,7 @@ use super::source::Source;
 use super::tree::Tree;
 use super::{
     cancel_safety, commands, dependencies, guarantees, imports, leftovers, links, manifests, module_root, purity, size,
+    unwinding,
 };
 use crate::Arguments;
 use crate::workspace::cargo;
@@ -23,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) file_count: usize,
 }
 
-const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 8] = [
+const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 10] = [
     size::file_length,
     module_root::only_lists,
     imports::no_backend_in_core,
@@ -32,6 +33,8 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 8] = [
     leftovers::nothing_unfinished,
     leftovers::no_test_is_ignored,
     leftovers::no_test_sleeps,
+    unwinding::no_moment_overflows,
+    unwinding::no_event_panics,
 ];
 
 const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 6] = [

@@ -10,7 +10,8 @@ use crate::place::DEFAULT_STORE;
 /// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
 ///
 /// It exits with 0 when all went well, 1 when something needs a person (a stuck saga, a line that was refused), 2 when it
-/// could not do what was asked, and 130 when it was interrupted before it was done. A service that was asked to end has
+/// could not do what was asked, 3 when it was to cancel, pause or resume what has ended, and 130 when it was interrupted
+/// before it was done. A service that was asked to end has
 /// done what was asked.
 #[derive(Debug, Parser)]
 #[command(name = "order-saga", version, args_conflicts_with_subcommands = true)]

@@ -1,4 +1,4 @@
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use saga_core::store::Status;
@@ -22,6 +22,9 @@ pub struct VerifyArgs {
     /// How long what is under way may take to come to rest
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s")]
     pub within: Duration,
+    /// Compare what was in stock at first with these products as well, as `run` was given them
+    #[arg(long, value_name = "FILE")]
+    pub products: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -9,6 +9,7 @@ mod outbox;
 mod run;
 mod service;
 mod times;
+mod waits;
 
 pub use bulk::{BulkActionArg, BulkCommand, CarryOutArgs, PlanArgs};
 pub use command::{Cli, Command};
@@ -19,3 +20,4 @@ pub use outbox::{DiscardArgs, OutboxCommand, OutboxListArgs, ReleaseArgs};
 pub use run::{OrdersArgs, RunArgs, StoreArgs};
 pub use service::{ServiceArgs, ServiceName};
 pub use times::TimesArgs;
+pub use waits::WaitArgs;

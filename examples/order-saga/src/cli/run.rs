@@ -2,7 +2,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
 
-use super::TimesArgs;
+use super::{TimesArgs, WaitArgs};
 use crate::place::DEFAULT_STORE;
 
 /// How to run the orders.
@@ -14,7 +14,7 @@ pub struct RunArgs {
     /// Where to keep everything.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// How messages travel: memory: or amqp://USER:PASSWORD@HOST:PORT/VHOST
+    /// How messages travel: memory: or amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub transport: String,
     /// The gateway and the carrier, as `order-saga outside` prints it [default: in this process]
@@ -23,6 +23,9 @@ pub struct RunArgs {
     /// What the gateway and the carrier do in this process is decided by this and the key of a call
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
+    /// How long it waits for what is away.
+    #[command(flatten)]
+    pub waits: WaitArgs,
     /// How long it waits for whom.
     #[command(flatten)]
     pub times: TimesArgs,
@@ -51,7 +54,8 @@ pub struct OrdersArgs {
 #[derive(Debug, Args)]
 pub struct StoreArgs {
     /// Where to keep everything: sqlite:FILE, with the book of the services outside beside it, or
-    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, with that book in this folder
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, with that book in this folder, and with ?pgbouncer=true behind it where
+    /// PgBouncer stands in front in transaction mode
     #[arg(long, value_name = "URL", default_value = DEFAULT_STORE)]
     pub store: String,
 }

@@ -1,8 +1,8 @@
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{OrdersArgs, TimesArgs, times::time};
+use super::{OrdersArgs, TimesArgs, WaitArgs};
 
 /// How to run a service.
 #[derive(Debug, Args)]
@@ -12,18 +12,18 @@ pub struct ServiceArgs {
     /// Its own database, as `run` takes it; its replicas share one [default: sqlite:order-saga-SERVICE.db]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT/VHOST
+    /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
     #[arg(long, value_name = "URL")]
     pub transport: Option<String>,
-    /// How long to wait at the start for a broker that is away
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
-    pub wait_for_broker: Duration,
     /// The gateway and the carrier, as `order-saga outside` prints it; `orders` needs it to count what they did
     #[arg(long, value_name = "URL")]
     pub outside: Option<String>,
     /// With `orders`: run these to their end, and end with them. Without them a service serves until it is interrupted.
     #[command(flatten)]
     pub orders: OrdersArgs,
+    /// How long it waits for what is away.
+    #[command(flatten)]
+    pub waits: WaitArgs,
     /// How long it waits for whom.
     #[command(flatten)]
     pub times: TimesArgs,

@@ -7,7 +7,7 @@ use super::open::{desk, desk_of};
 use crate::{
     cli::{BulkCommand, CarryOutArgs, PlanArgs},
     place::Place,
-    print::print,
+    print::{print, say},
 };
 
 /// Something of the plan was not done.
@@ -70,7 +70,7 @@ async fn run(place: &impl Place, args: &CarryOutArgs) -> anyhow::Result<ExitCode
             _ => String::new(),
         };
         let key = plan.sagas.get(place).map_or("", |planned| planned.key.as_str());
-        eprintln!("{}/{count} {key}: {said}", place + 1);
+        say(format_args!("{}/{count} {key}: {said}", place + 1));
     };
     let summary = desk.carry_out(&plan, &args.act.reason, args.per_second, progress).await?;
     let BulkSummary { done, already, refused, failed, .. } = &summary;

@@ -9,6 +9,9 @@ use saga_core::{
 use super::open::desk;
 use crate::{cli::DeskArgs, place::Place, print::print};
 
+/// It had ended before, so that nothing was done.
+const ENDED: u8 = 3;
+
 /// Cancels one order: what was done of it is undone by whoever works on the store.
 ///
 /// # Errors
@@ -21,10 +24,11 @@ use crate::{cli::DeskArgs, place::Place, print::print};
 pub async fn cancel(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
     let desk = desk(place, &args.act).await?;
     let said = desk.cancel(&args.key, &args.act.reason).await.map(|cancellation| match cancellation {
-        Cancellation::Begun => "is cancelled; whoever works on the store undoes what was done of it",
-        Cancellation::UnderWay => "is being undone already",
-        Cancellation::Ended(Status::Completed) => "is completed already",
-        Cancellation::Ended(_) => "is undone already",
+        Cancellation::Begun => {
+            (ExitCode::SUCCESS, "is cancelled; whoever works on the store undoes what was done of it")
+        }
+        Cancellation::UnderWay => (ExitCode::SUCCESS, "is being undone already"),
+        Cancellation::Ended(status) => ended(status),
     });
     say(place, args, said)
 }
@@ -41,10 +45,9 @@ pub async fn cancel(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitC
 pub async fn pause(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
     let desk = desk(place, &args.act).await?;
     let said = desk.pause(&args.key, &args.act.reason).await.map(|pausing| match pausing {
-        Pausing::Paused => "is paused: nothing new of it begins before `order-saga resume`",
-        Pausing::Already => "is paused already",
-        Pausing::Ended(Status::Completed) => "is completed already",
-        Pausing::Ended(_) => "is undone already",
+        Pausing::Paused => (ExitCode::SUCCESS, "is paused: nothing new of it begins before `order-saga resume`"),
+        Pausing::Already => (ExitCode::SUCCESS, "is paused already"),
+        Pausing::Ended(status) => ended(status),
     });
     say(place, args, said)
 }
@@ -61,20 +64,27 @@ pub async fn pause(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCo
 pub async fn resume(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
     let desk = desk(place, &args.act).await?;
     let said = desk.resume(&args.key, &args.act.reason).await.map(|resumption| match resumption {
-        Resumption::Resumed => "goes on; whoever works on the store does what waited",
-        Resumption::NotPaused(Status::Completed) => "is completed already",
-        Resumption::NotPaused(Status::Compensated) => "is undone already",
-        Resumption::NotPaused(_) => "is not paused",
+        Resumption::Resumed => (ExitCode::SUCCESS, "goes on; whoever works on the store does what waited"),
+        Resumption::NotPaused(status) if status.is_ended() => ended(status),
+        Resumption::NotPaused(_) => (ExitCode::SUCCESS, "is not paused"),
     });
     say(place, args, said)
 }
 
-fn say(place: &impl Place, args: &DeskArgs, said: Result<&str, RuntimeError>) -> anyhow::Result<ExitCode> {
+/// A script that asks for it must not take this for what it asked for.
+fn ended(status: Status) -> (ExitCode, &'static str) {
+    let said = if status == Status::Completed { "is completed already" } else { "is undone already" };
+    (ExitCode::from(ENDED), said)
+}
+
+fn say(place: &impl Place, args: &DeskArgs, said: Result<(ExitCode, &str), RuntimeError>) -> anyhow::Result<ExitCode> {
     let key = &args.key;
     match said {
-        Ok(said) => print(format_args!("{key} {said}\n"))?,
+        Ok((code, said)) => {
+            print(format_args!("{key} {said}\n"))?;
+            Ok(code)
+        }
         Err(RuntimeError::NoSaga(_)) => bail!("there is no order {key} in {}", place.shown()),
-        Err(error) => return Err(error.into()),
+        Err(error) => Err(error.into()),
     }
-    Ok(ExitCode::SUCCESS)
 }

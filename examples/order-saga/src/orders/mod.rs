@@ -4,6 +4,7 @@
 
 mod check;
 mod money;
+mod object;
 mod order;
 mod read;
 mod source;

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use super::object::{object, objects};
+
 /// One order: the input of the saga. Its `order_id` is the saga's key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
@@ -10,10 +12,12 @@ pub struct Order {
     /// The day of the order, as `YYYY-MM-DD`.
     pub placed_on: String,
     /// Where the goods go.
+    #[serde(deserialize_with = "object")]
     pub ship_to: Address,
     /// What the shop quoted for the shipment.
     pub freight_cents: i64,
     /// The lines of the order.
+    #[serde(deserialize_with = "objects")]
     pub items: Vec<Item>,
     /// The sum of the lines, each rounded to whole cents.
     pub total_cents: i64,

@@ -5,7 +5,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use super::{Catalogue, Order, Product, Source, check};
+use super::{Catalogue, Order, Product, Source, check, object::Object};
 
 /// A line longer than this is refused unread.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -114,7 +114,7 @@ fn json_lines<T: DeserializeOwned>(bytes: &[u8], what: &str) -> impl Iterator<It
             let read = if line.len() > LINE_BYTES_MAX {
                 Err(format!("the line has {} bytes; at most {LINE_BYTES_MAX} are read", line.len()))
             } else {
-                serde_json::from_slice(line).map_err(|error| {
+                serde_json::from_slice(line).map(|Object(read)| read).map_err(|error| {
                     let text = error.to_string();
                     // The decoder sees one line only, so its "line 1" would mislead.
                     let reason = text.split(" at line ").next().unwrap_or(&text);
@@ -171,6 +171,19 @@ mod tests {
                 "some.jsonl:8: not an order in JSON: EOF while parsing an object (column 1)",
             ]
         );
+    }
+
+    #[test]
+    fn an_array_is_no_order_whatever_stands_in_it() {
+        let whole = r#"["A-1","C","2024-01-01",{"name":"N","city":"C","country":"L"},1,[{"sku":"TEA","quantity":1,"unit_price_cents":10,"discount":0.0}],10]"#;
+        let address = line("A-2", 1, 10).replace(r#"{"name":"N","city":"C","country":"L"}"#, r#"["N","C","L"]"#);
+        let item = line("A-3", 1, 10)
+            .replace(r#"{"sku":"TEA","quantity":1,"unit_price_cents":10,"discount":0.0}"#, r#"["TEA",1,10,0.0]"#);
+        let intake = read(&[whole.to_owned(), address, item, line("A-4", 1, 10)].join("\n"));
+        assert_eq!((intake.orders.len(), intake.refused.len()), (1, 3));
+        for refused in &intake.refused {
+            assert!(refused.sentence.contains("invalid type: sequence, expected an object"), "{refused}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{
     gateway,
     journal::{Call, Event},
 };
+use crate::print::say;
 
 /// How long a call is held at most while it waits for its undo.
 const HOLD_MAX: Duration = Duration::from_mins(4);
@@ -116,7 +117,7 @@ impl Services {
         if self.manners.journal == Journal::Calls {
             let noted = self.on_book(move |book| book.note(Call { path: &path, key: &key, nth }, event));
             if let Err(reply) = noted.await {
-                eprintln!("the journal of the services outside: {}", reply.body);
+                say(format_args!("the journal of the services outside: {}", reply.body));
             }
         }
     }

@@ -11,4 +11,5 @@ pub use place::{Place, exists, read_book};
 pub use postgres::PostgresPlace;
 pub use sqlite::SqlitePlace;
 pub use transport::connect_transport;
+use url::pooler_in;
 pub use url::{DEFAULT_STORE, StoreUrl, without_password};

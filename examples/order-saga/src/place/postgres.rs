@@ -1,10 +1,12 @@
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
-use anyhow::{anyhow, bail};
-use saga_postgres::PostgresStore;
+use anyhow::{Context as _, anyhow, bail};
+use saga_core::store::{StoreError, StoreErrorKind};
+use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
-use super::{Place, without_password};
+use super::{Place, pooler_in, without_password};
+use crate::shop::is_behind_pooler;
 
 /// How long a server may take to let this program in.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -14,6 +16,8 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 pub struct PostgresPlace {
     url: String,
     options: Box<PgConnectOptions>,
+    /// Whether it is reached through PgBouncer in transaction mode.
+    pgbouncer: bool,
 }
 
 impl PostgresPlace {
@@ -23,11 +27,16 @@ impl PostgresPlace {
     ///
     /// A sentence that says what such a URL looks like.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
+        let (plain, pgbouncer) = pooler_in(url)?;
         // What cannot be read is not repeated, since nobody knows where the password is in it.
-        let options: PgConnectOptions = url.parse().map_err(|_| {
+        let mut options: PgConnectOptions = plain.parse().map_err(|_| {
             anyhow!("--store takes a URL such as postgres://user:password@host:port/database, and this is none")
         })?;
-        Ok(Self { url: url.to_owned(), options: Box::new(options) })
+        if pgbouncer {
+            options = options.statement_cache_capacity(0).extra_float_digits(None);
+            is_behind_pooler();
+        }
+        Ok(Self { url: url.to_owned(), options: Box::new(options), pgbouncer })
     }
 
     fn database(&self) -> &str {
@@ -37,7 +46,7 @@ impl PostgresPlace {
     /// Connects to a database in which this program has made a table.
     async fn look_for(&self, table: &'static str) -> anyhow::Result<PgConnection> {
         let mut conn = self.connect().await?;
-        let made = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table);
+        let made = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table).persistent(!self.pgbouncer);
         if made.fetch_one(&mut conn).await? {
             Ok(conn)
         } else {
@@ -48,10 +57,27 @@ impl PostgresPlace {
     async fn connect(&self) -> anyhow::Result<PgConnection> {
         let opened = tokio::time::timeout(CONNECT_WAIT, PgConnection::connect_with(&self.options)).await;
         let shown = self.shown();
-        match opened {
-            Ok(opened) => opened.map_err(|error| anyhow!("cannot open {shown}: {error}")),
-            Err(_) => bail!("cannot open {shown}: it did not answer within {} seconds", CONNECT_WAIT.as_secs()),
-        }
+        let opened = opened.unwrap_or_else(|_| {
+            let problem = format!("it did not answer within {} seconds", CONNECT_WAIT.as_secs());
+            Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, problem)))
+        });
+        opened.with_context(|| format!("cannot open {shown}"))
+    }
+
+    async fn open(&self, options: PostgresOptions) -> anyhow::Result<PostgresStore> {
+        let opened = PostgresStore::connect_with(options).await;
+        // Of what can be said of a pooler, this program has a parameter.
+        let is_of_pooler = |error: &StoreError| {
+            error.kind() == StoreErrorKind::Misuse || error.detail().contains("unsupported startup parameter")
+        };
+        let is_pooler = !self.pgbouncer && opened.as_ref().is_err_and(is_of_pooler);
+        let opened = opened.map_err(anyhow::Error::from);
+        if is_pooler { opened.context("give the URL of --store the parameter ?pgbouncer=true") } else { opened }
+    }
+
+    fn store_options(&self) -> PostgresOptions {
+        let options = PostgresOptions::new((*self.options).clone());
+        if self.pgbouncer { options.pgbouncer() } else { options }
     }
 }
 
@@ -77,13 +103,12 @@ impl Place for PostgresPlace {
     }
 
     async fn open_store(&self) -> anyhow::Result<PostgresStore> {
-        // The store says all of it in one sentence; what caused it would say it again.
-        PostgresStore::connect(&self.url).await.map_err(|error| anyhow!("{error}"))
+        self.open(self.store_options()).await
     }
 
     async fn look_at_store(&self) -> anyhow::Result<PostgresStore> {
         self.look_for("saga.sagas").await?.close().await?;
-        PostgresStore::read_only(&self.url).await.map_err(|error| anyhow!("{error}"))
+        self.open(self.store_options().read_only()).await
     }
 
     async fn open_shop(&self) -> anyhow::Result<PgConnection> {

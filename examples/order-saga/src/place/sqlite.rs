@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use saga_sqlite::{SqliteOptions, SqliteStore};
 
 use super::{Place, exists, read_book};
+use crate::print::say;
 
 /// How long a write of this program waits for one of the runtime.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
@@ -30,7 +31,7 @@ impl Place for SqlitePlace {
     }
 
     async fn open_store(&self) -> anyhow::Result<SqliteStore> {
-        let waits = |path: &Path| eprintln!("waiting for another process that works on {}", path.display());
+        let waits = |path: &Path| say(format_args!("waiting for another process that works on {}", path.display()));
         Ok(SqliteStore::open_with(SqliteOptions::new(&self.0).on_wait(waits)).await?)
     }
 

@@ -38,6 +38,29 @@ impl StoreUrl {
     }
 }
 
+/// A PostgreSQL URL without the parameter `pgbouncer`, and whether it says that a pooler stands in front of the server.
+///
+/// # Errors
+///
+/// A sentence, when the parameter is neither `true` nor `false`.
+pub(super) fn pooler_in(url: &str) -> anyhow::Result<(String, bool)> {
+    let Some((place, parameters)) = url.split_once('?') else { return Ok((url.to_owned(), false)) };
+    let mut pgbouncer = false;
+    let mut others = Vec::new();
+    for parameter in parameters.split('&') {
+        match parameter.split_once('=') {
+            Some(("pgbouncer", "true")) => pgbouncer = true,
+            Some(("pgbouncer", "false")) => pgbouncer = false,
+            _ if parameter.split('=').next() == Some("pgbouncer") => {
+                bail!("in the URL of --store pgbouncer is true or false, as in postgres://host/database?pgbouncer=true")
+            }
+            _ => others.push(parameter),
+        }
+    }
+    let mark = if others.is_empty() { "" } else { "?" };
+    Ok((format!("{place}{mark}{}", others.join("&")), pgbouncer))
+}
+
 /// A URL as it may be shown: what may be a password in it is not.
 pub fn without_password(url: &str) -> String {
     let (url, hidden) = match url.split_once('?') {
@@ -98,6 +121,21 @@ mod tests {
         assert!(connect_transport("memory:", Duration::ZERO).await.is_ok_and(|transport| transport.is_none()));
         let refused = connect_transport("nats://u:secret@h", Duration::ZERO).await.expect_err("unknown").to_string();
         assert!(refused.contains("knows memory: and amqp:, but not nats:"), "{refused}");
+    }
+
+    #[test]
+    fn a_url_says_that_a_pooler_stands_in_front() {
+        for (url, plain, pgbouncer) in [
+            ("postgres://h/d", "postgres://h/d", false),
+            ("postgres://h/d?pgbouncer=true", "postgres://h/d", true),
+            ("postgres://h/d?sslmode=require&pgbouncer=true", "postgres://h/d?sslmode=require", true),
+            ("postgres://h/d?pgbouncer=false", "postgres://h/d", false),
+        ] {
+            assert_eq!(pooler_in(url).expect("a good URL"), (plain.to_owned(), pgbouncer));
+        }
+        for url in ["postgres://h/d?pgbouncer=yes", "postgres://h/d?pgbouncer"] {
+            assert!(StoreUrl::parse(url).expect_err(url).to_string().contains("pgbouncer is true or false"));
+        }
     }
 
     #[test]

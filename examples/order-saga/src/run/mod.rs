@@ -4,6 +4,7 @@ mod command;
 mod counter;
 mod drive;
 mod input;
+mod outage;
 mod progress;
 mod summary;
 

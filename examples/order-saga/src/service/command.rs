@@ -3,10 +3,11 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use saga_amqp::AmqpTransport;
 
-use super::{host::host, orders::orders};
+use super::{host::host, log::log_to_stderr, orders::orders};
 use crate::{
     cli::{ServiceArgs, ServiceName},
     outside::{Carrier, Gateway, Outside},
+    patience::wait_for,
     place::{Place, connect_transport},
     run::Input,
     saga::{payments, shipping},
@@ -36,6 +37,7 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     if transport == "memory:" {
         bail!("{NEEDS_BROKER}");
     }
+    log_to_stderr();
     let outside = outside(args).await?;
     // What can be wrong with the rest is found before anything is connected.
     let input = args.orders.orders.as_ref().map(|_| Input::read(&args.orders)).transpose()?;
@@ -53,21 +55,22 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     let transport = connect(transport, args).await?;
     if name == ServiceName::Payments {
         let gateway = Gateway(outside);
-        return host(place, args, transport, |runtime| runtime.service(&payments()).state(gateway)).await;
+        return host(place, args, transport, |runtime| runtime.service(&payments()).state(gateway.clone())).await;
     }
     let carrier = Carrier(outside);
-    host(place, args, transport, |runtime| runtime.service(&shipping()).state(carrier)).await
+    host(place, args, transport, |runtime| runtime.service(&shipping()).state(carrier.clone())).await
 }
 
 /// Services and their broker are started side by side, and one of them comes first.
 async fn connect(url: &str, args: &ServiceArgs) -> anyhow::Result<AmqpTransport> {
-    connect_transport(url, args.wait_for_broker).await?.context(NEEDS_BROKER)
+    connect_transport(url, args.waits.wait_for_broker).await?.context(NEEDS_BROKER)
 }
 
 /// The services outside, if they were given: they must answer.
 async fn outside(args: &ServiceArgs) -> anyhow::Result<Option<Outside>> {
     let Some(url) = &args.outside else { return Ok(None) };
     let outside = Outside::at(url)?;
-    outside.tally().await.context("the services outside do not answer")?;
+    let asked = wait_for("the services outside", args.waits.wait_for_outside, async || outside.tally().await);
+    asked.await.context("the services outside do not answer")?;
     Ok(Some(outside))
 }

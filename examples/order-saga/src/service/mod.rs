@@ -7,3 +7,4 @@ mod orders;
 mod serve;
 
 pub use command::service;
+pub(crate) use log::log_to_stderr;

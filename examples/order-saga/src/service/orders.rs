@@ -3,12 +3,14 @@ use std::process::ExitCode;
 use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, Saga, store::Store};
 
-use super::{log::log_to_stderr, serve::serve};
+use super::serve::serve;
 use crate::{
     cli::{ServiceArgs, ServiceName},
     orders::Order,
     outside::Outside,
+    patience::wait_for,
     place::Place,
+    print::say,
     run::{Counter, Input},
     saga::create_order_across_services,
     shop,
@@ -23,16 +25,23 @@ pub(super) async fn orders<P: Place>(
     outside: Option<Outside>,
 ) -> anyhow::Result<ExitCode> {
     let saga = create_order_across_services();
+    let patience = args.waits.wait_for_database;
     if let Some(input) = input {
-        let counter = Counter::open(place, input).await?;
-        let runtime = runtime(counter.store(), &saga, args, &transport).await?;
-        return counter.run(&runtime, &saga, &args.orders, outside.as_ref()).await;
+        let counter = Counter::open(place, input, patience).await?;
+        let runtime =
+            wait_for("the database", patience, async || runtime(counter.store(), &saga, args, &transport).await)
+                .await?;
+        return counter.run(place, &runtime, &saga, &args.orders, outside.as_ref()).await;
     }
-    let store = place.open_store().await?;
-    eprintln!("the store is {}", place.shown());
-    // Whoever comes first makes the tables that the steps write to.
-    shop::migrate(&mut place.open_shop().await?).await?;
-    serve(args.service, &runtime(store, &saga, args, &transport).await?, &transport).await
+    let runtime = wait_for("the database", patience, async || {
+        let store = place.open_store().await?;
+        // Whoever comes first makes the tables that the steps write to.
+        shop::migrate(&mut place.open_shop().await?).await?;
+        runtime(store, &saga, args, &transport).await
+    })
+    .await?;
+    say(format_args!("the store is {}", place.shown()));
+    serve(args.service, &runtime, &transport).await
 }
 
 async fn runtime<S: Store>(
@@ -41,7 +50,6 @@ async fn runtime<S: Store>(
     args: &ServiceArgs,
     transport: &AmqpTransport,
 ) -> anyhow::Result<Runtime<S>> {
-    log_to_stderr();
     let runtime = Runtime::builder(store).saga(saga).transport(transport.clone()).settings(|settings| {
         settings.service = Some(ServiceName::Orders.as_str().to_owned());
         args.times.apply(settings);

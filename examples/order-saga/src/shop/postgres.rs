@@ -1,9 +1,24 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use sqlx::{Column as _, PgConnection, Row as _, TypeInfo as _, postgres::PgRow};
 
 use super::{
     ShopConn, Value,
     conn::{Cell, Row},
 };
+
+/// Whether a database of this program is reached through a pooler that gives each transaction another session. A
+/// connection does not say so, and a statement that is prepared in one of them is not there in the next.
+static POOLED: AtomicBool = AtomicBool::new(false);
+
+/// From now on no statement is prepared for later use.
+pub(crate) fn is_behind_pooler() {
+    POOLED.store(true, Ordering::Relaxed);
+}
+
+fn prepares() -> bool {
+    !POOLED.load(Ordering::Relaxed)
+}
 
 impl ShopConn for PgConnection {
     type Error = sqlx::Error;
@@ -13,7 +28,7 @@ impl ShopConn for PgConnection {
     const BEGIN_ALONE: &'static str = "BEGIN; SELECT pg_advisory_xact_lock(7310230)";
 
     async fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> sqlx::Result<u64> {
-        let query = values.iter().fold(sqlx::query(sql), |query, value| match *value {
+        let query = values.iter().fold(sqlx::query(sql).persistent(prepares()), |query, value| match *value {
             Value::Number(number) => query.bind(number),
             Value::Text(text) => query.bind(text.to_owned()),
         });
@@ -21,7 +36,7 @@ impl ShopConn for PgConnection {
     }
 
     async fn rows(&mut self, sql: &'static str) -> sqlx::Result<Vec<Row>> {
-        sqlx::query(sql).fetch_all(self).await?.iter().map(row).collect()
+        sqlx::query(sql).persistent(prepares()).fetch_all(self).await?.iter().map(row).collect()
     }
 
     async fn script(&mut self, sql: &'static str) -> sqlx::Result<()> {

@@ -28,12 +28,19 @@ impl fmt::Display for TablesError {
                 f,
                 "the shop's tables have version {version}, but this program only knows versions up to {VERSION}; run the newer program"
             ),
-            Self::Database(error) => write!(f, "the shop's tables cannot be used: {error}"),
+            Self::Database(_) => f.write_str("the shop's tables cannot be used"),
         }
     }
 }
 
-impl Error for TablesError {}
+impl Error for TablesError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Newer(_) => None,
+            Self::Database(error) => Some(&**error),
+        }
+    }
+}
 
 /// Makes the shop's tables unless they are there.
 ///

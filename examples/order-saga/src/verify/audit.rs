@@ -4,6 +4,7 @@ use super::{
     Books,
     books::{Order, Product},
 };
+use crate::orders;
 
 /// What the audit found.
 #[derive(Debug, Default, Serialize)]
@@ -56,6 +57,9 @@ pub fn audit(books: &Books) -> Audit {
         check_charge(&mut audit, order_id, order, books);
         check_shipments(&mut audit, order_id, order, books);
     }
+    for (order_id, what) in &books.unanswered {
+        audit.find(order_id, format!("it was {what} outside, where no answer to that is written down"));
+    }
     for (key, order_id, times) in &books.charged_twice {
         audit.find(order_id, format!("the card was charged {times} times under the one key {key}"));
     }
@@ -70,9 +74,26 @@ fn check_stock(audit: &mut Audit, product: &Product) {
     }
 }
 
+/// Compares what the shop says that it had at first with what the products say.
+pub fn check_first_stock(audit: &mut Audit, books: &Books, products: &[orders::Product]) {
+    for Product { sku, in_stock_at_first, .. } in &books.products {
+        match products.iter().find(|product| product.sku == *sku) {
+            Some(product) if product.in_stock == *in_stock_at_first => {}
+            Some(product) => audit.find(
+                sku,
+                format!("{in_stock_at_first} were in stock at first, but the products say {}", product.in_stock),
+            ),
+            None => audit.find(sku, "the shop has it, but it is not among the products"),
+        }
+    }
+}
+
 fn check_status(audit: &mut Audit, order_id: &str, order: Option<&Order>) {
     match order {
         None => audit.find(order_id, "the shop has no such order, but something was done for it"),
+        Some(order) if order.status == "cancelled" && order.reason.is_empty() => {
+            audit.find(order_id, "it is cancelled, but without a reason");
+        }
         Some(order) if !["confirmed", "cancelled"].contains(&order.status.as_str()) => {
             audit.find(order_id, format!("it is {}, neither confirmed nor cancelled", order.status));
         }

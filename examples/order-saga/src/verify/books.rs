@@ -15,7 +15,35 @@ pub struct Books {
     pub(super) charged_twice: Vec<(String, String, i64)>,
     /// For each order, how many shipments were booked and not cancelled.
     pub(super) shipments: BTreeMap<String, i64>,
+    /// For each order, which of its items are reserved, sold or released: number, product and pieces.
+    pub(super) items: BTreeMap<String, Vec<(i64, String, i64)>>,
+    /// Orders for which the gateway answered a charge, and the carrier a shipment.
+    pub(super) charges_answered: BTreeSet<String>,
+    pub(super) shipments_answered: BTreeSet<String>,
+    /// What was done outside without an answer being written down: which order, and what.
+    pub(super) unanswered: Vec<(String, String)>,
 }
+
+// A request is written down as its path and its body.
+const CHARGES_ANSWERED: &str = "SELECT DISTINCT json_extract(substr(request, 10), '$.order_id') FROM answers
+                                WHERE request LIKE '/charges {%'";
+const SHIPMENTS_ANSWERED: &str = "SELECT DISTINCT json_extract(substr(request, 12), '$.order_id') FROM answers
+                                  WHERE request LIKE '/shipments {%'";
+/// Each thing that the services did has one answer, under its own key; the key of an undo is not that of what it undoes.
+const UNANSWERED: &str = "
+    SELECT order_id, 'charged' FROM charges
+    WHERE NOT EXISTS (SELECT 1 FROM answers WHERE service = 'gateway' AND answers.key = charges.key)
+    UNION ALL
+    SELECT order_id, 'shipped' FROM shipments
+    WHERE NOT EXISTS (SELECT 1 FROM answers WHERE service = 'carrier' AND answers.key = shipments.key)
+    UNION ALL
+    SELECT order_id, 'refunded' FROM refunds GROUP BY order_id HAVING count(*) >
+        (SELECT count(*) FROM answers WHERE status = 200 AND request LIKE '/refunds {%'
+                                        AND json_extract(substr(request, 10), '$.order_id') = refunds.order_id)
+    UNION ALL
+    SELECT order_id, 'cancelled' FROM cancellations GROUP BY order_id HAVING count(*) >
+        (SELECT count(*) FROM answers WHERE status = 200 AND request LIKE '/cancellations {%'
+                                        AND json_extract(substr(request, 16), '$.order_id') = cancellations.order_id)";
 
 #[derive(Debug)]
 pub(super) struct Product {
@@ -29,6 +57,10 @@ pub(super) struct Product {
 pub(super) struct Order {
     pub(super) status: String,
     pub(super) total_cents: i64,
+    pub(super) customer: String,
+    pub(super) freight_cents: i64,
+    /// Empty without one.
+    pub(super) reason: String,
 }
 
 impl Books {
@@ -54,8 +86,18 @@ impl Books {
                 sold: row.number(3)?,
             })
         };
-        let orders = "SELECT order_id, status, total_cents FROM orders";
-        let order = |row: &Row| Ok((row.text(0)?, Order { status: row.text(1)?, total_cents: row.number(2)? }));
+        let orders = "SELECT order_id, status, total_cents, customer, freight_cents, coalesce(reason, '') FROM orders";
+        let order = |row: &Row| {
+            let order = Order {
+                status: row.text(1)?,
+                total_cents: row.number(2)?,
+                customer: row.text(3)?,
+                freight_cents: row.number(4)?,
+                reason: row.text(5)?,
+            };
+            Ok((row.text(0)?, order))
+        };
+        let items = "SELECT order_id, item, sku, quantity FROM reservations ORDER BY order_id, item";
         let reserved = "SELECT order_id, status, count(*) FROM reservations GROUP BY order_id, status";
         let net_charges = "SELECT order_id, sum(cents) FROM (SELECT order_id, amount_cents AS cents FROM charges
                                                              UNION ALL SELECT order_id, -amount_cents FROM refunds)
@@ -70,8 +112,16 @@ impl Books {
             net_charges_cents: all(outside, net_charges, pair).await?,
             charged_twice: all(outside, charged_twice, triple).await?,
             shipments: all(outside, shipments, pair).await?,
+            charges_answered: all(outside, CHARGES_ANSWERED, |row| row.text(0)).await?,
+            shipments_answered: all(outside, SHIPMENTS_ANSWERED, |row| row.text(0)).await?,
+            unanswered: all(outside, UNANSWERED, |row| Ok((row.text(0)?, row.text(1)?))).await?,
             ..Self::default()
         };
+        let item = |row: &Row| Ok((row.text(0)?, (row.number(1)?, row.text(2)?, row.number(3)?)));
+        let items: Vec<(String, (i64, String, i64))> = all(shop, items, item).await?;
+        for (order_id, item) in items {
+            books.items.entry(order_id).or_default().push(item);
+        }
         let reserved: Vec<(String, String, i64)> = all(shop, reserved, triple).await?;
         for (order_id, status, items) in reserved {
             books.reservations.entry(order_id).or_default().insert(status, items);

@@ -1,13 +1,14 @@
 use std::process::ExitCode;
 
 use super::{
-    Audit, Books, Finding, audit,
+    Audit, Books, Finding, audit, check_first_stock, compare,
     rest::{Looked, unrest},
 };
 use crate::{
     cli::VerifyArgs,
+    orders::{Source, read_products},
     place::{Place, read_book},
-    print::print,
+    print::{print, say},
 };
 
 /// Something is wrong.
@@ -26,7 +27,17 @@ pub async fn verify(place: &impl Place, args: &VerifyArgs) -> anyhow::Result<Exi
     let stores = Looked::open_all(&args.stores).await?;
     let (mut shop, mut outside) = (place.look_at_shop().await?, read_book(&place.outside())?);
     let unrest = unrest(&stores, args.within).await?;
-    let mut audit = audit(&Books::read(&mut shop, &mut outside).await?);
+    let books = Books::read(&mut shop, &mut outside).await?;
+    let mut audit = audit(&books);
+    if let Some(first) = stores.first() {
+        compare(&mut audit, &first.order_sagas().await?, &books);
+    }
+    if let Some(products) = &args.products {
+        let source = Source::file_or_stdin(products);
+        let (products, refused) = read_products(&source, &source.read()?);
+        refused.iter().for_each(say);
+        check_first_stock(&mut audit, &books, &products);
+    }
     audit.findings.extend(unrest);
     if args.json {
         print(serde_json::to_string(&audit)? + "\n")?;

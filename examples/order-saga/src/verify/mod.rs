@@ -4,10 +4,14 @@
 mod audit;
 mod books;
 mod command;
+mod compare;
 mod rest;
+mod sagas;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{Audit, Finding, audit};
+pub use audit::{Audit, Finding, audit, check_first_stock};
 pub use books::Books;
 pub use command::verify;
+pub use compare::compare;
+pub use sagas::OrderSaga;

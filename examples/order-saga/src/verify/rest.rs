@@ -8,7 +8,7 @@ use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
 use tokio::time::Instant;
 
-use super::Finding;
+use super::{Finding, OrderSaga};
 use crate::place::{Place, StoreUrl};
 
 /// How often it is looked again while something is under way.
@@ -49,6 +49,14 @@ impl Looked {
             stores.push(Self { store, place: (!stores.is_empty()).then_some(shown) });
         }
         Ok(stores)
+    }
+
+    /// What its runtime says of orders.
+    pub(super) async fn order_sagas(&self) -> anyhow::Result<Vec<OrderSaga>> {
+        match &self.store {
+            AnyStore::Sqlite(store) => OrderSaga::all(store).await,
+            AnyStore::Postgres(store) => OrderSaga::all(store).await,
+        }
     }
 
     async fn look(&self, unrest: &mut Unrest) -> anyhow::Result<()> {

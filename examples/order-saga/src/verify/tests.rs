@@ -30,7 +30,14 @@ impl World {
                 "INSERT INTO charges VALUES (1, 'A-1:charge-card', 'A-1', 700), (2, 'A-2:charge-card', 'A-2', 350);
                  INSERT INTO refunds VALUES (1, 'A-2:charge-card', 'A-2', 350);
                  INSERT INTO shipments VALUES (1, 'A-1:book-shipment', 'A-1', 95), (2, 'A-2:book-shipment', 'A-2', 300);
-                 INSERT INTO cancellations VALUES (1, 'A-2:book-shipment', 'A-2', 1);",
+                 INSERT INTO cancellations VALUES (1, 'A-2:book-shipment', 'A-2', 1);
+                 INSERT INTO answers (service, key, request, status, body) VALUES
+                     ('gateway', 'A-1:charge-card', '/charges {\"order_id\":\"A-1\"}', 200, '{}'),
+                     ('gateway', 'A-2:charge-card', '/charges {\"order_id\":\"A-2\"}', 200, '{}'),
+                     ('gateway', 'A-2:charge-card:undo', '/refunds {\"order_id\":\"A-2\"}', 200, '{}'),
+                     ('carrier', 'A-1:book-shipment', '/shipments {\"order_id\":\"A-1\"}', 200, '{}'),
+                     ('carrier', 'A-2:book-shipment', '/shipments {\"order_id\":\"A-2\"}', 200, '{}'),
+                     ('carrier', 'A-2:book-shipment:undo', '/cancellations {\"order_id\":\"A-2\"}', 200, '{}');",
             )
             .expect("books");
         Self { shop, outside, _folder: folder }

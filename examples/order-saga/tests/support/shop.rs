@@ -46,6 +46,11 @@ impl Shop {
         self.database.as_ref().map(Database::url)
     }
 
+    /// The URL of the same database through PgBouncer in transaction mode.
+    pub(crate) fn pgbouncer_url(&self) -> String {
+        self.database.as_ref().expect("a database").pgbouncer_url().expect("its URL")
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -110,6 +115,13 @@ impl Shop {
             None => blocking(async { self.shop()?.rows(sql).await.ok() }),
             Some(url) => blocking(async { PgConnection::connect(url).await.ok()?.rows(sql).await.ok() }),
         }
+    }
+
+    /// Changes the database behind the program's back.
+    pub(crate) fn execute(&self, sql: &'static str) {
+        let url = self.url().expect("a database");
+        let executed = blocking(async { PgConnection::connect(url).await?.script(sql).await });
+        executed.expect("the statements");
     }
 
     /// Everything that the shop and the services outside have written down, as text.

@@ -7,6 +7,7 @@ use super::super::command::Command;
 use super::super::in_flight::InFlight;
 use super::super::shared::Shared;
 use crate::choreography::{Telling, Told};
+use crate::log;
 use crate::machine::{Event, failed_by_now};
 use crate::step::{Emitted, Rejection};
 use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, Store};
@@ -51,7 +52,7 @@ impl<S: Store> Shared<S> {
                 Ok((name, payload)) => changes.messages.push(self.event_message(saga, name, payload)),
                 // Only what a person decided, and an undo of what was not known, come here without having been tried.
                 Err(problem) => {
-                    tracing::error!(key = %saga.key, problem, "nobody is told that a step came to nothing");
+                    log::error!(key = %saga.key, problem, "nobody is told that a step came to nothing");
                     let (step, kind) = (Some(saga.doing(0)), HistoryKind::Stuck);
                     changes.history.push(HistoryEntry { saga: saga.id, step, kind, attempt: 0, detail: problem });
                 }

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "every damage has one signature, for the table")]
 
-use saga_testkit::checker::{Answer, Ledger, Op, What};
+use saga_testkit::checker::{Answer, Entry, Kind, Ledger, Left, Op, Pace, What};
 use saga_testkit::sim::Random;
 
-use super::tools::{calls, insert, of, place};
+use super::tools::{calls, insert, of, place, plan};
 
 pub(super) fn called_without_end(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     // What can only go forward is tried for a day; everything else ends by its policy.
@@ -19,6 +19,43 @@ pub(super) fn called_without_end(ledger: &mut Ledger, random: &mut Random) -> Op
         *call = 1_000_000 + again;
         insert(ledger, at, what);
     }
+    Some(())
+}
+
+const PACE: Pace = Pace { lines: 4, call_max: 10 };
+
+pub(super) fn calls_wait_for_long(ledger: &mut Ledger, _: &mut Random) -> Option<()> {
+    ledger.pace = Some(PACE);
+    let is_call = |entry: &Entry| match entry.what {
+        What::Entered { saga, step, op: Op::Do, .. } => plan(ledger, saga as usize, step).kind == Kind::External,
+        _ => false,
+    };
+    let last = ledger.entries.iter().rposition(is_call)?;
+    ledger.entries[last..].iter_mut().for_each(|entry| entry.at += 60_000_000);
+    Some(())
+}
+
+/// A saga that is stuck when a call of it was rejected, and none before had failed.
+pub(super) fn stuck_though_all_is_certain(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    ledger.pace = Some(PACE);
+    let has_pivot =
+        |ledger: &Ledger, saga: usize| ledger.sagas[saga].variants[0].steps.iter().any(|step| step.is_pivot);
+    let at = place(ledger, random, |ledger, what| match what {
+        What::Left { call, how: Left::Rejected } => {
+            of(ledger, *call).is_some_and(|(saga, ..)| !has_pivot(ledger, saga))
+        }
+        _ => false,
+    })?;
+    let What::Left { call, .. } = ledger.entries[at].what else { return None };
+    let (saga, ..) = of(ledger, call)?;
+    let has_failed = |entry: &Entry| match entry.what {
+        What::Left { call, how: Left::Failed } => of(ledger, call).is_some_and(|(failed, ..)| failed == saga),
+        _ => false,
+    };
+    if ledger.entries[..at].iter().any(has_failed) {
+        return None;
+    }
+    insert(ledger, at + 1, What::StuckSeen { saga: saga as u32 });
     Some(())
 }
 

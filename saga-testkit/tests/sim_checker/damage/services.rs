@@ -54,6 +54,13 @@ pub(super) fn one_id_for_two_messages(ledger: &mut Ledger, random: &mut Random) 
     Some(())
 }
 
+pub(super) fn undo_with_another_input(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| matches!(what, What::Sent { kind: Sent::Undo, .. }))?;
+    let What::Sent { input, .. } = &mut ledger.entries[at].what else { return None };
+    input.as_mut()?.push_str(" and more");
+    Some(())
+}
+
 pub(super) fn message_of_no_saga(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     let at = place(ledger, random, |_, what| matches!(what, What::Sent { .. }))?;
     let What::Sent { saga, .. } = &mut ledger.entries[at].what else { return None };

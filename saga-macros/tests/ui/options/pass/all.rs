@@ -17,12 +17,13 @@ async fn plain(_order: u64) -> Result<(), StepError> {
     timeout = "1h",
     give_up_after = "48h",
     group = false,
+    max_concurrent = 8,
 )]
 async fn charge(_tx: &mut MemoryConn, _order: u64) -> Result<(), StepError> {
     Ok(())
 }
 
-#[saga_compensation(retry(cap = "1s"), timeout = "5s", group = true)]
+#[saga_compensation(retry(cap = "1s"), timeout = "5s", group = true, max_concurrent = 2)]
 async fn refund(_tx: &mut MemoryConn, _order: u64) -> Result<(), StepError> {
     Ok(())
 }
@@ -49,10 +50,12 @@ fn the_options_are_kept() {
     let retry = RetryPolicy { attempts: 8, base, cap, give_up_after: Some(Duration::from_hours(48)) };
     assert_eq!(charge::OPTIONS.retry, retry);
     assert_eq!(charge::OPTIONS.timeout, Duration::from_hours(1));
+    assert_eq!((charge::OPTIONS.max_concurrent, plain::OPTIONS.max_concurrent), (Some(8), None));
     assert_eq!([charge::OPTIONS.grouped, charge::OPTIONS.needs_no_compensation], [false, false]);
     let retry = RetryPolicy { cap: Duration::from_secs(1), ..RetryPolicy::DEFAULT };
     assert_eq!(refund::OPTIONS.retry, retry);
     assert_eq!(refund::OPTIONS.timeout, Duration::from_secs(5));
+    assert_eq!(refund::OPTIONS.max_concurrent, Some(2));
     assert_eq!(longest::NAME.len(), 40);
     assert_eq!([longest::OPTIONS.grouped, longest::OPTIONS.needs_no_compensation], [true, true]);
     assert_eq!(longest::OPTIONS.retry, RetryPolicy::DEFAULT);

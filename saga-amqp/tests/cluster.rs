@@ -1,0 +1,197 @@
+//! What becomes of publishing and receiving when nodes of a cluster die, freeze and come back. The tests share one cluster of
+//! three nodes, and run one after the other.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use saga_amqp::{AmqpOptions, AmqpTransport};
+use saga_core::transport::{Incoming, Transport as _, TransportErrorKind};
+use saga_servers::RabbitMqCluster;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::time::{Instant, timeout};
+
+use self::support::messages::{message, number, publish_until_confirmed, receive_all, subscribe};
+use self::support::unique_prefix;
+use self::support::wait::{PATIENCE, until_holds};
+
+/// The node that leads the queues.
+const LEADER: usize = 0;
+/// The node that clients are connected to.
+const OTHER: usize = 1;
+/// How often messages are sent in the background of a fault.
+const SEND_EVERY: Duration = Duration::from_millis(100);
+
+static CLUSTER: OnceCell<Mutex<RabbitMqCluster>> = OnceCell::const_new();
+
+/// The cluster with all of its nodes.
+async fn cluster() -> MutexGuard<'static, RabbitMqCluster> {
+    let cluster = CLUSTER.get_or_init(async || Mutex::new(RabbitMqCluster::start().await.unwrap())).await.lock().await;
+    cluster.settled().await.unwrap();
+    cluster
+}
+
+fn options(cluster: &RabbitMqCluster, first: usize, prefix: &str) -> AmqpOptions {
+    AmqpOptions::new(cluster.url_from(first)).prefix(prefix).reconnect_delay_max(Duration::from_millis(500))
+}
+
+async fn connect(options: AmqpOptions) -> AmqpTransport {
+    AmqpTransport::connect_with(options).await.expect("the cluster can be connected to")
+}
+
+/// A transport and a receiver on the node of that number, and a queue that another one leads.
+struct Place {
+    prefix: String,
+    transport: AmqpTransport,
+    incoming: Box<dyn Incoming>,
+    sent: u32,
+}
+
+impl Place {
+    async fn new(cluster: &RabbitMqCluster) -> Self {
+        let prefix = unique_prefix();
+        // Who declares a queue has its leader.
+        drop(subscribe(&connect(options(cluster, LEADER, &prefix)).await, "a", 10).await);
+        let transport = connect(options(cluster, OTHER, &prefix)).await;
+        let incoming = subscribe(&transport, "a", 100).await;
+        let mut place = Self { prefix, transport, incoming, sent: 0 };
+        assert_eq!(place.leader(cluster, OTHER).await, LEADER);
+        // The channel is known to the queue from now on.
+        place.exchange(10).await;
+        place
+    }
+
+    /// Waits until every node is back, and the queue on it.
+    async fn whole(&self, cluster: &RabbitMqCluster) {
+        cluster.settled().await.unwrap();
+        for asked in 0..RabbitMqCluster::NODES {
+            cluster.is_whole(&format!("{}a", self.prefix), asked).await.unwrap();
+        }
+    }
+
+    async fn leader(&self, cluster: &RabbitMqCluster, asked: usize) -> usize {
+        cluster.leader_of(&format!("{}a", self.prefix), asked).await.unwrap()
+    }
+
+    /// Sends and receives so many messages.
+    async fn exchange(&mut self, count: u32) {
+        let numbers: BTreeSet<u32> = (self.sent..self.sent + count).collect();
+        self.sent += count;
+        publish_until_confirmed(&self.transport, numbers.iter().copied().map(message).collect()).await;
+        receive_all(&mut self.incoming, numbers).await;
+    }
+
+    /// The same, and how long it took.
+    async fn exchange_timed(&mut self, count: u32) -> Duration {
+        let begun = Instant::now();
+        self.exchange(count).await;
+        begun.elapsed()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g4_work_goes_on_while_a_leader_is_frozen() {
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    tokio::time::sleep(RabbitMqCluster::DETECTION_SETTLING_TIME).await;
+    cluster.node(LEADER).freeze().unwrap();
+    let first = place.exchange_timed(20).await;
+    let later = place.exchange_timed(20).await;
+    cluster.node(LEADER).resume().unwrap();
+    println!("frozen leader: {first:?}, then {later:?}");
+    assert!(place.transport.health().is_healthy(), "its own node was there: {:?}", place.transport.health());
+    // Nothing was sent twice: a message in doubt was waited for.
+    let again = timeout(Duration::from_secs(1), place.incoming.receive(100)).await;
+    assert!(again.is_err(), "{:?}", again.map(|came| came.unwrap().iter().map(number).collect::<Vec<_>>()));
+    place.exchange(20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_connected_to_a_frozen_node_goes_to_another() {
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    // Of the queue it is a follower.
+    cluster.node(OTHER).freeze().unwrap();
+    let begun = Instant::now();
+    publish_until_confirmed(&place.transport, vec![message(1_000)]).await;
+    let took = begun.elapsed();
+    let fresh = timeout(PATIENCE, AmqpTransport::connect_with(options(&cluster, OTHER, &place.prefix))).await;
+    cluster.node(OTHER).resume().unwrap();
+    println!("frozen own node: {took:?}");
+    assert!(fresh.is_ok_and(|connected| connected.is_ok()), "a frozen node is passed over by who connects");
+    receive_all(&mut place.incoming, [1_000].into()).await;
+    place.exchange(20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g4_killed_nodes_lose_nothing() {
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    tokio::time::sleep(saga_servers::RabbitMqServer::QUEUE_SETTLING_TIME).await;
+    for (killed, what) in [(LEADER, "the leader"), (2, "a follower"), (OTHER, "the own node")] {
+        cluster.node(killed).kill().await.unwrap();
+        let took = place.exchange_timed(50).await;
+        println!("{what} killed: {took:?}");
+        cluster.node(killed).restart().await.unwrap();
+        place.whole(&cluster).await;
+        place.exchange(50).await;
+    }
+    until_holds("health", || place.transport.health().is_healthy()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g4_what_is_sent_without_a_quorum_waits_and_arrives_once_it_is_back() {
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    for frozen in [LEADER, 2] {
+        cluster.node(frozen).freeze().unwrap();
+    }
+    let begun = Instant::now();
+    let answers = place.transport.publish(vec![message(1_000)]).await;
+    let kind = answers[0].as_ref().unwrap_err().kind();
+    assert_eq!(kind, TransportErrorKind::Unknown, "a queue without a leader is late: {answers:?}");
+    assert!(place.transport.reachable().await.is_ok(), "its node is there");
+    // What is in doubt holds up no call of its own again and again.
+    for _ in 0..10 {
+        let answers = place.transport.publish(vec![message(1_000)]).await;
+        assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown);
+    }
+    tokio::time::sleep(Duration::from_secs(10).saturating_sub(begun.elapsed())).await;
+    for frozen in [LEADER, 2] {
+        cluster.node(frozen).resume().unwrap();
+    }
+    let back = Instant::now();
+    publish_until_confirmed(&place.transport, vec![message(1_000)]).await;
+    receive_all(&mut place.incoming, [1_000].into()).await;
+    println!("with a quorum again: {:?}", back.elapsed());
+    place.exchange(20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g4_a_rolling_restart_loses_nothing() {
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    tokio::time::sleep(saga_servers::RabbitMqServer::QUEUE_SETTLING_TIME).await;
+    let numbers: Vec<u32> = (1_000..1_200).collect();
+    let queue = format!("{}a", place.prefix);
+    let restarting = async {
+        for node in 0..RabbitMqCluster::NODES {
+            cluster.node(node).restart().await.unwrap();
+            cluster.settled().await.unwrap();
+            cluster.is_whole(&queue, node).await.unwrap();
+        }
+    };
+    let sending = async {
+        for number in &numbers {
+            publish_until_confirmed(&place.transport, vec![message(*number)]).await;
+            tokio::time::sleep(SEND_EVERY).await;
+        }
+    };
+    let receiving = receive_all(&mut place.incoming, numbers.iter().copied().collect());
+    tokio::join!(restarting, sending, receiving);
+    // Who does not ask for messages does not subscribe again.
+    place.exchange(20).await;
+    until_holds("health", || place.transport.health().is_healthy()).await;
+}

@@ -1,0 +1,273 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::claim_plan::ClaimPlan;
+use super::pace::Pace;
+use super::permits::{Line, Place};
+use super::seat::{Pool, Seat, Seats};
+use super::usage::{SHARES, Usage};
+use crate::env::Environment;
+use crate::machine::Effect;
+use crate::saga::Definition;
+use crate::store::{DefinitionId, Store};
+use crate::unwind::caught;
+
+/// How much there is of everything.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Sizes {
+    /// Places of each pool.
+    pub(in super::super) places: usize,
+    /// Lines for transactions.
+    pub(in super::super) transactions: usize,
+    /// Lines for calls.
+    pub(in super::super) calls: usize,
+    /// How many commands one transaction carries.
+    pub(in super::super) batch_max: usize,
+}
+
+impl Sizes {
+    /// How many lines there are for so many definitions. Of calls each definition can have all that were asked for; beside
+    /// these there are some that none can take alone.
+    fn lines(&self, pool: Pool, users: usize) -> usize {
+        match pool {
+            Pool::Transactions => self.transactions,
+            Pool::Calls if users > 1 => self.calls + self.calls.div_ceil(SHARES),
+            Pool::Calls => self.calls,
+        }
+    }
+
+    /// How many of them one definition can have.
+    fn lines_of_one(&self, pool: Pool) -> usize {
+        match pool {
+            Pool::Transactions => self.transactions,
+            Pool::Calls => self.calls,
+        }
+    }
+
+    /// How many commands have a place of which only `limit` run at a time: those that come next wait here.
+    fn places_for(&self, pool: Pool, limit: usize) -> usize {
+        match pool {
+            Pool::Transactions => limit.saturating_add(1).saturating_mul(self.batch_max),
+            Pool::Calls => limit.saturating_mul(2),
+        }
+    }
+}
+
+/// Who has a place in this process, and who runs.
+pub(in super::super) struct Bulkheads {
+    seats: Seats,
+    sizes: Sizes,
+    env: Arc<dyn Environment>,
+    state: Mutex<State>,
+    /// A place was given back while there was work that had found none.
+    freed: Notify,
+    /// By pool, where commands wait for a line.
+    queues: [Arc<Notify>; 2],
+    /// Where those wait that hold no line of a pool.
+    beside: [Arc<Notify>; 2],
+}
+
+#[derive(Debug)]
+struct State {
+    places: Usage,
+    lines: Usage,
+    paces: Vec<Pace>,
+    /// Whether there may be work in the store that found no place here.
+    is_short: bool,
+}
+
+impl Bulkheads {
+    pub(in super::super) fn new<'a, S: Store>(
+        definitions: impl IntoIterator<Item = &'a Arc<Definition<S>>>,
+        sizes: Sizes,
+        env: Arc<dyn Environment>,
+        queues: [Arc<Notify>; 2],
+        beside: [Arc<Notify>; 2],
+    ) -> Arc<Self> {
+        let seats = Seats::of(definitions);
+        let (definitions, steps) = (seats.definition_limits.len(), seats.step_limits.len());
+        let state = State {
+            places: Usage::new(definitions, steps),
+            lines: Usage::new(definitions, steps),
+            paces: vec![Pace::default(); definitions],
+            is_short: false,
+        };
+        Arc::new(Self { seats, sizes, env, state: Mutex::new(state), freed: Notify::new(), queues, beside })
+    }
+
+    /// The seat of a command for the step of that index, or for an item of it.
+    pub(in super::super) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> Seat {
+        self.seats.seat(definition, step, is_undo, effect)
+    }
+
+    /// Whether its step or its saga set a limit.
+    pub(in super::super) fn is_limited(&self, seat: Seat) -> bool {
+        seat.has_step_limit() || self.definition_limit(seat).is_some()
+    }
+
+    /// A place, if there is room for another one.
+    pub(in super::super) fn try_place(self: &Arc<Self>, seat: Seat) -> Option<Place> {
+        let mut state = self.lock();
+        if self.room(&state, seat) == 0 {
+            state.is_short = true;
+            return None;
+        }
+        state.places.enter_pool(seat);
+        state.places.enter_limits(seat);
+        drop(state);
+        Some(Place::new(self, seat, None))
+    }
+
+    /// A place for what this process has already.
+    pub(in super::super) fn place(self: &Arc<Self>, seat: Seat) -> Place {
+        let mut state = self.lock();
+        state.places.enter_pool(seat);
+        state.places.enter_limits(seat);
+        drop(state);
+        Place::new(self, seat, None)
+    }
+
+    /// A line, if one is free for this command.
+    pub(in super::super) fn try_line(self: &Arc<Self>, seat: Seat) -> Option<Line> {
+        let mut state = self.lock();
+        let users = self.seats.users[seat.pool as usize];
+        let has_share = state.lines.of_definition(seat) < self.sizes.lines_of_one(seat.pool)
+            && state.lines.fair_room(seat, self.sizes.lines(seat.pool, users), users) > 0;
+        if !has_share || !self.is_within_limits(&state, seat) {
+            return None;
+        }
+        state.lines.enter_pool(seat);
+        state.lines.enter_limits(seat);
+        drop(state);
+        Some(Line::new(self, seat, Some(self.time())))
+    }
+
+    /// The right to run beside the lines of the pool, if the limits allow it.
+    pub(in super::super) fn try_beside(self: &Arc<Self>, seat: Seat) -> Option<Line> {
+        let mut state = self.lock();
+        if !self.is_within_limits(&state, seat) {
+            return None;
+        }
+        state.lines.enter_limits(seat);
+        drop(state);
+        Some(Line::new(self, seat, None))
+    }
+
+    /// What to claim: nothing where there is room for nothing. `is_fair`: each definition gets a part of the claim,
+    /// however long the work of others has been due.
+    pub(in super::super) fn plan(&self, known: &[DefinitionId], is_fair: bool) -> Option<ClaimPlan> {
+        let mut state = self.lock();
+        let plan = ClaimPlan::new(known, &self.seats, is_fair, |seat| self.room(&state, seat));
+        state.is_short = plan.is_short;
+        (!plan.is_empty()).then_some(plan)
+    }
+
+    /// Ends when a place is free for which there may be work in the store.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped before it ended.
+    pub(in super::super) async fn freed(&self) {
+        self.freed.notified().await;
+    }
+
+    /// How many more commands of that seat may have a place.
+    fn room(&self, state: &State, seat: Seat) -> usize {
+        let users = self.seats.users[seat.pool as usize];
+        let mut room = state.places.fair_room(seat, self.sizes.places, users);
+        if let (Pool::Calls, Some(pace)) = (seat.pool, state.paces.get(seat.definition as usize)) {
+            let worth = pace.places(self.sizes.calls);
+            room = room.min(worth.saturating_sub(state.places.of_definition(seat)));
+        }
+        if let Some(limit) = self.definition_limit(seat) {
+            let most = self.sizes.places_for(seat.pool, limit);
+            room = room.min(most.saturating_sub(state.places.of_limited(seat, false)));
+        }
+        if let Some(step) = seat.step {
+            let most = self.sizes.places_for(seat.pool, self.step_limit(step));
+            room = room.min(most.saturating_sub(state.places.of_step(step)));
+        }
+        room
+    }
+
+    fn is_within_limits(&self, state: &State, seat: Seat) -> bool {
+        seat.step.is_none_or(|step| state.lines.of_step(step) < self.step_limit(step))
+            && self.definition_limit(seat).is_none_or(|limit| state.lines.of_limited(seat, true) < limit)
+    }
+
+    fn step_limit(&self, step: u32) -> usize {
+        self.seats.step_limits.get(step as usize).copied().unwrap_or(usize::MAX)
+    }
+
+    fn definition_limit(&self, seat: Seat) -> Option<usize> {
+        self.seats.definition_limits.get(seat.definition as usize).copied().flatten()
+    }
+
+    pub(super) fn leave_place(&self, seat: Seat) {
+        let mut state = self.lock();
+        state.places.leave_pool(seat);
+        state.places.leave_limits(seat);
+        let is_short = state.is_short;
+        drop(state);
+        if is_short {
+            self.freed.notify_one();
+        }
+    }
+
+    /// Counts a place among those that no call waits for.
+    pub(super) fn move_beside(&self, seat: Seat) -> Seat {
+        let beside = Seat { pool: Pool::Transactions, ..seat };
+        let mut state = self.lock();
+        state.places.leave_pool(seat);
+        state.places.leave_limits(seat);
+        state.places.enter_pool(beside);
+        state.places.enter_limits(beside);
+        let is_short = state.is_short;
+        drop(state);
+        if is_short {
+            self.freed.notify_one();
+        }
+        beside
+    }
+
+    pub(super) fn leave_pool(&self, seat: Seat) {
+        self.lock().lines.leave_pool(seat);
+        self.queues[seat.pool as usize].notify_one();
+    }
+
+    pub(super) fn leave_line(&self, seat: Seat, began: Option<Duration>) {
+        let took = began.map(|began| self.time().saturating_sub(began));
+        let mut state = self.lock();
+        state.lines.leave_limits(seat);
+        if let Some(took) = took {
+            state.lines.leave_pool(seat);
+            if let (Pool::Calls, Some(pace)) = (seat.pool, state.paces.get_mut(seat.definition as usize)) {
+                pace.took(took);
+            }
+        }
+        drop(state);
+        if self.is_limited(seat) {
+            self.queues.iter().chain(&self.beside).for_each(|queue| queue.notify_one());
+        } else if took.is_some() && seat.pool == Pool::Calls {
+            // A worker of transactions tells of its end itself.
+            self.queues[seat.pool as usize].notify_one();
+        }
+    }
+
+    /// The time where that cannot panic, whatever the environment does: a line that is taken is given back.
+    fn time(&self) -> Duration {
+        caught(|| self.env.now()).unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Bulkheads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bulkheads").field("sizes", &self.sizes).field("state", &self.state).finish_non_exhaustive()
+    }
+}

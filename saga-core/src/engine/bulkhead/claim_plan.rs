@@ -1,0 +1,55 @@
+use super::seat::{Seat, Seats, SeatsOf};
+use crate::store::{ClaimShare, ClaimStep, DefinitionId};
+
+/// How many rows are claimed at a time.
+pub(in super::super) const CLAIM_MAX: usize = 64;
+
+/// What a claim asks the store for.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) struct ClaimPlan {
+    /// Nothing where there is room for whatever comes.
+    pub(in super::super) shares: Option<Vec<ClaimShare>>,
+    /// Whether some work has no room, so that it stays in the store.
+    pub(super) is_short: bool,
+}
+
+impl ClaimPlan {
+    /// The plan for these definitions, where `room` says how many more commands of a seat may have a place.
+    pub(super) fn new(known: &[DefinitionId], seats: &Seats, is_fair: bool, room: impl Fn(Seat) -> usize) -> Self {
+        let part = if is_fair { CLAIM_MAX.div_ceil(known.len().max(1)) } else { CLAIM_MAX };
+        let mut plan = Self { shares: None, is_short: false };
+        let mut shares = Vec::new();
+        for definition in known {
+            let Some(of) = seats.get(definition) else { continue };
+            if of.claimable.iter().all(|claimable| room(claimable.seat) >= CLAIM_MAX) {
+                shares.push(ClaimShare { definition: definition.clone(), steps: None, limit: part });
+            } else {
+                plan.is_short = true;
+                shares.extend(shares_of(definition, of, |seat| room(seat).min(part)));
+            }
+        }
+        plan.shares = (is_fair || plan.is_short).then_some(shares);
+        plan
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.shares.as_ref().is_some_and(Vec::is_empty)
+    }
+}
+
+/// The work of one definition for which there is room: of each pool, and of each step with a limit of its own.
+fn shares_of(definition: &DefinitionId, of: &SeatsOf, room: impl Fn(Seat) -> usize) -> Vec<ClaimShare> {
+    let mut shares: Vec<(Seat, ClaimShare)> = Vec::new();
+    for claimable in &of.claimable {
+        let step = ClaimStep { kind: claimable.kind, step: claimable.step };
+        if let Some((_, share)) = shares.iter_mut().find(|(seat, _)| *seat == claimable.seat) {
+            share.steps.get_or_insert_default().push(step);
+            continue;
+        }
+        let limit = room(claimable.seat);
+        let share = ClaimShare { definition: definition.clone(), steps: Some(vec![step]), limit };
+        shares.push((claimable.seat, share));
+    }
+    shares.retain(|(_, share)| share.limit > 0);
+    shares.into_iter().map(|(_, share)| share).collect()
+}

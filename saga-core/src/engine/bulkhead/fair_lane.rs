@@ -1,0 +1,135 @@
+use std::collections::{HashMap, VecDeque};
+
+/// Commands in the order in which they are taken: those of one flow as they came, and the flows in turn, however many
+/// commands each of them has. A definition is a flow, or two: see [`Seat::flow`](super::Seat::flow).
+///
+/// This is start-time fair queueing. Each command gets the turn behind the last one of its flow, and none gets an earlier
+/// turn than the command that was taken last.
+#[derive(Debug)]
+pub(in super::super) struct FairLane<T> {
+    queued: VecDeque<Queued<T>>,
+    /// The last turn of each flow that has had one since the lane was empty.
+    turns: HashMap<u32, u64>,
+    /// The turn of the command that was taken last.
+    turn: u64,
+}
+
+#[derive(Debug)]
+struct Queued<T> {
+    turn: u64,
+    flow: u32,
+    command: T,
+}
+
+impl<T> FairLane<T> {
+    pub(in super::super) fn new() -> Self {
+        Self { queued: VecDeque::new(), turns: HashMap::new(), turn: 0 }
+    }
+
+    pub(in super::super) fn push(&mut self, flow: u32, command: T) {
+        let last = self.turns.entry(flow).or_insert(0);
+        let turn = self.turn.max(*last + 1);
+        *last = turn;
+        // Where only one flow waits, this is the end.
+        let at = match self.queued.back() {
+            Some(last) if last.turn > turn => self.queued.partition_point(|queued| queued.turn <= turn),
+            _ => self.queued.len(),
+        };
+        self.queued.insert(at, Queued { turn, flow, command });
+    }
+
+    pub(in super::super) fn get(&self, at: usize) -> Option<&T> {
+        self.queued.get(at).map(|queued| &queued.command)
+    }
+
+    pub(in super::super) fn remove(&mut self, at: usize) -> Option<T> {
+        let Queued { turn, command, .. } = self.queued.remove(at)?;
+        self.turn = self.turn.max(turn);
+        self.forget_turns();
+        Some(command)
+    }
+
+    /// Keeps those of which `keep` says so, after it has changed what it wants to.
+    pub(in super::super) fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+        self.queued.retain_mut(|queued| keep(&mut queued.command));
+        self.forget_turns();
+    }
+
+    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.queued.iter().map(|queued| &queued.command)
+    }
+
+    /// Whether a command of that flow waits.
+    pub(in super::super) fn has_of(&self, flow: u32) -> bool {
+        self.queued.iter().any(|queued| queued.flow == flow)
+    }
+
+    pub(in super::super) fn len(&self) -> usize {
+        self.queued.len()
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    pub(in super::super) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.turns.clear();
+        self.turn = 0;
+        self.queued.drain(..).map(|queued| queued.command)
+    }
+
+    /// Nobody is owed a turn while nobody waits.
+    fn forget_turns(&mut self) {
+        if self.queued.is_empty() {
+            self.turns.clear();
+            self.turn = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take_all(lane: &mut FairLane<&'static str>) -> Vec<&'static str> {
+        std::iter::from_fn(|| lane.remove(0)).collect()
+    }
+
+    #[test]
+    fn flows_take_turns() {
+        let mut lane = FairLane::new();
+        for command in ["a1", "a2", "a3"] {
+            lane.push(0, command);
+        }
+        for command in ["b1", "b2"] {
+            lane.push(1, command);
+        }
+        lane.push(2, "c1");
+        assert_eq!(take_all(&mut lane), ["a1", "b1", "c1", "a2", "b2", "a3"]);
+    }
+
+    #[test]
+    fn a_flow_that_was_idle_saves_no_turns() {
+        let mut lane = FairLane::new();
+        for command in ["a1", "a2", "a3", "a4"] {
+            lane.push(0, command);
+        }
+        assert_eq!((lane.remove(0), lane.remove(0)), (Some("a1"), Some("a2")));
+        for command in ["b1", "b2"] {
+            lane.push(1, command);
+        }
+        assert_eq!(take_all(&mut lane), ["b1", "a3", "b2", "a4"]);
+    }
+
+    #[test]
+    fn alone_a_flow_is_served_as_it_comes() {
+        let mut lane = FairLane::new();
+        for command in ["a1", "a2"] {
+            lane.push(0, command);
+        }
+        assert_eq!(lane.remove(1), Some("a2"), "one that is passed over keeps its turn");
+        lane.push(0, "a3");
+        assert_eq!((lane.get(0), lane.len()), (Some(&"a1"), 2));
+        assert_eq!(take_all(&mut lane), ["a1", "a3"]);
+    }
+}

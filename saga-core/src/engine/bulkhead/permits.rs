@@ -1,0 +1,96 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bulkheads::Bulkheads;
+use super::seat::Seat;
+
+/// A place in the memory of this process, and the line of the command that has it, once it may run. The next command of the
+/// saga inherits both where it has the same seat.
+#[derive(Debug)]
+pub(in super::super) struct Place {
+    bulkheads: Arc<Bulkheads>,
+    seat: Seat,
+    line: Option<Line>,
+}
+
+impl Place {
+    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: Seat, line: Option<Line>) -> Self {
+        Self { bulkheads: Arc::clone(bulkheads), seat, line }
+    }
+
+    pub(in super::super) fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    pub(in super::super) fn has_line(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Gives the command in this place its line.
+    pub(in super::super) fn set_line(&mut self, line: Option<Line>) {
+        self.line = line;
+    }
+
+    pub(in super::super) fn take_line(&mut self) -> Option<Line> {
+        self.line.take()
+    }
+
+    /// Lets the command run beside the lines of its pool, in a place that others of the pool do not wait for: only the limits
+    /// of its step and of its saga count it as what it is.
+    pub(in super::super) fn leave_pool(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.leave_pool();
+        }
+        self.seat = self.bulkheads.move_beside(self.seat);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.line = None;
+        self.bulkheads.leave_place(self.seat);
+    }
+}
+
+/// Whether a command may run now.
+#[derive(Debug)]
+pub(in super::super) enum Admission {
+    /// It waits until a line or a limit leaves room for it.
+    Waits,
+    /// It runs, with the line that it holds meanwhile, if it needs one of its own.
+    Runs(Option<Line>),
+}
+
+impl Admission {
+    /// It runs if there is a line for it.
+    pub(in super::super) fn on(line: Option<Line>) -> Self {
+        line.map_or(Self::Waits, |line| Self::Runs(Some(line)))
+    }
+}
+
+/// The right of a command to run now.
+#[derive(Debug)]
+pub(in super::super) struct Line {
+    bulkheads: Arc<Bulkheads>,
+    seat: Seat,
+    /// When it began to run, as long as it holds one of the pool's lines.
+    began: Option<Duration>,
+}
+
+impl Line {
+    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: Seat, began: Option<Duration>) -> Self {
+        Self { bulkheads: Arc::clone(bulkheads), seat, began }
+    }
+
+    fn leave_pool(&mut self) {
+        if self.began.take().is_some() {
+            self.bulkheads.leave_pool(self.seat);
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.bulkheads.leave_line(self.seat, self.began);
+    }
+}

@@ -1,0 +1,72 @@
+//! Keeping the leases of commands that wait in the queues of this process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::Command;
+use super::queue::Queue;
+use super::shared::Shared;
+use crate::log;
+use crate::store::{Lease, MemberId, Store, WorkRef};
+
+/// How many leases one statement renews at most.
+const GROUP_MAX: usize = 1_000;
+
+impl<S: Store> Shared<S> {
+    /// Renews the leases of commands that wait, each third of a lease, until it is dropped. What is lost leaves its queue.
+    pub(super) async fn renew_queued(self: Arc<Self>) {
+        let third = self.settings.lease_ttl / 3;
+        loop {
+            self.env.sleep(third).await;
+            if self.is_alive() {
+                self.renew_all_queued(third).await;
+            }
+        }
+    }
+
+    fn queues(&self) -> [&Queue<Command<S>>; 4] {
+        [&self.transactions, &self.calls, &self.suspects, &self.repeaters]
+    }
+
+    async fn renew_all_queued(&self, third: Duration) {
+        let ttl = self.settings.lease_ttl;
+        let owner = self.member_id();
+        let fresh_until = self.env.now().saturating_add(ttl.saturating_sub(third));
+        let is_due = |command: &Command<S>| {
+            command.starting.is_none() && (command.lease_until <= fresh_until || command.owner != owner)
+        };
+        let mut due = Vec::new();
+        for queue in self.queues() {
+            queue.look(|command| due.extend(is_due(command).then_some(command.work)));
+        }
+        for group in due.chunks(GROUP_MAX) {
+            let until = self.env.now().saturating_add(ttl);
+            match self.store.renew(group, Lease { owner, ttl }).await {
+                Ok(held) => {
+                    self.store_works("renew");
+                    let held = group.iter().copied().zip(held).collect();
+                    self.note_renewed(&held, until, owner);
+                }
+                Err(error) => return self.store_failed("renew", &error),
+            }
+        }
+    }
+
+    fn note_renewed(&self, held: &HashMap<WorkRef, bool>, until: Duration, owner: MemberId) {
+        let mut lost = 0;
+        for queue in self.queues() {
+            lost += queue.retain(|command| match held.get(&command.work) {
+                Some(true) => {
+                    (command.lease_until, command.owner) = (until, owner);
+                    true
+                }
+                Some(false) => false,
+                None => true,
+            });
+        }
+        if lost > 0 {
+            log::warn!(lost, "commands that waited here belong to others by now");
+        }
+    }
+}

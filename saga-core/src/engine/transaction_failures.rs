@@ -1,0 +1,59 @@
+//! Step transactions that fail again and again for what seems to be the store's fault, and is the step's.
+
+use super::batch_member::Member;
+use super::command::Command;
+use super::shared::Shared;
+use super::transactions::refs;
+use crate::log;
+use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
+
+/// What health calls a step transaction.
+pub(super) const DOING: &str = "transact";
+
+/// After how many failures in a row the store is asked whether it works otherwise.
+const FAILURES_MAX: u32 = 5;
+
+/// How commands have failed so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Failures {
+    /// How often in a row, before this time, for what is nobody's fault.
+    pub(super) so_far: u32,
+    /// Whether the store was asked in front of this transaction, and wrote for the same rows.
+    pub(super) works_before: bool,
+}
+
+impl<S: Store> Shared<S> {
+    /// Whether the store writes for these commands where no step is involved. It is asked about those only that failed
+    /// many times in a row.
+    pub(super) async fn writes_without_steps(&self, commands: &[Command<S>], failures: u32) -> bool {
+        failures >= FAILURES_MAX && self.writes_for(&refs(commands)).await
+    }
+
+    /// Whether the steps make their transaction fail, and not the store: it wrote for the same rows before and after.
+    pub(super) async fn is_of_steps(&self, members: &[Member<S>], error: &TransactError, failures: Failures) -> bool {
+        if !failures.works_before || error.error.kind() == StoreErrorKind::Conflict {
+            return false;
+        }
+        let rows: Vec<WorkRef> = members.iter().filter_map(Member::work).collect();
+        let is_of_steps = error.error.class() != RetryClass::Unknown && self.writes_for(&rows).await;
+        if is_of_steps {
+            let (failures, error) = (failures.so_far + 1, &error.error);
+            log::warn!(%error, failures, "a step transaction fails each time, while the store works otherwise");
+            self.store_works(DOING);
+        }
+        is_of_steps
+    }
+
+    async fn writes_for(&self, rows: &[WorkRef]) -> bool {
+        let lease = Lease { owner: self.member_id(), ttl: self.settings.lease_ttl };
+        let renewed = self.store.renew(rows, lease).await;
+        renewed.is_ok_and(|renewed| !renewed.is_empty() && renewed.into_iter().all(|renewed| renewed))
+    }
+}
+
+impl<S: Store> Member<S> {
+    /// Whether a handler of it came to its end.
+    pub(super) fn has_run(&self) -> bool {
+        self.attempted.is_some() || self.ran_on()
+    }
+}

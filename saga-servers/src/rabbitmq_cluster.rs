@@ -1,0 +1,150 @@
+//! Three private RabbitMQ brokers that are one cluster.
+
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::management::Management;
+use crate::ports::free_port;
+use crate::process::ProcessGroup;
+use crate::rabbitmq::{Membership, RabbitMqServer, run_port_mapper};
+use crate::url::escaped;
+use crate::wait::until;
+
+/// How long the nodes may take to see each other, and a queue to have a leader.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A cluster of three RabbitMQ nodes on free ports, with a port mapper and a cookie of their own.
+///
+/// It takes half a minute to start on an idle machine, and half a gigabyte: only what needs several nodes uses it. Each node
+/// is killed, frozen, stopped and restarted by itself; it finds the others again.
+#[derive(Debug)]
+pub struct RabbitMqCluster {
+    // The order of the fields is the order in which they end.
+    nodes: Vec<RabbitMqServer>,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    port_mapper: ProcessGroup,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    folder: Folder,
+}
+
+impl RabbitMqCluster {
+    /// How many nodes it has: of three, one may be away.
+    pub const NODES: usize = 3;
+
+    /// After this time the nodes of a queue have heard of each other often enough to miss one that freezes. RabbitMQ tells
+    /// silence from slowness by how often it heard of a node before: one that freezes in the first seconds of a queue is not
+    /// missed for a minute.
+    pub const DETECTION_SETTLING_TIME: Duration = Duration::from_secs(15);
+
+    /// Starts the first node, then the others beside each other, and waits until all see each other.
+    ///
+    /// # Errors
+    /// RabbitMQ is not installed, or a node does not start; the error has the end of its log.
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start() -> Result<Self, Error> {
+        let folder = Folder::temporary("rabbitmq-cluster")?;
+        let port = free_port()?;
+        let port_mapper = run_port_mapper(&folder, port)?;
+        let cookie = format!("SAGA{port}X{}", std::process::id());
+        let alone = Membership { cookie, port_mapper: port, joins: None };
+        let first = RabbitMqServer::start_as(alone.clone()).await?;
+        let joining = Membership { joins: Some(first.node_name()), ..alone };
+        let others = tokio::try_join!(RabbitMqServer::start_as(joining.clone()), RabbitMqServer::start_as(joining))?;
+        let cluster = Self { nodes: vec![first, others.0, others.1], port_mapper, folder };
+        cluster.settled().await?;
+        Ok(cluster)
+    }
+
+    /// Waits until all nodes run and see each other.
+    ///
+    /// # Errors
+    /// They do not within two minutes.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing changed.
+    pub async fn settled(&self) -> Result<(), Error> {
+        let all_running = async |management: &Management| {
+            // One that is just starting does not answer.
+            let nodes = management.get("nodes").await.unwrap_or_default();
+            let running = nodes.as_array().into_iter().flatten().filter(|node| node["running"] == true);
+            running.count() == Self::NODES
+        };
+        let look = async || {
+            for node in &self.nodes {
+                if !all_running(&node.management()?).await {
+                    return Ok(None);
+                }
+            }
+            Ok::<_, Error>(Some(()))
+        };
+        until(PATIENCE, look).await?.ok_or_else(|| late("the nodes of the cluster see each other"))
+    }
+
+    /// A node, by its number from 0.
+    ///
+    /// # Panics
+    /// There is none of this number.
+    pub fn node(&mut self, number: usize) -> &mut RabbitMqServer {
+        &mut self.nodes[number]
+    }
+
+    /// The address of the default virtual host with all nodes as hosts, the one of this number first.
+    ///
+    /// # Panics
+    /// There is none of this number.
+    pub fn url_from(&self, first: usize) -> String {
+        let (behind, before) = self.nodes.split_at(first);
+        let hosts: Vec<String> = before.iter().chain(behind).map(RabbitMqServer::address).collect();
+        format!("amqp://guest:guest@{}/{}", hosts.join(","), escaped("/"))
+    }
+
+    /// The number of the node that leads a quorum queue of the default virtual host, as the node of number `asked` knows it.
+    ///
+    /// # Errors
+    /// That node does not answer, or there is no leader within two minutes.
+    ///
+    /// # Panics
+    /// There is no node of this number.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing changed.
+    pub async fn leader_of(&self, queue: &str, asked: usize) -> Result<usize, Error> {
+        let management = self.nodes[asked].management()?;
+        let path = format!("queues/{}/{}", escaped("/"), escaped(queue));
+        let look = async || {
+            let queue = management.get(&path).await.unwrap_or_default();
+            let leader = queue["leader"].as_str().map(str::to_owned);
+            Ok::<_, Error>(self.nodes.iter().position(|node| Some(node.node_name()) == leader))
+        };
+        until(PATIENCE, look).await?.ok_or_else(|| late("the queue has a leader"))
+    }
+
+    /// Waits until a quorum queue of the default virtual host runs on every node, as the node of number `asked` knows it. A
+    /// node that was restarted is there before its queues are, and the loss of another one would leave them no quorum.
+    ///
+    /// # Errors
+    /// That node does not answer, or the queue is not whole within two minutes.
+    ///
+    /// # Panics
+    /// There is no node of this number.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing changed.
+    pub async fn is_whole(&self, queue: &str, asked: usize) -> Result<(), Error> {
+        let management = self.nodes[asked].management()?;
+        let path = format!("queues/{}/{}", escaped("/"), escaped(queue));
+        let look = async || {
+            let queue = management.get(&path).await.unwrap_or_default();
+            let online = queue["online"].as_array().map_or(0, Vec::len);
+            Ok::<_, Error>((online == Self::NODES).then_some(()))
+        };
+        until(PATIENCE, look).await?.ok_or_else(|| late("the queue runs on every node"))
+    }
+}
+
+fn late(what: &str) -> Error {
+    Error::System { doing: format!("wait until {what}"), source: std::io::ErrorKind::TimedOut.into() }
+}

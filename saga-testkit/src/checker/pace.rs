@@ -1,0 +1,83 @@
+//! G8: where there is more work than lines, the lines are used, and what only waited is not taken for begun.
+
+use super::book::{Book, Call, broken};
+use super::violation::{Guarantee, Violation};
+use super::{Kind, Left, Op, What};
+
+/// How much longer than its calls need a run may take, in percent: lines stand still while one process has less than another.
+const LONGER_PERCENT: u64 = 50;
+/// What a run may take beside that, in microseconds: a lease, the time until a call that is on its way must have landed, and
+/// the pauses between attempts.
+const SLACK: u64 = 12_000_000;
+/// How long nobody has what a process had that was crashed, stopped or cut off, in microseconds, behind that itself.
+const TAKEN_OVER_WITHIN: u64 = 8_000_000;
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    let Some(pace) = book.ledger.pace else { return };
+    let calls = || book.calls.values().filter(|call| is_of_a_line(book, call));
+    let end = |call: &Call<'_>| call.left.map(|(at, _)| book.time_of(at));
+    let lasted = |call: &Call<'_>| end(call).map_or(pace.call_max, |end| end - book.time_of(call.entered));
+    // What a person does he does in his own time, and what stands behind an exclusive step waits for that.
+    let is_held_up = |call: &Call<'_>| {
+        let of = &book.sagas[call.saga];
+        !of.acts.is_empty() || of.steps().any(|(_, plan)| plan.is_exclusive)
+    };
+    let starts = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::StartCalled { .. }));
+    let begun = starts.map(|entry| entry.at).min().unwrap_or_default();
+    let over =
+        calls().filter(|call| !is_held_up(call)).map(|call| end(call).unwrap_or(book.time_of(call.entered))).max();
+    let needed = calls().map(lasted).sum::<u64>() / u64::from(pace.lines.max(1));
+    let allowed = needed * (100 + LONGER_PERCENT) / 100 + SLACK + lost(book);
+    let took = over.unwrap_or(begun).saturating_sub(begun);
+    if took > allowed {
+        let seconds = |micros: u64| micros / 1_000_000;
+        let (took, needed, allowed) = (seconds(took), seconds(needed), seconds(allowed));
+        let about =
+            format!("its calls took {took} s; {needed} s would do on {} lines, and {allowed} s at most", pace.lines);
+        broken(found, Guarantee::G8, None, about);
+    }
+    certain(book, found);
+}
+
+/// Whether it is a call outside that holds a line.
+fn is_of_a_line(book: &Book<'_>, call: &Call<'_>) -> bool {
+    let of = &book.sagas[call.saga];
+    let is_exclusive = of.steps().any(|(step, plan)| step == call.step && plan.is_exclusive);
+    of.kind(call.step, call.op) == Some(Kind::External) && !is_exclusive
+}
+
+/// The time in which what one process had could not go on.
+fn lost(book: &Book<'_>) -> u64 {
+    let mut since = 0;
+    let mut lost = 0;
+    for entry in &book.ledger.entries {
+        match entry.what {
+            What::Crashed => lost += TAKEN_OVER_WITHIN,
+            What::Paused | What::CutOff => {
+                since += entry.at;
+                lost += TAKEN_OVER_WITHIN;
+            }
+            What::Resumed | What::Reconnected => lost += entry.at,
+            _ => {}
+        }
+    }
+    // Each beginning has its end.
+    lost.saturating_sub(since)
+}
+
+/// Where no owner vanished, a saga of which each call was answered for certain is not stuck: nothing of it is unknown.
+fn certain(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for (saga, of) in book.sagas.iter().enumerate() {
+        let Some(stuck) = of.stuck.first().copied().filter(|stuck| !book.is_disturbed_before(*stuck)) else { continue };
+        let calls = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.entered < stuck);
+        let is_certain = |call: &Call<'_>| match call.left {
+            Some((at, Left::Done)) => at < stuck,
+            Some((at, Left::Rejected | Left::NotSent)) => at < stuck && call.op == Op::Do,
+            _ => false,
+        };
+        let has_pivot = of.steps().any(|(_, plan)| plan.is_pivot);
+        if !has_pivot && calls.into_iter().all(is_certain) {
+            broken(found, Guarantee::G8, Some(saga), "the saga was stuck, and each call of it had a definite answer");
+        }
+    }
+}

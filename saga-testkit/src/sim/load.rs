@@ -1,0 +1,129 @@
+//! Schedules with more work than lines: what waits for one waits for longer than a lease.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use saga_core::saga::SagaError;
+
+use super::definitions::SimDefinition;
+use super::planner::named;
+use super::scenario::{Blow, Counts, SagaScript, has_services};
+use super::steps::{Charge, Haul, Pay, Ship};
+use super::{Random, Rates, Scenario};
+use crate::checker::{Pace, SagaTime};
+
+/// What is special in a schedule with more work than lines.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// How many calls one process makes at a time.
+    pub lines: usize,
+    /// How long a call takes, in milliseconds: always, since that is no fault.
+    pub call_millis: Range<u64>,
+}
+
+impl Load {
+    /// What all processes together can do at once.
+    pub(super) fn pace(&self, replicas: u64) -> Pace {
+        let lines = u32::try_from(self.lines as u64 * replicas).unwrap_or(u32::MAX);
+        Pace { lines, call_max: self.call_millis.end * 1_000 }
+    }
+}
+
+/// How many schedules of a thousand have more work than lines, where they have one service. Each takes as long as a dozen others.
+const LOAD_PER_MILLE: u32 = 10;
+/// Sets the draws of such schedules apart from all others.
+const LOAD_SEED: u64 = 0x0000_0000_6c6f_6164;
+const SAGAS: (u64, u64) = (60, 120);
+/// Less than the time limit of a step: it lands before its owner gives it up, or soon after.
+const CALL_MILLIS: Range<u64> = 600..1_700;
+/// Within this time all sagas are started, and every blow falls.
+const STARTED_WITHIN_MILLIS: u64 = 400;
+const BLOWS_WITHIN_MILLIS: u64 = 6_000;
+/// How many definitions have a haul, behind the others.
+const HAULS: usize = 1;
+
+/// Whether there is more work than lines in the schedule of that seed.
+pub fn has_load(seed: u64) -> bool {
+    !has_services(seed) && Random::new(seed ^ LOAD_SEED).per_mille(LOAD_PER_MILLE)
+}
+
+/// Definitions with calls only.
+///
+/// # Errors
+/// Those of the builder; there are none unless a definition here is wrong.
+pub(super) fn load_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("load-charge").step::<Charge<0>>().build()?,
+        named("load-ship").step::<Ship<0>>().build()?,
+        named("load-both").step::<Ship<0>>().after::<Charge<1>, Ship<0>>(0).build()?,
+        named("load-pay").step::<Pay<0>>().step::<Charge<1>>().build()?,
+        named("load-haul").step::<Charge<0>>().step::<Haul<1>>().build()?,
+    ])
+}
+
+impl Scenario {
+    pub(super) fn draw_load(seed: u64, counts: Counts) -> Self {
+        let mut random = Random::new(seed ^ LOAD_SEED);
+        let random = &mut random;
+        let first = counts.near + counts.far + counts.foreign;
+        let plain = counts.load - HAULS;
+        // Most often of one kind, so that all of them wait for the same.
+        let one = random.per_mille(600).then(|| random.below(plain as u64));
+        let hauls = if random.per_mille(300) { 100 } else { 0 };
+        let declined = *random.pick(&[0, 100, 300]);
+        let count = random.between(SAGAS.0, SAGAS.1);
+        let sagas = (0..count).map(|at| {
+            let definition = match one {
+                _ if random.per_mille(hauls) => plain as u64,
+                Some(one) => one,
+                None => random.below(plain as u64),
+            };
+            SagaScript {
+                tenant: if at == 1 { "other" } else { "" },
+                key: if at < 2 { "twice".to_owned() } else { format!("key-{at}") },
+                variants: vec![first + definition as usize],
+                starts: vec![(Duration::from_millis(random.below(STARTED_WITHIN_MILLIS)), 0)],
+                refused_step: random.per_mille(declined).then(|| random.below(2) as u8),
+                time: SagaTime::default(),
+                words: Vec::new(),
+                is_foreign: false,
+                heir_of: None,
+            }
+        });
+        let sagas = sagas.collect();
+        let replicas = *random.pick(&[1, 2, 2, 3]);
+        // A third of them meets nothing but its own work.
+        let blows = random.below(3);
+        let blows = (0..blows).map(|_| {
+            let moment = Duration::from_millis(random.below(BLOWS_WITHIN_MILLIS));
+            (moment, draw_blow(random, replicas))
+        });
+        let blows = blows.collect();
+        let is_faulty = random.per_mille(400);
+        let mut rate = |often: &[u32]| if is_faulty && random.per_mille(500) { *random.pick(often) } else { 0 };
+        let rates = Rates {
+            fails: rate(&[20, 100]),
+            not_sent: rate(&[20, 100]),
+            answer_lost: rate(&[20, 100]),
+            commit_unknown: rate(&[5, 20]),
+            commit_crashes: rate(&[1, 2]),
+            store_slow: rate(&[5, 30]),
+            ..Rates::default()
+        };
+        let load = Load { lines: *random.pick(&[4, 8]), call_millis: CALL_MILLIS };
+        let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000]));
+        Self { seed, replicas, hosts: Vec::new(), sagas, blows, rates, poll_max, load: Some(load), plant: None }
+    }
+}
+
+/// Most often a process is cut off from the store: for less time than its membership lasts, or for longer.
+fn draw_blow(random: &mut Random, replicas: u64) -> Blow {
+    let replica = random.below(replicas);
+    let (least, most) = *random.pick(&[(200, 2_500), (3_500, 12_000)]);
+    let duration = Duration::from_millis(random.between(least, most));
+    match random.below(10) {
+        0..6 => Blow::CutOff { replica, duration },
+        6..8 => Blow::Pause { replica, duration },
+        _ => Blow::Crash { replica, polls: random.between(1, 200) },
+    }
+}
