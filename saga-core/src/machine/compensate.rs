@@ -125,11 +125,16 @@ fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut 
     undone.phase = StepPhase::Undoing;
     undone.undo_round += 1;
     let (round, known) = (undone.undo_round, !undone.maybe);
-    if shape.undo(state, step) == UndoShape::Missing {
-        block(shape, state, step, true, "it took effect, and there is no compensation for it".to_owned(), decision);
-    } else {
-        decision.commands.push(Command::Undo { step, round, known });
-    }
+    let reason = match shape.undo(state, step) {
+        UndoShape::Missing if known => "it took effect, and there is no compensation for it",
+        UndoShape::Missing => "it may have taken effect, and there is no compensation for it",
+        UndoShape::NeedsOutput if !known => {
+            "a call that was not answered ended after the step was decided without it: it may have happened, and its \
+             compensation needs its output"
+        }
+        _ => return decision.commands.push(Command::Undo { step, round, known }),
+    };
+    block(shape, state, step, true, reason.to_owned(), decision);
 }
 
 /// A step was undone by a call of its compensation.
@@ -215,8 +220,8 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
 /// after all: it is undone, or undone again, as far as that can be done without its output.
 pub(super) fn late_unknown(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
     let turned_round = matches!(state.phase, Phase::Compensating | Phase::Compensated);
-    let undo = shape.undo(state, step);
-    if !turned_round || undo == UndoShape::NotNeeded || shape.effect(state, step) != Effect::External {
+    let is_needed = shape.undo(state, step) != UndoShape::NotNeeded;
+    if !turned_round || !is_needed || shape.effect(state, step) != Effect::External {
         return;
     }
     let said = &mut state.steps[step];
@@ -237,17 +242,5 @@ pub(super) fn late_unknown(shape: &Shape, state: &mut SagaState, step: usize, de
     let said = &mut state.steps[step];
     (said.phase, said.position, said.maybe) = (StepPhase::Unknown, position, true);
     state.phase = Phase::Compensating;
-    if undo == UndoShape::TakesUnknown {
-        return go_on_undoing(shape, state, decision);
-    }
-    block_undo_without_output(shape, state, step, decision);
-}
-
-fn block_undo_without_output(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
-    let undone = &mut state.steps[step];
-    undone.phase = StepPhase::Undoing;
-    undone.undo_round += 1;
-    let reason = "a call that was not answered ended after the step was decided without it: it may have happened, and \
-                  its compensation needs its output";
-    block(shape, state, step, true, reason.to_owned(), decision);
+    go_on_undoing(shape, state, decision);
 }

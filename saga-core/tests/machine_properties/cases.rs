@@ -186,6 +186,26 @@ fn g5_an_unanswered_call_reopens_only_what_it_may_have_changed() {
     assert!(apply(&shape, &mut state, late).became_stuck);
 }
 
+/// A step that is reopened by an unanswered call waits for its turn as every other: one undo of a sequence runs at a time (G5).
+#[test]
+fn g5_a_reopened_step_is_undone_after_what_is_being_undone() {
+    for undo in [UndoShape::NeedsOutput, UndoShape::TakesUnknown] {
+        let shape = calls(2, undo, None);
+        let (mut state, _) = machine::start(&shape);
+        apply(&shape, &mut state, Event::Done { step: 0 });
+        apply(&shape, &mut state, Event::Rejected { step: 1, failure: failure(1, FailureKind::Rejected) });
+        let decision = apply(&shape, &mut state, Event::LateUnknown { step: 1 });
+        assert!(!decision.became_stuck && decision.commands.is_empty(), "step 0 is being undone: {decision:?}");
+        crate::ledger::check_state(&shape, &state);
+        let decision = apply(&shape, &mut state, Event::Undone { step: 0, informed: true });
+        let is_stuck = undo == UndoShape::NeedsOutput;
+        assert_eq!(decision.became_stuck, is_stuck);
+        let undo = [Command::Undo { step: 1, round: 1, known: false }];
+        assert_eq!(decision.commands, if is_stuck { &[] } else { &undo[..] });
+        crate::ledger::check_state(&shape, &state);
+    }
+}
+
 /// Whoever goes past an undo is told that its step may still take effect, as long as nobody reported that it did (G5).
 #[test]
 fn who_decides_about_an_undo_is_told_what_is_not_known() {
