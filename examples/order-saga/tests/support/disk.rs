@@ -39,7 +39,8 @@ impl SmallDisk {
             holder.stderr.take().expect("a pipe").read_to_string(&mut problem).expect("text");
         }
         assert_eq!(
-            said, "mounted\n",
+            said,
+            "mounted\n",
             "a full disk cannot be tested here, since no small one can be mounted ({}); run this as root, or let users \
              make namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0",
             problem.trim()
