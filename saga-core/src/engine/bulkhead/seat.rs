@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::machine::Effect;
@@ -65,7 +65,7 @@ pub(super) struct SeatsOf {
 /// The seats of all definitions of a runtime.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    of_definitions: HashMap<DefinitionId, SeatsOf>,
+    of_definitions: BTreeMap<DefinitionId, SeatsOf>,
     /// How many commands each limited step may run at a time.
     pub(super) step_limits: Vec<usize>,
     /// The same for each definition, by the number of its name.
