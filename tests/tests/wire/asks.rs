@@ -26,7 +26,7 @@ const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// What is to be paid, and what is to become of that.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Bill {
+pub(crate) struct Bill {
     amount: i64,
     how: String,
 }

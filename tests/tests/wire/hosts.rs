@@ -22,14 +22,14 @@ mod contracts {
 
 /// What the till is asked for, and what it is to answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Charge {
+pub(crate) struct Charge {
     amount: i64,
     answer: String,
     answer_undo: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Payment {
+pub(crate) struct Payment {
     payment: i64,
 }
 
