@@ -163,8 +163,8 @@ fn with_usual_log(command: &Command) -> Command {
 /// Does nothing but in a process that another test has started, where it is a service.
 #[test]
 fn child() {
-    let Ok(arguments) = std::env::var(ROLE) else { return };
     static PANICS: AtomicU64 = AtomicU64::new(0);
+    let Ok(arguments) = std::env::var(ROLE) else { return };
     std::panic::set_hook(Box::new(|_| {
         PANICS.fetch_add(1, Ordering::Relaxed);
     }));

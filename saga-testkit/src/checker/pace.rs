@@ -120,6 +120,6 @@ fn answered_alone(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-fn key<'a>(told: super::progress::Told<'a>) -> &'a str {
+fn key(told: super::progress::Told<'_>) -> &str {
     told.key
 }
