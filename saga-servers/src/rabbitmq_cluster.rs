@@ -12,7 +12,9 @@ use crate::url::escaped;
 use crate::wait::until;
 
 /// How long the nodes may take to see each other, and a queue to have a leader.
-const PATIENCE: Duration = Duration::from_mins(2);
+///
+/// A node that gave the cluster up starts anew, which takes a minute on a machine with more to do.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A cluster of three RabbitMQ nodes on free ports, with a port mapper and a cookie of their own.
 ///
@@ -32,10 +34,10 @@ impl RabbitMqCluster {
     /// How many nodes it has: of three, one may be away.
     pub const NODES: usize = 3;
 
-    /// After this time the nodes of a queue have heard of each other often enough to miss one that freezes. RabbitMQ tells
-    /// silence from slowness by how often it heard of a node before: one that freezes in the first seconds of a queue is not
-    /// missed for a minute.
-    pub const DETECTION_SETTLING_TIME: Duration = Duration::from_secs(15);
+    /// The `net_ticktime` of the nodes, which is 60 s if it is not set: after this time, give or take a quarter of it, the
+    /// others give up a node that is silent. They then elect other leaders, whatever RabbitMQ's own detector thinks of
+    /// the node, and a node that is back starts anew (`pause_minority`).
+    pub const TICK_TIME: Duration = Duration::from_secs(8);
 
     /// Starts the first node, then the others beside each other, and waits until all see each other.
     ///
@@ -49,7 +51,7 @@ impl RabbitMqCluster {
         let port = free_port()?;
         let port_mapper = run_port_mapper(&folder, port)?;
         let cookie = format!("SAGA{port}X{}", std::process::id());
-        let alone = Membership { cookie, port_mapper: port, joins: None };
+        let alone = Membership { cookie, port_mapper: port, joins: None, tick_time: Self::TICK_TIME };
         let first = RabbitMqServer::start_as(alone.clone()).await?;
         let joining = Membership { joins: Some(first.node_name()), ..alone };
         let others = tokio::try_join!(RabbitMqServer::start_as(joining.clone()), RabbitMqServer::start_as(joining))?;
@@ -61,7 +63,7 @@ impl RabbitMqCluster {
     /// Waits until all nodes run and see each other.
     ///
     /// # Errors
-    /// They do not within two minutes.
+    /// They do not within five minutes.
     ///
     /// # Cancel safety
     /// Dropped, nothing changed.
@@ -81,6 +83,31 @@ impl RabbitMqCluster {
             Ok::<_, Error>(Some(()))
         };
         until(PATIENCE, look).await?.ok_or_else(|| late("the nodes of the cluster see each other"))
+    }
+
+    /// Lets every frozen node go on.
+    ///
+    /// # Errors
+    /// A signal cannot be sent. The others were sent all the same.
+    pub fn resume_all(&mut self) -> Result<(), Error> {
+        self.nodes.iter_mut().map(RabbitMqServer::resume).fold(Ok(()), Result::and)
+    }
+
+    /// Lets every frozen node go on, starts every one that does not run, and waits until all see each other.
+    ///
+    /// # Errors
+    /// A node does not start, or does not see the others within five minutes.
+    ///
+    /// # Cancel safety
+    /// Dropped, a node may not run.
+    pub async fn make_whole(&mut self) -> Result<(), Error> {
+        self.resume_all()?;
+        for node in &mut self.nodes {
+            if !node.is_running()? {
+                node.restart().await?;
+            }
+        }
+        self.settled().await
     }
 
     /// A node, by its number from 0.
@@ -104,7 +131,7 @@ impl RabbitMqCluster {
     /// The number of the node that leads a quorum queue of the default virtual host, as the node of number `asked` knows it.
     ///
     /// # Errors
-    /// That node does not answer, or there is no leader within two minutes.
+    /// That node does not answer, or there is no leader within five minutes.
     ///
     /// # Panics
     /// There is no node of this number.
@@ -126,7 +153,7 @@ impl RabbitMqCluster {
     /// node that was restarted is there before its queues are, and the loss of another one would leave them no quorum.
     ///
     /// # Errors
-    /// That node does not answer, or the queue is not whole within two minutes.
+    /// That node does not answer, or the queue is not whole within five minutes.
     ///
     /// # Panics
     /// There is no node of this number.
