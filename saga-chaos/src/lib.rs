@@ -2,12 +2,25 @@
 //! stopped and cut off; and a judgement of what came of them.
 //!
 //! ```text
-//! orders x 2 ----proxy----> PostgreSQL (killed, restarted)
-//! payments x 2   \          three databases; that of the orders keeps a journal of its own
-//! shipping x 2    \--proxy-> RabbitMQ (killed, restarted, out of memory, without a queue)
+//! orders x 2 --own proxy--proxy--> PostgreSQL (killed, restarted, out of room)
+//! payments x 2   \                 three databases; that of the orders keeps a journal of its own
+//! shipping x 2    \--proxy-> RabbitMQ (killed, restarted, out of memory or room, without a queue, with a full queue)
 //!      |                       \--> whoever sends a copy of every message
-//!      +--> the gateway and the carrier: calls that are held past their callers and past their undos
+//!      +--proxy--> the gateway and the carrier: calls that are held past their callers and past their undos, or all slow
 //! ```
+//!
+//! # Faults that take more than a signal
+//!
+//! - **Overload**: the services outside answer 700 ms later, and an orders process starts, at once, twice the orders that
+//!   the services have lines for in that time. It counts when twice as many calls wait as there are lines.
+//! - **Partition**: the proxy in front of one replica keeps all bytes between it and PostgreSQL, or loses them, for 5 to
+//!   60 s, by turns shorter and longer than the replica may be silent for.
+//! - **Closed standard error**: the pipe that a replica logs to is closed, and its connections to PostgreSQL, so that it has
+//!   something to say. The other replica of its service is stopped until 40 orders have ended, so the replica works.
+//! - **Full disk**: a replica starts on a log that has no room (`/dev/full`), and works alone as above; the broker finds its
+//!   disk full; the file system of the tables has no room. That one is a `tmpfs` that is mounted for the run, which takes
+//!   root; where mounting is refused, the run says so and counts what it left out. The server's own files lie elsewhere.
+//! - **Full queue**: a policy limits the queue of a service that is away; it counts when a message was refused.
 //!
 //! - [`plan`] says which faults there are, when, and on whom: a pure function of the seed.
 //! - [`run`] carries a plan out and judges what came of it; [`Report`] is what it found.

@@ -52,6 +52,20 @@ impl OrderBook {
 
     /// The file with the orders of one wave.
     pub(crate) fn write_wave(&self, wave: u64) -> anyhow::Result<PathBuf> {
+        self.write_orders(wave, self.keys(wave))
+    }
+
+    /// The file with so many orders that are started at once, as the wave of that number.
+    pub(crate) fn write_rush(&self, wave: u64, orders: u64) -> anyhow::Result<PathBuf> {
+        self.write_orders(wave, self.rush_keys(wave, orders))
+    }
+
+    /// The keys of so many orders that are started at once.
+    pub(crate) fn rush_keys(&self, wave: u64, orders: u64) -> Vec<String> {
+        (0..orders).map(|nth| format!("R{}-{wave}-{nth}", self.seed)).collect()
+    }
+
+    fn write_orders(&self, wave: u64, keys: Vec<String>) -> anyhow::Result<PathBuf> {
         let name = format!("orders-{wave}.jsonl");
         let path = self.folder.join(&name);
         // Somebody may be reading it.
@@ -59,7 +73,7 @@ impl OrderBook {
             return Ok(path);
         }
         let mut random = Random::new(self.seed ^ (wave + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let orders = self.keys(wave).into_iter().map(|key| order(key, &mut random)).collect::<Vec<_>>();
+        let orders = keys.into_iter().map(|key| order(key, &mut random)).collect::<Vec<_>>();
         self.write(&name, orders)
     }
 
@@ -125,5 +139,8 @@ mod tests {
             }
         }
         assert_eq!(book.keys(0).len() as u64, WAVE + 3);
+        let rush = std::fs::read_to_string(book.write_rush(3, 7).expect("a rush")).expect("a file");
+        let known: Vec<String> = (0..4).flat_map(|wave| book.keys(wave)).collect();
+        assert!(rush.lines().count() == 7 && book.rush_keys(3, 7).iter().all(|key| !known.contains(key)), "{rush}");
     }
 }

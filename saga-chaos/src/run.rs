@@ -8,10 +8,10 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::inject::{Count, Counts, Injector, copy_everything};
+use crate::inject::{CALLS, Count, Counts, Injector, Locks, copy_everything};
 use crate::judge::{Evidence, Judged, judge, with_a_charge_too_many};
 use crate::orders::OrderBook;
-use crate::plan::{Plan, REPLICAS, Role, Shape};
+use crate::plan::{MEMBER_SILENCE, Plan, Role, Shape};
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched, Watcher, look_for_rest, wait_for_rest};
 use crate::world::{
@@ -49,7 +49,8 @@ pub enum Where {
 }
 
 /// Short, so that much happens in a minute.
-const TIMES: Times = Times { lease: Duration::from_secs(6), answer_within: Duration::from_secs(3), concurrency: 8 };
+const TIMES: Times =
+    Times { lease: MEMBER_SILENCE, answer_within: Duration::from_secs(3), concurrency: 8, calls: CALLS };
 /// How long everything may take to come to rest.
 const REST_LIMIT: Duration = Duration::from_mins(4);
 /// How long it may take until orders flow.
@@ -102,24 +103,27 @@ impl World {
         let orders = &servers.database(Role::Orders).url;
         prepare_shop(orders).await?;
         let Options { seed, held_per_mille, late_calls, programs, .. } = &options;
-        let outside = Outside::start(programs, path, orders, *seed, *held_per_mille, *late_calls)?;
+        let outside = Outside::start(programs, path, orders, *seed, *held_per_mille, *late_calls).await?;
         let book = OrderBook::new(*seed, path, *held_per_mille, options.held_past_undo);
         let products = book.write_products()?;
         let waves = Arc::new(Waves::of(book));
-        let keys = Role::ALL.into_iter().flat_map(|role| (0..REPLICAS).map(move |nth| ReplicaKey { role, nth }));
         let setting = |key: ReplicaKey| Setting {
             folder: path.to_path_buf(),
             programs: programs.clone(),
             store: servers.database(key.role).proxied.clone(),
             transport: servers.broker_proxy.url().to_owned(),
-            outside: outside.url.clone(),
+            outside: outside.proxy.url().to_owned(),
             times: TIMES,
             products: products.clone(),
             waves: Arc::clone(&waves),
             diary: Arc::clone(&diary),
             shift: shift.clone(),
         };
-        let replicas = Arc::new(keys.map(|key| Replica::new(key, setting(key))).collect::<Vec<_>>());
+        let mut replicas = Vec::new();
+        for key in ReplicaKey::all() {
+            replicas.push(Replica::new(key, setting(key)).await?);
+        }
+        let replicas = Arc::new(replicas);
         Ok(Self { servers, outside, replicas, waves, counts: Arc::default(), options, folder, diary })
     }
 
@@ -140,7 +144,7 @@ impl World {
         let faults = async {
             self.wait_for_flow(&watcher).await?;
             self.diary.say("orders flow, the faults begin");
-            Injector::new(&self.servers, &self.replicas, &self.counts, &self.diary).carry_out(plan).await?;
+            self.injector().carry_out(plan).await?;
             self.diary.enter(0, Happened::FaultsEnded);
             self.diary.say("the faults are over");
             self.waves.close();
@@ -155,6 +159,18 @@ impl World {
             not_at_rest = self.with_replicas(&mut tasks, self.settle()).await?;
         }
         self.judge(plan, &not_at_rest, &watcher.watched()).await
+    }
+
+    fn injector(&self) -> Injector<'_> {
+        Injector {
+            servers: &self.servers,
+            replicas: &self.replicas,
+            outside: &self.outside.proxy,
+            waves: &self.waves,
+            counts: &self.counts,
+            diary: &self.diary,
+            locks: Locks::default(),
+        }
     }
 
     /// Does `work` while the replicas run and all `tasks` go on; then the replicas end.
@@ -211,6 +227,7 @@ impl World {
         let cuts = [Count::CutsInCommits, Count::CutsInPublishes, Count::CutsInAcknowledgements];
         let cuts: u64 = cuts.into_iter().map(counted).sum();
         let restarts = counted(Count::PostgresRestarts) + counted(Count::BrokerRestarts);
+        let full = counted(Count::FullTables);
         let keys = self.waves.keys();
         let diary = self.diary.lines();
         let evidence = Evidence {
@@ -221,7 +238,7 @@ impl World {
             keys: &keys,
             diary: &diary,
             // Each may have cost every replica what it had under way.
-            repeats: (cuts + restarts) as u32 * 6,
+            repeats: (cuts + restarts + full) as u32 * 6,
         };
         let judged = judge(&evidence).await?;
         let mut report = Report { seed: plan.seed, faults_seconds: plan.length.as_secs(), ..Report::default() };
@@ -310,6 +327,17 @@ impl World {
         report.count("clocks shifted", counted(Count::ClockShifts));
         report.count("queues deleted", counted(Count::QueuesDeleted));
         report.count("memory alarms", counted(Count::MemoryAlarms));
+        report.count("overloads", counted(Count::Overloads));
+        report.count("most calls that waited in an overload", counted(Count::OverloadDepth));
+        report.count("partitions shorter than a membership", counted(Count::PartitionsShort));
+        report.count("partitions longer than a membership", counted(Count::PartitionsLong));
+        report.count("standard errors closed", counted(Count::StderrsClosed));
+        report.count("full disks under tables", counted(Count::FullTables));
+        report.count("full disks under the broker", counted(Count::FullBrokerDisks));
+        report.count("full disks under a log", counted(Count::FullLogs));
+        report.count("full disks left out for want of privileges", counted(Count::FullDisksLeftOut));
+        report.count("full queues", counted(Count::FullQueues));
+        report.count("most messages refused by a full queue", counted(Count::Refused));
         report.count("replicas that ended and were started again", ended_badly);
         report.count("orders", orders as u64);
         report.count("orders completed", judged.completed as u64);

@@ -1,13 +1,11 @@
-//! Steps that fail only where others run in their transaction, and errors that only another transaction is to blame for.
+//! Steps that fail only where others run in their transaction.
 #![cfg(feature = "macros")]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::step::Classify as _;
 use saga_core::{Outcome, Runtime, Saga, Settings, State, StepError, saga_step};
 
 /// The transaction that has a temporary table, and how many handlers were called.
@@ -30,14 +28,6 @@ async fn sort_orders(conn: &mut MemoryConn, _order: u32, State(server): State<Se
 async fn lose_orders(_conn: &mut MemoryConn, _order: u32, State(server): State<Server>) -> Result<(), StepError> {
     server.0.1.fetch_add(1, Ordering::SeqCst);
     Err(StepError::retry("no orders"))
-}
-
-/// It holds a row that all want, and calls every error of its statements a rejection.
-#[saga_step(no_compensation, group = false)]
-async fn count_order(conn: &mut MemoryConn, _order: u32) -> Result<(), StepError> {
-    conn.add("orders", 1).or_reject()?;
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    Ok(())
 }
 
 async fn outcomes(saga: &Saga<MemoryStore, u32>, server: &Server, count: u32) -> Vec<Outcome> {
@@ -71,11 +61,4 @@ async fn a_step_that_fails_alone_as_well_is_given_up() {
     assert_eq!(completed(&outcomes), 0);
     let calls = server.0.1.load(Ordering::SeqCst);
     assert!((40..=60).contains(&calls), "two attempts of each, and one that did not count: {calls}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lock_that_another_holds_is_no_rejection() {
-    let saga = Saga::named("counting").input::<u32>().step::<count_order>().build().unwrap();
-    let outcomes = outcomes(&saga, &Server::default(), 20).await;
-    assert_eq!(completed(&outcomes), 20, "of 20: {:?}", outcomes.first());
 }

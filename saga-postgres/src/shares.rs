@@ -30,7 +30,7 @@ impl<'a> ShareArrays<'a> {
             arrays.limits.push(rows::limit(share.limit));
             arrays.are_whole.push(share.steps.is_none());
             let number = i32::try_from(arrays.definitions.len()).unwrap_or(i32::MAX);
-            for step in share.steps.iter().flatten() {
+            for step in share.steps.iter().flat_map(|steps| steps.iter()) {
                 arrays.of_shares.push(number);
                 arrays.kinds.push(step.kind.as_str());
                 arrays.steps.push(step.step);

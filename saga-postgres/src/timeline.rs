@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sqlx::PgConnection;
+use sqlx::{Executor as _, PgConnection, Row as _};
 
 use crate::definitions::Definitions;
 
@@ -14,8 +14,9 @@ pub(crate) const TIMELINE: &str = "('x' || left(pg_walfile_name(pg_current_wal_i
 /// here first.
 pub(crate) async fn look(conn: &mut PgConnection, definitions: &Arc<Definitions>) -> Result<(), sqlx::Error> {
     let sql = format!("SELECT CASE WHEN NOT pg_is_in_recovery() THEN {TIMELINE} END");
-    let query = sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).persistent(false);
-    let timeline: Option<i64> = query.fetch_one(conn).await?;
+    // In one message: behind a pooler, a statement that is prepared first may be run in another session, which refuses it.
+    let row = conn.fetch_one(sqlx::raw_sql(sqlx::AssertSqlSafe(sql))).await?;
+    let timeline: Option<i64> = row.try_get(0)?;
     if let Some(timeline) = timeline {
         definitions.on_timeline(timeline);
     }

@@ -4,9 +4,11 @@
 mod support;
 
 use std::fs;
+use std::time::Duration;
 
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{DefinitionId, Ids as _, NewSaga, Sagas as _};
+use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use saga_servers::PostgresServer;
 use sqlx::{Connection as _, Executor as _, PgConnection};
@@ -77,4 +79,40 @@ async fn a_definition_whose_number_was_lost_is_numbered_again() {
     assert_eq!(row.definition, support::definition());
     before.close().await;
     behind.close().await;
+}
+
+/// Slow enough that the server changes its role while many of them wait, and nothing is tried twice.
+#[saga_step(no_compensation, retry(attempts = 1, base = "1ms"))]
+async fn count_order(tx: &mut PgConnection, _order: u32) -> Result<(), StepError> {
+    tx.execute("SELECT pg_sleep(0.1)").await?;
+    Ok(())
+}
+
+/// After a switchover a pool may reach the old primary, which is a standby now: its `BEGIN .. READ WRITE` is refused with
+/// 0A000. No step is to blame for that, and the process goes on when the server can be written again.
+#[tokio::test]
+async fn a_standby_uses_up_no_attempt() {
+    let mut server = server().await;
+    let counting = Saga::named("counting").input::<u32>().step::<count_order>().build().unwrap();
+    let runtime = Runtime::builder(opened(&server).await).saga(&counting).start().await.unwrap();
+    let orders = (0..300_u32).map(|order| (format!("order-{order}"), order));
+    let sagas = runtime.start_many(&counting, orders).await;
+    server.stop().await.unwrap();
+    fs::write(server.data_folder().join("standby.signal"), "").unwrap();
+    server.restart().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let mut conn = PgConnection::connect(&server.url()).await.unwrap();
+    let ended: i64 = sqlx::query_scalar("SELECT count(*) FROM saga.progress WHERE ended_at IS NOT NULL")
+        .fetch_one(&mut conn)
+        .await
+        .unwrap();
+    assert!(ended < 300, "some are left to be done");
+    let refused = conn.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await.unwrap_err();
+    assert_eq!(refused.as_database_error().and_then(|error| error.code()).as_deref(), Some("0A000"), "{refused}");
+    conn.execute("SELECT pg_promote()").await.unwrap();
+    for saga in sagas {
+        let outcome = saga.unwrap().outcome().await.unwrap();
+        assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
+    }
+    runtime.shutdown().await;
 }

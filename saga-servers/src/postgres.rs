@@ -218,9 +218,13 @@ impl PostgresServer {
         // SIGQUIT is its immediate end: the others end too, and the shared memory is given back.
         let mut process = self.folder.run(command, LOG, Signal::Quit)?;
         let log = self.folder.path().join(LOG);
+        // A standby never accepts anything else.
+        let is_standby = self.data.join("standby.signal").exists();
+        let kind = if is_standby { "read-only connections" } else { "connections" };
+        let ready = format!("database system is ready to accept {kind}");
         let look = async || {
             let text = fs::read_to_string(&log).unwrap_or_default();
-            if text.contains("database system is ready to accept connections") {
+            if text.contains(&ready) {
                 return Ok::<_, Error>(Some(true));
             }
             Ok(process.ended()?.map(|_| false))

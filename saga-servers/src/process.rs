@@ -1,7 +1,7 @@
 //! A child process together with everything that it starts.
 
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,6 +95,11 @@ impl ProcessGroup {
     /// The standard output, if `command` said that it is piped, once.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
+    }
+
+    /// The standard error, if `command` said that it is piped, once. Dropped, it is closed while the process runs.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 
     /// How the first process ended, if it did.

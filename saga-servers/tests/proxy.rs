@@ -69,6 +69,25 @@ async fn exactly_so_many_bytes_reach_the_server() {
     assert!(!proxy.disarm(), "a cut is used up");
 }
 
+/// The server has the question at once; only the answer takes its time.
+#[tokio::test]
+async fn an_answer_is_held_for_as_long_as_was_said() {
+    const DELAY: Duration = Duration::from_millis(300);
+    let (server, _heard) = echo().await;
+    let proxy = FaultProxy::start(&server).await.expect("a proxy");
+    let mut stream = connect(&proxy).await;
+    proxy.set_traffic(Traffic::SlowAnswers(DELAY));
+    let begin = tokio::time::Instant::now();
+    stream.write_all(b"hello").await.expect("it can be written");
+    while proxy.counts().bytes_to_server < 5 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(proxy.counts().bytes_to_client, 0, "the answer is held");
+    let mut back = [0; 5];
+    stream.read_exact(&mut back).await.expect("it is said back");
+    assert!(back == *b"hello" && begin.elapsed() >= DELAY, "{:?}", begin.elapsed());
+}
+
 #[tokio::test]
 async fn an_answer_is_withheld_and_the_next_connection_works() {
     let (server, heard) = echo().await;

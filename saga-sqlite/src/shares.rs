@@ -86,7 +86,7 @@ fn candidates(
             Some(steps) => {
                 let sql = format!("SELECT due_at, id {OF_STEP} AND due_at <= ?4 ORDER BY due_at, id LIMIT ?5");
                 let mut statement = session.conn.prepare_cached(&sql)?;
-                for step in steps {
+                for step in steps.iter() {
                     let of = params![share.definition, step.kind.as_str(), step.step, now.0, most];
                     let mut rows = statement.query(of)?;
                     while let Some(row) = rows.next()? {
@@ -147,7 +147,7 @@ fn next_due_in(
             Some(steps) => {
                 let sql = format!("SELECT min(due_at) {OF_STEP} AND due_at > ?4");
                 let mut statement = session.conn.prepare_cached(&sql)?;
-                for step in steps {
+                for step in steps.iter() {
                     let of = params![share.definition, step.kind.as_str(), step.step, now.0];
                     sooner(statement.query_row(of, |row| row.get(0))?);
                 }

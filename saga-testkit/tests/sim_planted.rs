@@ -1,10 +1,12 @@
 //! Mistakes between services, in batches and about groups that are made on purpose: the checker finds each of them in the simulation.
 
 use saga_testkit::checker::Guarantee;
-use saga_testkit::sim::{Plant, has_crowd, has_services, run, run_planted};
+use saga_testkit::sim::{Plant, has_crowd, has_load, has_services, run, run_planted};
 
 /// How many schedules are looked through for one in which the mistake has consequences.
 const SCHEDULES: u64 = 2_000;
+/// The same where only those with more work than lines are run: one in a hundred.
+const LOAD_SCHEDULES: u64 = 30_000;
 
 /// The mistake breaks this guarantee in some schedule, which is sound without it.
 fn is_found(plant: Plant, guarantee: Guarantee) {
@@ -16,16 +18,25 @@ fn is_found_in_groups(plant: Plant, says: &str) {
     is_found_in(plant, Guarantee::G5, says, |seed| !has_services(seed));
 }
 
+/// The same for a mistake about claims, in schedules with more work than lines.
+fn is_found_in_load(plant: Plant, guarantee: Guarantee, says: &str) {
+    is_found_among(LOAD_SCHEDULES, plant, guarantee, says, has_load);
+}
+
 /// The same, in schedules of this kind.
 fn is_found_in(plant: Plant, guarantee: Guarantee, says: &str, kind: fn(u64) -> bool) {
+    is_found_among(SCHEDULES, plant, guarantee, says, kind);
+}
+
+fn is_found_among(schedules: u64, plant: Plant, guarantee: Guarantee, says: &str, kind: fn(u64) -> bool) {
     let breaks = |seed: &u64| {
         let report = run_planted(*seed, plant);
         let mut of_it = report.violations.iter().filter(|violation| violation.guarantee == guarantee);
         of_it.any(|violation| violation.about.contains(says))
     };
     let of_kind = |seed: u64| (0..=seed).filter(|seed| kind(*seed)).count();
-    let Some(seed) = (0..SCHEDULES).filter(|seed| kind(*seed)).find(breaks) else {
-        panic!("{plant:?} was not found as {guarantee} in {SCHEDULES} schedules");
+    let Some(seed) = (0..schedules).filter(|seed| kind(*seed)).find(breaks) else {
+        panic!("{plant:?} was not found as {guarantee} in {schedules} schedules");
     };
     println!("{plant:?} is found as {guarantee} by seed {seed}, in schedule {} of its kind", of_kind(seed));
     let sound = run(seed).violations;
@@ -93,6 +104,11 @@ fn an_arm_that_is_not_undone_is_found() {
 }
 
 #[test]
+fn a_report_that_counts_whoever_has_the_claim_is_found() {
+    is_found_in_load(Plant::ReportsUnfenced, Guarantee::G7, "was neither told nor reported");
+}
+
+#[test]
 fn a_last_report_that_is_not_written_down_is_found() {
     is_found_in(Plant::ForgetsLastReport, Guarantee::G3, "had reported", |_| true);
 }
@@ -111,4 +127,26 @@ fn an_undo_without_a_tombstone_is_found() {
 #[test]
 fn a_saga_that_takes_nothing_over_is_found() {
     is_found_in(Plant::TakesNothingOver, Guarantee::G2, "was taken over, and done again", |seed| !has_services(seed));
+}
+
+#[test]
+fn waiting_that_counts_as_begun_is_found() {
+    is_found_in_load(Plant::TakesWaitingForBegun, Guarantee::G8, "called once and declined");
+}
+
+/// Each half of it alone does no harm: who claims leaves alone for a while what others left, and a process renews by their
+/// epochs what lies in its queues. `S-MEM-5` and `S-WORK-13` find each.
+#[test]
+fn a_member_that_comes_back_without_its_rows_is_found() {
+    is_found_in_load(Plant::LeavesOwnRows, Guarantee::G8, "was called again by the process that had the answer");
+}
+
+#[test]
+fn recovery_one_by_one_is_found() {
+    is_found_in_load(Plant::RecoversOneByOne, Guarantee::G8, "its calls took");
+}
+
+#[test]
+fn a_call_that_begins_under_a_lost_claim_is_found() {
+    is_found_in_load(Plant::BeginsBlindly, Guarantee::G7, "behind one under the epoch");
 }

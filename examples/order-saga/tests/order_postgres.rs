@@ -92,6 +92,8 @@ fn the_sample_runs_behind_pgbouncer_and_a_pooler_that_nobody_named_is_found() {
     let ran = shop.run(&["--json", "--store", &told]);
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(number(&ran.json(), "completed") + number(&ran.json(), "compensated"), 160, "{ran}");
+    // Each connection that is opened in vain is tried again after a growing pause.
+    assert!(!ran.err.contains("after_connect"), "a connection could not be used at first\n{ran}");
     is_refused("list");
     let audit = shop.run(&["verify", "--json", "--store", &told]);
     assert_eq!((audit.code, number(&audit.json(), "orders")), (0, 160), "{audit}");

@@ -9,7 +9,7 @@ use lapin::options::{
     ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{Connection, ConnectionProperties, ExchangeKind};
+use lapin::{Confirmation, Connection, ConnectionProperties, ExchangeKind};
 use tokio::time::sleep;
 
 use super::{Count, Counts};
@@ -81,8 +81,10 @@ async fn copy(url: &str, counts: &Arc<Counts>) -> lapin::Result<()> {
             let (exchange, topic) = (delivery.exchange, delivery.routing_key);
             let options = BasicPublishOptions::default();
             let confirm = channel.basic_publish(exchange, topic, options, &delivery.data, properties).await?;
-            confirm.await?;
-            counts.add(Count::Copies);
+            // A queue that is full takes no copy.
+            if !matches!(confirm.await?, Confirmation::Nack(_)) {
+                counts.add(Count::Copies);
+            }
             delivery.acker.ack(BasicAckOptions::default()).await
         });
     }

@@ -15,6 +15,19 @@ pub(crate) enum Count {
     ClockShifts,
     QueuesDeleted,
     MemoryAlarms,
+    Overloads,
+    /// The most calls that waited for their turn in an overload.
+    OverloadDepth,
+    PartitionsShort,
+    PartitionsLong,
+    StderrsClosed,
+    FullTables,
+    FullBrokerDisks,
+    FullLogs,
+    FullDisksLeftOut,
+    FullQueues,
+    /// The most messages that were refused at a time by a full queue.
+    Refused,
     Copies,
 }
 
@@ -25,6 +38,13 @@ pub(crate) struct Counts(Mutex<BTreeMap<Count, u64>>);
 impl Counts {
     pub(crate) fn add(&self, count: Count) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(count).or_default() += 1;
+    }
+
+    /// Counts what is the most of several.
+    pub(crate) fn raise(&self, count: Count, value: u64) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = counts.entry(count).or_default();
+        *most = value.max(*most);
     }
 
     pub(crate) fn of(&self, count: Count) -> u64 {

@@ -1,60 +1,50 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use saga_servers::RabbitMqServer;
+use saga_servers::{FaultProxy, RabbitMqServer};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Count, Counts};
-use crate::plan::{CutAt, Fault, Plan, Role, Server};
-use crate::world::{Diary, Happened, Replica, ReplicaKey, Servers};
+use crate::plan::{CutAt, Disk, Fault, Plan, Role, Server};
+use crate::world::{Diary, Happened, Own, Replica, ReplicaKey, Servers, Waves};
 
 /// How long an armed cut waits for the bytes that it is about.
 const CUT_PATIENCE: Duration = Duration::from_secs(12);
 /// How long a fault waits for a broker that is down.
-const BROKER_PATIENCE: Duration = Duration::from_mins(5);
+pub(super) const BROKER_PATIENCE: Duration = Duration::from_mins(5);
 /// How long a broker that came back is left alone, so that it is of use whatever the machine has to do.
 const BROKER_IN_USE: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Carries a plan out.
-#[derive(Debug, Clone)]
-pub(crate) struct Injector {
-    pub(crate) servers: Arc<Servers>,
-    pub(crate) replicas: Arc<Vec<Replica>>,
-    pub(crate) counts: Arc<Counts>,
-    pub(crate) diary: Arc<Diary>,
-    locks: Arc<Locks>,
+#[derive(Debug)]
+pub(crate) struct Injector<'a> {
+    pub(crate) servers: &'a Servers,
+    pub(crate) replicas: &'a [Replica],
+    /// In front of the services outside.
+    pub(crate) outside: &'a FaultProxy,
+    pub(crate) waves: &'a Waves,
+    pub(crate) counts: &'a Counts,
+    pub(crate) diary: &'a Diary,
+    pub(crate) locks: Locks,
 }
 
 /// One cut at a time for each proxy: a second one would take the place of the first.
 #[derive(Debug, Default)]
-struct Locks {
+pub(crate) struct Locks {
     postgres: Mutex<()>,
     broker: Mutex<()>,
+    /// Held by what takes both replicas of a service for itself.
+    pub(super) both_replicas: Mutex<()>,
+    pub(super) overload: Mutex<()>,
     /// Set while the broker is down.
     broker_is_down: watch::Sender<bool>,
 }
 
-impl Injector {
-    pub(crate) fn new(
-        servers: &Arc<Servers>,
-        replicas: &Arc<Vec<Replica>>,
-        counts: &Arc<Counts>,
-        diary: &Arc<Diary>,
-    ) -> Self {
-        Self {
-            servers: Arc::clone(servers),
-            replicas: Arc::clone(replicas),
-            counts: Arc::clone(counts),
-            diary: Arc::clone(diary),
-            locks: Arc::default(),
-        }
-    }
-
+impl Injector<'_> {
     /// Does everything at its time, and returns when the last of it is over.
     pub(crate) async fn carry_out(&self, plan: &Plan) -> anyhow::Result<()> {
         let begin = Instant::now();
@@ -110,17 +100,28 @@ impl Injector {
             Fault::Cut(at) => self.cut(at).await,
             Fault::DeleteQueue(role) => self.delete_queue(role).await?,
             Fault::MemoryAlarm(time) => self.memory_alarm(time).await?,
+            Fault::Overload(time) => self.overload(time).await?,
+            Fault::Partition(role, nth, time, heal) => self.partition(self.replica(role, nth)?, time, heal).await,
+            Fault::CloseStderr(role, nth) => self.close_stderr(self.replica(role, nth)?).await?,
+            Fault::FullDisk(Disk::Tables, time) => self.fill_tables(time).await?,
+            Fault::FullDisk(Disk::Broker, time) => self.fill_broker_disk(time).await?,
+            Fault::FullDisk(Disk::Log(role, nth), time) => self.fill_log(self.replica(role, nth)?, time).await?,
+            Fault::FullQueue(role, time) => self.fill_queue(role, time).await?,
         }
         Ok(())
     }
 
-    fn replica(&self, role: Role, nth: usize) -> anyhow::Result<&Replica> {
+    pub(super) fn own(&self) -> anyhow::Result<&Own> {
+        self.servers.own.as_ref().context("the servers are not ours")
+    }
+
+    pub(super) fn replica(&self, role: Role, nth: usize) -> anyhow::Result<&Replica> {
         let found = self.replicas.iter().find(|replica| replica.key == ReplicaKey { role, nth });
         found.with_context(|| format!("there is no replica {nth} of {}", role.name()))
     }
 
     async fn kill_server(&self, server: Server) -> anyhow::Result<()> {
-        let Some(own) = &self.servers.own else { bail!("the servers are not ours") };
+        let own = self.own()?;
         match server {
             Server::Postgres => {
                 let mut postgres = own.postgres.lock().await;
@@ -207,7 +208,7 @@ impl Injector {
     }
 
     async fn memory_alarm(&self, time: Duration) -> anyhow::Result<()> {
-        let Some(own) = &self.servers.own else { bail!("the broker is not ours") };
+        let own = self.own()?;
         // Held to the end, so that nobody kills the broker meanwhile: it comes back without an alarm.
         let broker = own.broker.lock().await;
         broker.control(&["set_vm_memory_high_watermark", "0.00001"]).await?;

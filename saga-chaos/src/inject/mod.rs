@@ -2,8 +2,14 @@
 
 mod copies;
 mod counts;
+mod full_disk;
+mod full_queue;
 mod injector;
+mod overload;
+mod partition;
+mod unread_log;
 
 pub(crate) use copies::copy_everything;
 pub(crate) use counts::{Count, Counts};
-pub(crate) use injector::Injector;
+pub(crate) use injector::{Injector, Locks};
+pub(crate) use overload::CALLS;

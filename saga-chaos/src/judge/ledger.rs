@@ -8,7 +8,6 @@ use saga_testkit::checker::{
 
 use super::books::{Books, Line, Written};
 use super::stored::{Saga, Stored};
-use crate::plan::Role;
 use crate::world::{DiaryLine, Happened, ReplicaKey};
 
 /// The steps of an order, in their order.
@@ -160,6 +159,8 @@ impl Facts<'_> {
                 Happened::Killed => enter(What::Crashed),
                 Happened::Stopped => enter(What::Paused),
                 Happened::Continued => enter(What::Resumed),
+                Happened::CutOff => enter(What::CutOff),
+                Happened::Reconnected => enter(What::Reconnected),
                 Happened::FaultsEnded => enter(What::FaultsEnded),
             }
         }
@@ -249,8 +250,7 @@ fn place_of(step: &str) -> Option<u8> {
 }
 
 fn process_of(name: &str) -> u16 {
-    let replicas = Role::ALL.into_iter().flat_map(|role| (0..2).map(move |nth| ReplicaKey { role, nth }));
-    replicas.into_iter().find(|key| key.name() == name).map_or(0, ReplicaKey::number)
+    ReplicaKey::all().find(|key| key.name() == name).map_or(0, ReplicaKey::number)
 }
 
 fn variant() -> Variant {

@@ -88,6 +88,26 @@ impl CutAt {
     }
 }
 
+/// A disk that has no room for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disk {
+    /// The file system of the services' tables. It needs a file system of its own, which only root can mount.
+    Tables,
+    /// The broker's disk: the broker takes no messages while it counts as full.
+    Broker,
+    /// The file system of the log that a replica writes to its standard error.
+    Log(Role, usize),
+}
+
+/// What becomes of what was said during a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heal {
+    /// It arrives when the partition ends, and the connections go on.
+    Delivers,
+    /// It is lost, and the connections are closed when the partition ends.
+    Loses,
+}
+
 /// One thing that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -105,6 +125,17 @@ pub enum Fault {
     DeleteQueue(Role),
     /// The broker takes no messages, as for want of memory.
     MemoryAlarm(Duration),
+    /// Calls outside take long, and twice as many orders are started at once as the services can make calls for in that
+    /// time.
+    Overload(Duration),
+    /// A replica does not reach PostgreSQL: its connections hang, and so do new ones.
+    Partition(Role, usize, Duration, Heal),
+    /// The other end of the pipe that a replica logs to is closed, while it runs.
+    CloseStderr(Role, usize),
+    /// A disk has no room.
+    FullDisk(Disk, Duration),
+    /// A service is away, and its queue takes no more than a few messages.
+    FullQueue(Role, Duration),
 }
 
 impl fmt::Display for Fault {
@@ -124,6 +155,20 @@ impl fmt::Display for Fault {
             }
             Self::DeleteQueue(role) => write!(f, "delete the queue of {}", role.name()),
             Self::MemoryAlarm(time) => write!(f, "memory alarm for {} s", time.as_secs()),
+            Self::Overload(time) => write!(f, "overload for {} s", time.as_secs()),
+            Self::Partition(role, nth, time, heal) => {
+                let then = if *heal == Heal::Delivers { "and goes on" } else { "and loses its connections" };
+                write!(f, "{}-{nth} does not reach PostgreSQL for {} s, {then}", role.name(), time.as_secs())
+            }
+            Self::CloseStderr(role, nth) => write!(f, "close the standard error of {}-{nth}", role.name()),
+            Self::FullDisk(Disk::Tables, time) => write!(f, "no room for tables for {} s", time.as_secs()),
+            Self::FullDisk(Disk::Broker, time) => write!(f, "the broker's disk is full for {} s", time.as_secs()),
+            Self::FullDisk(Disk::Log(role, nth), time) => {
+                write!(f, "the log of {}-{nth} is on a full disk for {} s", role.name(), time.as_secs())
+            }
+            Self::FullQueue(role, time) => {
+                write!(f, "{} is away for {} s, and its queue has a limit", role.name(), time.as_secs())
+            }
         }
     }
 }

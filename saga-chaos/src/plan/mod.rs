@@ -3,5 +3,6 @@
 mod fault;
 mod timetable;
 
-pub use fault::{CutAt, Fault, Role, Server};
+pub use fault::{CutAt, Disk, Fault, Heal, Role, Server};
+pub(crate) use timetable::MEMBER_SILENCE;
 pub use timetable::{Blow, Plan, REPLICAS, Shape};

@@ -4,7 +4,7 @@ use std::time::Duration;
 use saga_servers::RabbitMqServer;
 use saga_testkit::sim::Random;
 
-use super::fault::{CutAt, Fault, Role, Server};
+use super::fault::{CutAt, Disk, Fault, Heal, Role, Server};
 
 /// What a plan is to have in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +37,15 @@ pub struct Plan {
 
 /// How many replicas each service has.
 pub const REPLICAS: usize = 2;
+/// How long a replica may be silent before the others take what it has: the lease that all of them are given.
+pub(crate) const MEMBER_SILENCE: Duration = Duration::from_secs(6);
 /// The queues have been declared long enough by then, see [`RabbitMqServer::QUEUE_SETTLING_TIME`].
 const FIRST_BROKER_KILL: Duration = RabbitMqServer::QUEUE_SETTLING_TIME.saturating_mul(2);
 /// A broker needs its time to come back, and to be of use for a while.
 const BROKER_KILLS_APART: Duration = Duration::from_secs(75);
+const PARTITION_MIN: Duration = Duration::from_secs(5);
+/// A short plan has shorter ones.
+const PARTITION_MAX: Duration = Duration::from_mins(1);
 const KILLS_MIN: u64 = 32;
 const RESTARTS_MIN: u64 = 2;
 
@@ -91,6 +96,54 @@ impl Draw {
         self.spread(rate(5, 1), |draw| Fault::MemoryAlarm(draw.seconds(2, 6)));
         self.spread(rate(12, RESTARTS_MIN), |_| Fault::KillServer(Server::Postgres));
         self.broker_kills(rate(7, RESTARTS_MIN));
+        self.spread(rate(5, 1), |draw| Fault::Overload(draw.seconds(4, 8)));
+        self.partitions(rate(8, 2));
+        self.spread(rate(6, 1), Self::close_stderr);
+        self.full_disks(rate(9, 3));
+        self.spread(rate(5, 1), Self::full_queue);
+    }
+
+    /// By turns shorter and longer than what a member may be silent for.
+    fn partitions(&mut self, count: u64) {
+        let member = MEMBER_SILENCE.as_millis() as u64;
+        let most = PARTITION_MAX.min(self.length / 3).as_millis() as u64;
+        let mut nth = 0;
+        self.spread(count, |draw| {
+            nth += 1;
+            let (least, most) =
+                if nth % 2 == 1 { (PARTITION_MIN.as_millis() as u64, member - 1) } else { (member + 1_000, most) };
+            let (role, replica) = draw.replica();
+            let heal = if draw.random.per_mille(500) { Heal::Delivers } else { Heal::Loses };
+            Fault::Partition(role, replica, Duration::from_millis(draw.random.between(least, most)), heal)
+        });
+    }
+
+    /// Each kind of disk in its turn.
+    fn full_disks(&mut self, count: u64) {
+        let mut nth = 0;
+        self.spread(count, |draw| {
+            nth += 1;
+            let disk = match nth % 3 {
+                1 => Disk::Tables,
+                2 => Disk::Broker,
+                _ => {
+                    let (role, replica) = draw.replica();
+                    Disk::Log(role, replica)
+                }
+            };
+            Fault::FullDisk(disk, draw.seconds(3, 8))
+        });
+    }
+
+    fn close_stderr(&mut self) -> Fault {
+        let (role, nth) = self.replica();
+        Fault::CloseStderr(role, nth)
+    }
+
+    /// Of a service that is asked by another one: while the orders are away, hardly anything is sent to them.
+    fn full_queue(&mut self) -> Fault {
+        let role = *self.random.pick(&[Role::Payments, Role::Shipping]);
+        Fault::FullQueue(role, self.seconds(4, 8))
     }
 
     fn replicas_only(&mut self) {
@@ -177,6 +230,31 @@ mod tests {
             assert!(count(|fault| matches!(fault, Fault::Clock(..))) >= 2, "{plan}");
             assert!(count(|fault| matches!(fault, Fault::DeleteQueue(_))) >= 1, "{plan}");
             assert!(count(|fault| matches!(fault, Fault::MemoryAlarm(_))) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::Overload(_))) >= 1, "{plan}");
+            assert!(count(|fault| partition(fault).is_some_and(|time| time < MEMBER_SILENCE)) >= 1, "{plan}");
+            assert!(count(|fault| partition(fault).is_some_and(|time| time > MEMBER_SILENCE)) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::CloseStderr(..))) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::FullDisk(Disk::Tables, _))) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::FullDisk(Disk::Broker, _))) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::FullDisk(Disk::Log(..), _))) >= 1, "{plan}");
+            assert!(count(|fault| matches!(fault, Fault::FullQueue(..))) >= 1, "{plan}");
+        }
+    }
+
+    fn partition(fault: &Fault) -> Option<Duration> {
+        if let Fault::Partition(_, _, time, _) = fault { Some(*time) } else { None }
+    }
+
+    #[test]
+    fn partitions_last_from_5_to_60_s_and_are_of_both_kinds() {
+        let plan = Plan::of(7, Duration::from_mins(20), Shape::Everything);
+        let lasts =
+            |fault: &Fault, from, to| partition(fault).is_some_and(|time| (from..=to).contains(&time.as_secs()));
+        assert_eq!(plan.count(|fault| lasts(fault, 5, 60)), plan.count(|fault| partition(fault).is_some()), "{plan}");
+        assert!(plan.count(|fault| lasts(fault, 30, 60)) >= 1, "{plan}");
+        for heal in [Heal::Delivers, Heal::Loses] {
+            let healed = |fault: &Fault| matches!(fault, Fault::Partition(_, _, _, by) if *by == heal);
+            assert!(plan.count(healed) >= 1, "{plan}");
         }
     }
 
@@ -192,5 +270,10 @@ mod tests {
         let text = Plan::of(3, SHORT, Shape::Everything).to_string();
         assert!(text.starts_with("plan of seed 3: "), "{text}");
         assert!(text.contains(" s  SIGKILL RabbitMQ, and start it again\n"), "{text}");
+        for fault in
+            ["overload for", "not reach PostgreSQL for", "close the standard error of", "no room for tables for"]
+        {
+            assert!(text.contains(fault), "no {fault} in\n{text}");
+        }
     }
 }

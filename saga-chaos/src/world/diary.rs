@@ -22,6 +22,10 @@ pub(crate) enum Happened {
     Stopped,
     /// It went on.
     Continued,
+    /// A replica does not reach its database.
+    CutOff,
+    /// It reaches it again.
+    Reconnected,
     /// From here on nothing is disturbed any more.
     FaultsEnded,
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use anyhow::Context as _;
 use order_saga::outside::LateCalls;
-use saga_servers::{ProcessGroup, Signal};
+use saga_servers::{FaultProxy, ProcessGroup, Signal};
 
 use super::Programs;
 
@@ -13,14 +13,15 @@ use super::Programs;
 #[derive(Debug)]
 pub(crate) struct Outside {
     _process: ProcessGroup,
-    pub(crate) url: String,
+    /// The replicas reach them through it.
+    pub(crate) proxy: FaultProxy,
     /// Their book.
     pub(crate) book: PathBuf,
 }
 
 impl Outside {
     /// Starts them; what befalls a call is decided by the seed.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         programs: &Programs,
         folder: &Path,
         store: &str,
@@ -40,9 +41,10 @@ impl Outside {
         let mut line = String::new();
         let out = process.take_stdout().context("the services outside have no standard output")?;
         BufReader::new(out).read_line(&mut line)?;
-        let url = line.trim().strip_prefix("listening on ").context("the services outside did not start")?.to_owned();
+        let url = line.trim().strip_prefix("listening on ").context("the services outside did not start")?;
+        let proxy = FaultProxy::start(url).await?;
         let name = order_saga::place::PostgresPlace::parse(store)?;
         let book = folder.join(order_saga::place::Place::outside(&name));
-        Ok(Self { _process: process, url, book })
+        Ok(Self { _process: process, proxy, book })
     }
 }

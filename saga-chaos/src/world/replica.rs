@@ -1,16 +1,16 @@
-use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_servers::{ProcessGroup, Signal};
+use saga_servers::{FaultProxy, ProcessGroup, Signal};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
+use super::replica_log::ReplicaLog;
 use super::waves::Wave;
 use super::{ClockShift, Diary, Happened, Programs, Waves};
-use crate::plan::Role;
+use crate::plan::{REPLICAS, Role};
 
 /// How often it is looked whether a replica has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -32,6 +32,15 @@ pub(crate) struct ReplicaKey {
 }
 
 impl ReplicaKey {
+    /// The replica that starts no orders but those that are started at once; no fault is aimed at it.
+    pub(crate) const RUSH: Self = Self { role: Role::Orders, nth: REPLICAS };
+
+    /// All of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let keys = Role::ALL.into_iter().flat_map(|role| (0..REPLICAS).map(move |nth| Self { role, nth }));
+        keys.chain([Self::RUSH])
+    }
+
     pub(crate) fn name(self) -> String {
         format!("{}-{}", self.role.name(), self.nth)
     }
@@ -48,43 +57,63 @@ pub(crate) struct Times {
     pub(crate) lease: Duration,
     pub(crate) answer_within: Duration,
     pub(crate) concurrency: usize,
+    /// How many calls outside each of them has under way at a time.
+    pub(crate) calls: usize,
 }
 
 /// A process that is started again whenever it ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Replica {
     pub(crate) key: ReplicaKey,
-    slot: Arc<Mutex<Slot>>,
-    shared: Arc<Shared>,
+    /// Held by what must not meet another fault of the same kind: a partition, or a proof that it works alone.
+    pub(crate) busy: Arc<Mutex<()>>,
+    pub(super) slot: Arc<Mutex<Slot>>,
+    pub(super) shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     folder: PathBuf,
     programs: Programs,
     urls: Urls,
     times: Times,
     products: PathBuf,
     waves: Arc<Waves>,
-    diary: Arc<Diary>,
+    pub(super) diary: Arc<Diary>,
     shift: ClockShift,
+    /// Its own way to its database.
+    pub(super) way: FaultProxy,
 }
 
 /// Where a replica finds everything, behind the proxies.
 #[derive(Debug, Clone)]
-struct Urls {
+pub(super) struct Urls {
     store: String,
     transport: String,
     outside: String,
 }
 
-#[derive(Debug, Default)]
-struct Slot {
-    process: Option<ProcessGroup>,
+/// Whether a fault has it for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Any fault may kill or stop it.
+    Free,
+    /// It is stopped until it goes on.
+    Stopped,
+    /// No other fault may kill or stop it.
+    Held,
+    /// It is not started.
+    Away,
+}
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) process: Option<ProcessGroup>,
+    pub(super) log: ReplicaLog,
     started: Option<Instant>,
     wave: Option<(Wave, u64)>,
     clock_minutes: i64,
-    is_stopped: bool,
+    pub(super) taken: Taken,
     /// Whether its last end was a failure.
     is_failing: bool,
     ended_badly: u64,
@@ -105,13 +134,30 @@ pub(crate) struct Setting {
     pub(crate) shift: ClockShift,
 }
 
+impl Slot {
+    fn new(log: ReplicaLog) -> Self {
+        Self {
+            process: None,
+            log,
+            started: None,
+            wave: None,
+            clock_minutes: 0,
+            taken: Taken::Free,
+            is_failing: false,
+            ended_badly: 0,
+        }
+    }
+}
+
 impl Replica {
-    pub(crate) fn new(key: ReplicaKey, setting: Setting) -> Self {
+    pub(crate) async fn new(key: ReplicaKey, setting: Setting) -> anyhow::Result<Self> {
         let Setting { folder, programs, store, transport, outside, times, products, waves, diary, shift } = setting;
-        let store = format!("{store}?application_name={}", key.name());
+        let way = FaultProxy::start(&store).await?;
+        let store = format!("{}?application_name={}", way.url(), key.name());
         let urls = Urls { store, transport, outside };
-        let shared = Shared { folder, programs, urls, times, products, waves, diary, shift };
-        Self { key, slot: Arc::default(), shared: Arc::new(shared) }
+        let slot = Slot::new(ReplicaLog::at(folder.join(format!("{}.log", key.name()))));
+        let shared = Shared { folder, programs, urls, times, products, waves, diary, shift, way };
+        Ok(Self { key, busy: Arc::default(), slot: Arc::new(Mutex::new(slot)), shared: Arc::new(shared) })
     }
 
     /// Keeps it running, as a supervisor does. It never ends by itself.
@@ -140,17 +186,30 @@ impl Replica {
 
     /// SIGSTOP, and after that time SIGCONT. Nobody kills it meanwhile.
     pub(crate) async fn pause(&self, time: Duration) -> anyhow::Result<bool> {
-        {
-            let Some(mut slot) = self.running().await else { return Ok(false) };
-            let Some(process) = slot.process.as_mut() else { return Ok(false) };
-            process.signal(Signal::Stop)?;
-            slot.is_stopped = true;
-            self.shared.diary.enter(self.key.number(), Happened::Stopped);
+        if !self.stop().await? {
+            return Ok(false);
         }
         sleep(time).await;
+        self.go_on().await
+    }
+
+    /// SIGSTOP. Nobody kills it until it goes on.
+    pub(crate) async fn stop(&self) -> anyhow::Result<bool> {
+        let Some(mut slot) = self.running().await else { return Ok(false) };
+        let Some(process) = slot.process.as_mut() else { return Ok(false) };
+        process.signal(Signal::Stop)?;
+        slot.taken = Taken::Stopped;
+        self.shared.diary.enter(self.key.number(), Happened::Stopped);
+        Ok(true)
+    }
+
+    /// SIGCONT, if it was stopped.
+    pub(crate) async fn go_on(&self) -> anyhow::Result<bool> {
         let mut slot = self.slot.lock().await;
-        let was_stopped = slot.is_stopped;
-        slot.is_stopped = false;
+        let was_stopped = slot.taken == Taken::Stopped;
+        if was_stopped {
+            slot.taken = Taken::Free;
+        }
         if was_stopped && let Some(process) = slot.process.as_mut() {
             process.signal(Signal::Continue)?;
             self.shared.diary.enter(self.key.number(), Happened::Continued);
@@ -176,16 +235,14 @@ impl Replica {
 
     /// Its slot, once there is a process in it that has run for a moment. One whose servers are away ends at once, and
     /// to kill that would prove little.
-    async fn running(&self) -> Option<MutexGuard<'_, Slot>> {
+    pub(super) async fn running(&self) -> Option<MutexGuard<'_, Slot>> {
         let begin = Instant::now();
         while begin.elapsed() < RUNNING_PATIENCE {
             let mut slot = self.slot.lock().await;
+            let is_free = slot.taken == Taken::Free;
             let has_run = slot.started.is_some_and(|started| started.elapsed() >= MOMENT);
             // One that is stopped goes on first: killed before, it would not have been stopped past its lease.
-            if has_run
-                && !slot.is_stopped
-                && slot.process.as_mut().is_some_and(|process| matches!(process.ended(), Ok(None)))
-            {
+            if has_run && is_free && slot.process.as_mut().is_some_and(|process| matches!(process.ended(), Ok(None))) {
                 return Some(slot);
             }
             drop(slot);
@@ -200,6 +257,7 @@ impl Replica {
         if let Some(mut process) = slot.process.take() {
             process.stop(Signal::Interrupt, STOP_PATIENCE).await?;
         }
+        slot.log.finish().await;
         Ok(())
     }
 
@@ -212,7 +270,9 @@ impl Replica {
     async fn look(&self) -> anyhow::Result<bool> {
         let mut slot = self.slot.lock().await;
         let Some(process) = slot.process.as_mut() else {
-            self.start(&mut slot)?;
+            if slot.taken != Taken::Away {
+                self.start(&mut slot)?;
+            }
             return Ok(false);
         };
         let Some(status) = process.ended()? else { return Ok(false) };
@@ -237,18 +297,23 @@ impl Replica {
         Ok(true)
     }
 
-    fn start(&self, slot: &mut Slot) -> anyhow::Result<()> {
-        let Shared { folder, programs, urls, times, products, waves, diary, shift } = &*self.shared;
-        let (lease, answer) = (seconds(times.lease), seconds(times.answer_within));
+    pub(super) fn start(&self, slot: &mut Slot) -> anyhow::Result<()> {
+        let Shared { folder, programs, urls, times, products, waves, diary, shift, .. } = &*self.shared;
+        if slot.wave.is_none() && self.key.role == Role::Orders {
+            let wave = if self.key == ReplicaKey::RUSH { waves.take_rush()? } else { waves.take()? };
+            slot.wave = wave.map(|wave| (wave, 0));
+            if self.key == ReplicaKey::RUSH && slot.wave.is_none() {
+                return Ok(());
+            }
+        }
+        let (lease, answer, calls) = (seconds(times.lease), seconds(times.answer_within), times.calls.to_string());
         let mut args = vec!["service", self.key.role.name(), "--store", &urls.store, "--transport", &urls.transport];
-        args.extend(["--outside", &urls.outside, "--lease", &lease, "--answer-within", &answer]);
+        args.extend(["--outside", &urls.outside, "--lease", &lease, "--answer-within", &answer, "--calls", &calls]);
         // To kill one that only waits for its broker would prove little.
         args.extend(["--wait-for-broker", "1ms"]);
-        let concurrency = times.concurrency.to_string();
+        let at_once = slot.wave.as_ref().and_then(|(wave, _)| wave.at_once);
+        let concurrency = at_once.map_or(times.concurrency.to_string(), |at_once| at_once.to_string());
         let products = products.to_string_lossy();
-        if slot.wave.is_none() && self.key.role == Role::Orders {
-            slot.wave = waves.take()?.map(|wave| (wave, 0));
-        }
         let file;
         if let Some((wave, call)) = &mut slot.wave {
             *call = diary.next_call();
@@ -257,12 +322,14 @@ impl Replica {
             args.extend(["--orders", &file, "--products", &products, "--concurrency", &concurrency, "--json"]);
         }
         let mut command = programs.replica(folder, &args);
-        let log = OpenOptions::new().create(true).append(true).open(folder.join(format!("{}.log", self.key.name())))?;
-        command.stdout(log.try_clone()?).stderr(log).stdin(Stdio::null());
+        command.stdin(Stdio::null());
+        slot.log.prepare(&mut command)?;
         if slot.clock_minutes != 0 {
             command.envs(shift.environment(slot.clock_minutes));
         }
-        slot.process = Some(ProcessGroup::spawn(command, Signal::Kill)?);
+        let mut process = ProcessGroup::spawn(command, Signal::Kill)?;
+        slot.log.attach(&mut process)?;
+        slot.process = Some(process);
         slot.started = Some(Instant::now());
         Ok(())
     }

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use saga_servers::{FaultProxy, Management, PostgresServer, RabbitMqServer, shared};
+use saga_servers::{FaultProxy, Management, PostgresServer, RabbitMqServer, psql, shared};
 use tokio::sync::Mutex;
 
+use super::SmallDisk;
 use crate::plan::Role;
 
 /// The servers, and a proxy in front of each.
@@ -24,6 +25,8 @@ pub(crate) struct Servers {
 /// Servers that nobody else uses, which can be killed.
 #[derive(Debug, Clone)]
 pub(crate) struct Own {
+    /// The file system of the services' tables, or why there is none. It goes before the server does.
+    pub(crate) disk: Arc<anyhow::Result<SmallDisk>>,
     pub(crate) postgres: Arc<Mutex<PostgresServer>>,
     pub(crate) broker: Arc<Mutex<RabbitMqServer>>,
 }
@@ -50,12 +53,23 @@ impl Servers {
     /// Servers of their own.
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let (postgres, broker) = tokio::try_join!(PostgresServer::start(), RabbitMqServer::start())?;
+        let disk = SmallDisk::mount(postgres.folder(), postgres.data_folder());
+        let place = match &disk {
+            Ok(disk) => {
+                let made = format!("CREATE TABLESPACE small LOCATION '{}'", disk.folder().display());
+                psql(&postgres.url(), &made).await?;
+                "small"
+            }
+            Err(_) => "pg_default",
+        };
         let mut urls = Vec::new();
         for role in Role::ALL {
-            urls.push((role, postgres.create_database(role.name()).await?));
+            psql(&postgres.url(), &format!("CREATE DATABASE {} TABLESPACE {place}", role.name())).await?;
+            urls.push((role, postgres.url_of(role.name())));
         }
         let (broker_url, management) = (broker.url(), broker.management()?);
-        let own = Own { postgres: Arc::new(Mutex::new(postgres)), broker: Arc::new(Mutex::new(broker)) };
+        let disk = Arc::new(disk);
+        let own = Own { disk, postgres: Arc::new(Mutex::new(postgres)), broker: Arc::new(Mutex::new(broker)) };
         Self::behind_proxies(urls, broker_url, management, "%2F".to_owned(), Some(own), Vec::new()).await
     }
 

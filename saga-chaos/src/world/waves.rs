@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,6 +16,10 @@ struct State {
     next: u64,
     /// Those that another replica is to start as well.
     again: VecDeque<u64>,
+    /// The waves whose orders are started at once, and how many orders each has.
+    rushes: BTreeMap<u64, u64>,
+    /// Those of them that no replica has taken yet.
+    waiting: VecDeque<u64>,
     is_closed: bool,
     under_way: usize,
 }
@@ -25,6 +29,8 @@ struct State {
 pub(crate) struct Wave {
     pub(crate) number: u64,
     pub(crate) file: PathBuf,
+    /// How many of them are started at once, where that is not as the replicas are told.
+    pub(crate) at_once: Option<u64>,
 }
 
 impl Waves {
@@ -48,7 +54,25 @@ impl Waves {
         });
         let file = self.book.write_wave(number)?;
         state.under_way += 1;
-        Ok(Some(Wave { number, file }))
+        Ok(Some(Wave { number, file, at_once: None }))
+    }
+
+    /// So many orders are to be started at once, by the replica that waits for them.
+    pub(crate) fn rush(&self, orders: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = state.next;
+        state.next += 1;
+        state.rushes.insert(number, orders);
+        state.waiting.push_back(number);
+        state.under_way += 1;
+    }
+
+    /// The next orders that are to be started at once; also when no others are started.
+    pub(crate) fn take_rush(&self) -> anyhow::Result<Option<Wave>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(number) = state.waiting.pop_front() else { return Ok(None) };
+        let orders = state.rushes.get(&number).copied().unwrap_or_default();
+        Ok(Some(Wave { number, file: self.book.write_rush(number, orders)?, at_once: Some(orders) }))
     }
 
     /// Somebody's orders have ended.
@@ -68,7 +92,36 @@ impl Waves {
 
     /// The keys of all orders that were given to somebody, and of which wave each is.
     pub(crate) fn keys(&self) -> Vec<(u64, String)> {
-        let given = self.state.lock().unwrap_or_else(PoisonError::into_inner).next;
-        (0..given).flat_map(|wave| self.book.keys(wave).into_iter().map(move |key| (wave, key))).collect()
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = |wave: &u64| match state.rushes.get(wave) {
+            Some(orders) => self.book.rush_keys(*wave, *orders),
+            None => self.book.keys(*wave),
+        };
+        (0..state.next).flat_map(|wave| keys(&wave).into_iter().map(move |key| (wave, key))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rush_is_under_way_until_it_ended_and_its_orders_are_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let waves = Waves::of(OrderBook::new(5, folder.path(), 0, 0));
+        let plain = waves.take().expect("it can be written").expect("a wave");
+        waves.rush(9);
+        waves.close();
+        assert_eq!((plain.number, plain.at_once, waves.under_way()), (0, None, 2));
+        let rush = waves.take_rush().expect("it can be written").expect("a rush that was given before the end");
+        let keys: Vec<String> =
+            waves.keys().into_iter().filter(|(wave, _)| *wave == rush.number).map(|it| it.1).collect();
+        assert_eq!((rush.at_once, keys.len()), (Some(9), 9));
+        let written = std::fs::read_to_string(rush.file).expect("a file");
+        assert!(written.lines().zip(&keys).all(|(line, key)| line.contains(key)), "{written}");
+        assert!(waves.take_rush().expect("nothing to write").is_none());
+        waves.ended();
+        waves.ended();
+        assert_eq!(waves.under_way(), 0);
     }
 }

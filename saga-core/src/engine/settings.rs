@@ -39,7 +39,7 @@ pub struct Settings {
     /// exclusive steps, which may take hours, are not counted: each holds a lease, and no line that others wait for. About
     /// as many more are claimed ahead; the rest waits in the store, where every process can take it.
     pub calls: usize,
-    /// How many commands whose process vanished are recovered at a time: 8. Those of exclusive steps are not counted.
+    /// How many commands whose process vanished are recovered at a time: 32. Those of exclusive steps are not counted.
     pub recoveries: usize,
     /// The longest encoded input or output, in bytes: 256 KiB.
     pub payload_bytes_max: usize,
@@ -90,7 +90,7 @@ impl Default for Settings {
             batch_step_max: 256,
             run_on_max: 16,
             calls: 64,
-            recoveries: 8,
+            recoveries: 32,
             payload_bytes_max: 256 * 1_024,
             report_bytes_max: 16 * 1_024,
             report_interval: Duration::from_secs(1),

@@ -87,8 +87,9 @@ impl<S: Store> Shared<S> {
             let mut failures = 0;
             loop {
                 let began = shared.time();
-                let serving = caught_while(serve(Arc::clone(&shared)));
-                let Some(Err(panic)) = shared.until_stopped(serving).await else { return };
+                // It is large: on the heap it is not moved again, neither into the task nor when that begins.
+                let serving: BoxFuture<'static, ()> = Box::pin(serve(Arc::clone(&shared)));
+                let Some(Err(panic)) = shared.until_stopped(caught_while(serving)).await else { return };
                 let now = shared.time();
                 failures = if now.saturating_sub(began) < SOUND_AFTER { failures + 1 } else { 0 };
                 shared.supervisor.panicked(lane, now, &panic, true);

@@ -48,7 +48,8 @@ impl<S: Store> Shared<S> {
                         }),
                     );
                 } else {
-                    Box::pin(self.watch_over("recoveries", &taken, pin!(self.run_suspect(command)))).await;
+                    // A lane waits most of the time: what it runs now and then is not a part of it.
+                    self.watch_over("recoveries", &taken, Box::pin(self.run_suspect(command))).await;
                 }
             }
         }

@@ -2,7 +2,7 @@ use super::compensate::begin_compensation;
 use super::decision::Decision;
 use super::event::Refused;
 use super::shape::Shape;
-use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase};
+use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
 
 /// The saga is called off: it turns round, and nothing new of it begins. What is in flight comes to its end first, and
@@ -43,8 +43,10 @@ pub(super) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
     if (0..shape.steps.len()).any(may_have_started) {
         return false;
     }
-    // A signal that came early has a position, and changes no phase; a step that was given out before has a fence.
-    state.stuck.is_none() && state.steps.iter().all(|step| is_untouched(step.phase) && !step.maybe && step.fence == 0)
+    // A signal that came early has a position, and changes no phase; a step that was given out before has a fence, or its
+    // command lies with another service, where it may be done at any time.
+    let was_given_out = |step: &StepState| step.maybe || step.fence > 0 || step.sent.is_some();
+    state.stuck.is_none() && state.steps.iter().all(|step| is_untouched(step.phase) && !was_given_out(step))
 }
 
 /// The first step that is neither done nor skipped. In a saga that goes forward there is one.

@@ -97,7 +97,7 @@ pub struct ClaimShare {
     /// Whose work.
     pub definition: DefinitionId,
     /// Only work of these steps; all of it where nothing is said.
-    pub steps: Option<Vec<ClaimStep>>,
+    pub steps: Option<Arc<[ClaimStep]>>,
     /// At most so many rows: 1 or more.
     pub limit: usize,
 }
@@ -114,10 +114,12 @@ pub struct ClaimStep {
 impl ClaimShare {
     /// Whether the row belongs to it.
     pub fn takes(&self, definition: &DefinitionId, kind: WorkKind, step: &StepId) -> bool {
-        // A deadline is of no step.
-        let name = if kind == WorkKind::Deadline { "" } else { step.step() };
-        let is_of = |of: &ClaimStep| of.kind == kind && of.step == name;
-        self.definition == *definition && self.steps.as_ref().is_none_or(|steps| steps.iter().any(is_of))
+        let is_among = |steps: &Arc<[ClaimStep]>| {
+            // A deadline is of no step.
+            let name = if kind == WorkKind::Deadline { "" } else { step.step() };
+            steps.iter().any(|of| of.kind == kind && of.step == name)
+        };
+        self.definition == *definition && self.steps.as_ref().is_none_or(is_among)
     }
 }
 

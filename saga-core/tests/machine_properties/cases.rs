@@ -340,6 +340,22 @@ fn g5_what_never_began_is_called_off_at_once() {
     }
 }
 
+/// A command that was a dead letter in another service, and that an operator retried, lies there: it may be done at any time,
+/// although the row of the retry is untouched (G5). Found by the simulation, seed 10607.
+#[test]
+fn g5_a_saga_whose_command_was_sent_to_another_service_has_begun() {
+    let remote = StepShape::new("a", Effect::Remote { service: "payments" }, UndoShape::TakesUnknown);
+    let shape = Shape { steps: vec![remote], pivot: None };
+    let mut state = machine::start(&shape).0;
+    state.steps[0].sent = Some(machine::Sent { message: 1, work: 1, given: 0 });
+    apply(&shape, &mut state, blocked(0, false));
+    apply(&shape, &mut state, Event::Operator(Action::Retry));
+    apply(&shape, &mut state, Event::CalledOff { reason: rejection("no longer wanted"), has_begun: false });
+    assert_eq!((state.status(), state.steps[0].phase), (Status::Compensating, StepPhase::Started));
+    let undo = [Command::Undo { step: 0, round: 1, known: true }];
+    assert_eq!(apply(&shape, &mut state, Event::Done { step: 0 }).commands, undo);
+}
+
 /// A stuck saga that is called off turns round and stays stuck: a person decides about what is stuck.
 #[test]
 fn a_stuck_saga_that_is_called_off_waits_for_its_person() {

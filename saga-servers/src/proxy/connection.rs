@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpStream, ToSocketAddrs};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::cut::{Cut, Direction, Fate, Meter};
 use super::traffic::{Counts, Traffic};
@@ -90,7 +91,11 @@ async fn pass(
         if traffic.wait_for(|traffic| !stalls(*traffic, direction)).await.is_err() {
             return End::Broken;
         }
-        if *traffic.borrow() == Traffic::Vanishes {
+        let now = *traffic.borrow();
+        if let (Traffic::SlowAnswers(delay), Direction::ToClient) = (now, direction) {
+            sleep(delay).await;
+        }
+        if now == Traffic::Vanishes {
             if length == 0 {
                 std::future::pending::<()>().await;
             }

@@ -1,5 +1,7 @@
 //! What a proxy lets through, and what went through.
 
+use std::time::Duration;
+
 use super::cut::Direction;
 
 /// What a proxy does with bytes and new connections.
@@ -14,6 +16,8 @@ pub enum Traffic {
     Stalls,
     /// As [`Stalls`](Self::Stalls), in one direction only.
     StallsIn(Direction),
+    /// All pass; each piece from the server is held for so long first, as by a server that is slow to answer.
+    SlowAnswers(Duration),
     /// Bytes are taken and thrown away, as by a network that is cut in the middle: nobody is told. The
     /// connections of that time are closed when traffic flows again, since they lack bytes.
     Vanishes,

@@ -1,7 +1,7 @@
 use super::book::Book;
 use super::{
-    Ledger, Violation, choices, effects, heirs, isolation, liveness, messages, pace, pauses, progress, services,
-    signals, starts, time, undo,
+    Ledger, Violation, choices, claims, effects, heirs, isolation, liveness, messages, pace, pauses, progress,
+    services, signals, starts, time, undo,
 };
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
@@ -12,6 +12,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     undo::check(&book, &mut found);
     pauses::check(&book, &mut found);
     progress::check(&book, &mut found);
+    claims::check(&book, &mut found);
     choices::check(&book, &mut found);
     time::check(&book, &mut found);
     messages::check(&book, &mut found);

@@ -27,6 +27,9 @@ pub struct Pace {
     pub lines: u32,
     /// How long one takes at most, in microseconds.
     pub call_max: u64,
+    /// How many processes there are.
+    #[serde(default)]
+    pub processes: u32,
 }
 
 /// Something that was seen.
@@ -120,6 +123,15 @@ pub enum What {
     Barred {
         /// The number of that call.
         call: u64,
+    },
+    /// A process claimed work of which its owner, which vanished, had begun nothing.
+    TookWaiting {
+        /// Of which saga.
+        saga: u32,
+        /// Of which step.
+        step: u8,
+        /// The epoch of the claim.
+        epoch: u64,
     },
     /// A call of an exclusive step goes on.
     Hauled {

@@ -9,6 +9,7 @@
 
 mod book;
 mod choices;
+mod claims;
 mod effects;
 mod finals;
 mod heirs;

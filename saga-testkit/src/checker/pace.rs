@@ -37,6 +37,10 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
         broken(found, Guarantee::G8, None, about);
     }
     certain(book, found);
+    only_waited(book, found);
+    if pace.processes == 1 {
+        answered_alone(book, found);
+    }
 }
 
 /// Whether it is a call outside that holds a line.
@@ -80,4 +84,42 @@ fn certain(book: &Book<'_>, found: &mut Vec<Violation>) {
             broken(found, Guarantee::G8, Some(saga), "the saga was stuck, and each call of it had a definite answer");
         }
     }
+}
+
+/// What only waited when its owner vanished did nothing: where it is called once by who took it, and declined, nothing of the
+/// saga is unknown.
+fn only_waited(book: &Book<'_>, found: &mut Vec<Violation>) {
+    for entry in &book.ledger.entries {
+        let What::TookWaiting { saga, step, epoch } = entry.what else { continue };
+        let of = &book.sagas[saga as usize];
+        let (calls, stuck) = (book.calls_of(saga as usize, step, Op::Do), of.stuck.first());
+        let [call] = calls.collect::<Vec<_>>()[..] else { continue };
+        let is_declined = |stuck: usize| matches!(call.left, Some((at, Left::Rejected)) if at < stuck);
+        let is_first_undo = !of.calls.iter().any(|number| book.calls[number].op == Op::Undo);
+        if call.fence == epoch && is_first_undo && stuck.is_some_and(|stuck| is_declined(*stuck)) {
+            let about = format!("{} was stuck, though it was called once and declined", of.name(step, Op::Do));
+            broken(found, Guarantee::G8, Some(saga as usize), about);
+        }
+    }
+}
+
+/// One process alone, which lives on, has its rows when it comes back to its store: what it has an answer to is not called
+/// again.
+fn answered_alone(book: &Book<'_>, found: &mut Vec<Violation>) {
+    if book.ledger.entries.iter().any(|entry| matches!(entry.what, What::Crashed | What::ShutDown)) {
+        return;
+    }
+    for call in book.calls.values().filter(|call| call.op == Op::Do && is_of_a_line(book, call)) {
+        let Some((left, Left::Done | Left::Rejected)) = call.left else { continue };
+        let of = &book.sagas[call.saga];
+        let is_later = |other: &Call<'_>| other.entered > left && other.told.map(key) == call.told.map(key);
+        if of.acts.is_empty() && book.calls_of(call.saga, call.step, call.op).any(is_later) {
+            let about = format!("{} was called again by the process that had the answer", of.name(call.step, call.op));
+            broken(found, Guarantee::G8, Some(call.saga), about);
+        }
+    }
+}
+
+fn key<'a>(told: super::progress::Told<'a>) -> &'a str {
+    told.key
 }

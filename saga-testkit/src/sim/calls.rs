@@ -10,11 +10,11 @@ use saga_core::step::StepContext;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::Fault;
 use super::elsewhere::SERVICES;
 use super::outside::{Reply, Request};
 use super::steps::{SimEvent, SimInput, SimOutput, TIME_LIMIT};
 use super::world::{Seat, World};
+use super::{Fault, Plant};
 use crate::checker::{Left, Op, What};
 
 /// How long a slow step takes at most: less than its time limit.
@@ -220,8 +220,10 @@ impl Running<'_> {
         self.seat.enter(What::Called { call: self.number, key: request.key.clone() });
         let reply = self.send(request, late_max).await;
         self.report()?;
-        let reply = reply?;
-        match reply {
+        if reply.is_err() && self.forgets_late_unknown() {
+            return Err(StepError::not_sent("nobody is told that it may have happened"));
+        }
+        match reply? {
             Reply::Done { effect } => Ok(SimOutput { effect, call: self.number }),
             Reply::Undone { .. } | Reply::Barred | Reply::Nothing => {
                 self.refuse_undo()?;
@@ -232,6 +234,12 @@ impl Running<'_> {
                 Err(StepError::reject("the service declines"))
             }
         }
+    }
+
+    /// Whether a mistake is planted that forgets that this call was made.
+    fn forgets_late_unknown(&self) -> bool {
+        let forgets = matches!(self.world().scenario.plant, Some(Plant::ForgetsLateUnknown | Plant::BeginsAndForgets));
+        forgets && self.world().desk.is_taken_over(self.ctx.key(), self.ctx.fence())
     }
 
     /// Sends the request, and waits for the reply. What is on its way arrives even when the caller is gone.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::engine::{Cancellation, Outcome, RuntimeError, StartError};
 use saga_core::env::Environment;
-use saga_core::memory::MemoryStore;
+
 use saga_core::store::Status;
 use saga_core::{Running, Tenant};
 
@@ -13,6 +13,7 @@ use super::Fault;
 use super::definitions::SimDefinition;
 use super::replica::{Live, Replica};
 use super::steps::SimInput;
+use super::store::SimStore;
 use super::world::World;
 use crate::checker::{Answer, Standing, What};
 
@@ -137,7 +138,7 @@ impl Client {
     }
 
     /// Waits for the end, in the process that answered.
-    fn follow(&self, running: Running<MemoryStore>) {
+    fn follow(&self, running: Running<SimStore>) {
         let (world, saga) = (Arc::clone(&self.world), self.saga);
         let env = world.env.clone();
         env.spawn(Box::pin(async move {
@@ -161,7 +162,7 @@ pub(crate) fn standing_of(outcome: &Outcome) -> Standing {
     }
 }
 
-fn answer_of(started: &Result<Running<MemoryStore>, StartError>) -> Answer {
+fn answer_of(started: &Result<Running<SimStore>, StartError>) -> Answer {
     match started {
         Ok(running) => Answer::Started { is_new: Some(!running.already_known()) },
         Err(StartError::OtherPayload { .. } | StartError::OtherSaga { .. }) => Answer::Refused,

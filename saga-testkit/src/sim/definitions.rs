@@ -1,18 +1,19 @@
 use saga_core::Saga;
-use saga_core::memory::MemoryStore;
+
 use saga_core::saga::SagaError;
 
 use super::idlers::idle_definitions;
 use super::planner::{Planner, named};
 use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship, SimInput};
+use super::store::SimStore;
 use crate::checker::Variant;
 
 /// A saga definition, and what the checker knows of it.
 #[derive(Debug, Clone)]
 pub(crate) struct SimDefinition {
-    pub(crate) saga: Saga<MemoryStore, SimInput>,
+    pub(crate) saga: Saga<SimStore, SimInput>,
     /// The version that its sagas may move to. Making it takes longer than many a schedule, so it is made once.
-    pub(crate) second: Saga<MemoryStore, SimInput>,
+    pub(crate) second: Saga<SimStore, SimInput>,
     pub(crate) variant: Variant,
 }
 

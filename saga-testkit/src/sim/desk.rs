@@ -31,6 +31,12 @@ impl Desk {
         }
     }
 
+    /// Whether a call of that key has begun under a newer claim than this one.
+    pub(crate) fn is_taken_over(&self, key: &str, fence: u64) -> bool {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.get(key).is_some_and(|line| line.fence > fence)
+    }
+
     /// Notes a report; answers whether a newer call has begun by then.
     pub(crate) fn note(&self, key: &str, fence: u64, report: u64) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

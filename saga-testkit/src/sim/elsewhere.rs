@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use saga_core::memory::MemoryStore;
 use saga_core::step::{Codec, Contract, Handler, Hosted, Run, Step, StepOptions, Undo, codec};
 
 use super::steps::{Announce, Charge, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
+use super::store::SimStore;
 use crate::checker::{Kind, UndoPlan};
 
 /// The services that host steps, by their numbers less one: 0 is the one in which the sagas run.
@@ -38,12 +38,12 @@ impl<T: Located> Contract for Elsewhere<T> {
     const COMPENSATED: bool = T::UNDO_PLAN.is_some();
 }
 
-impl<T: Located> Handler<MemoryStore> for Elsewhere<T> {
-    fn handler() -> Run<MemoryStore, Self> {
+impl<T: Located> Handler<SimStore> for Elsewhere<T> {
+    fn handler() -> Run<SimStore, Self> {
         Run::Remote { service: Self::SERVICE }
     }
 
-    fn undo() -> Undo<MemoryStore, Self> {
+    fn undo() -> Undo<SimStore, Self> {
         if Self::COMPENSATED { Undo::Remote } else { Undo::Nothing }
     }
 }

@@ -1,7 +1,7 @@
 //! Definitions with steps that other services do, and those services.
 
 use saga_core::Service;
-use saga_core::memory::MemoryStore;
+
 use saga_core::saga::SagaError;
 use saga_core::service::ServiceError;
 
@@ -9,6 +9,7 @@ use super::definitions::SimDefinition;
 use super::elsewhere::{Elsewhere, SERVICES};
 use super::planner::{Planner, named};
 use super::steps::{Announce, Charge, Confirm, Note, Reserve, Ship};
+use super::store::SimStore;
 
 /// Definitions with steps that other services do.
 ///
@@ -123,8 +124,8 @@ pub(crate) fn foreign_definitions() -> Result<Vec<SimDefinition>, SagaError> {
 /// A service as it is, and as its last version was, which hosts only some of its steps.
 #[derive(Debug, Clone)]
 pub(crate) struct SimService {
-    pub(crate) now: Service<MemoryStore>,
-    pub(crate) before: Service<MemoryStore>,
+    pub(crate) now: Service<SimStore>,
+    pub(crate) before: Service<SimStore>,
 }
 
 /// The services that host steps, in the order of their numbers.

@@ -25,7 +25,8 @@ impl Load {
     /// What all processes together can do at once.
     pub(super) fn pace(&self, replicas: u64) -> Pace {
         let lines = u32::try_from(self.lines as u64 * replicas).unwrap_or(u32::MAX);
-        Pace { lines, call_max: self.call_millis.end * 1_000 }
+        let processes = u32::try_from(replicas).unwrap_or(u32::MAX);
+        Pace { lines, call_max: self.call_millis.end * 1_000, processes }
     }
 }
 
@@ -39,6 +40,14 @@ const CALL_MILLIS: Range<u64> = 600..1_700;
 /// Within this time all sagas are started, and every blow falls.
 const STARTED_WITHIN_MILLIS: u64 = 400;
 const BLOWS_WITHIN_MILLIS: u64 = 6_000;
+/// How many schedules of a thousand of these have so many lines that a process that vanishes leaves many calls behind.
+const WIDE_PER_MILLE: u32 = 250;
+const WIDE_LINES: usize = 32;
+/// Longer than a membership, and for most of its calls no longer than a lease.
+const STALL_MILLIS: Range<u64> = 3_200..6_000;
+/// Set the draws of that, and of how often calls report, apart from all others.
+const WIDE_SEED: u64 = 0x0000_0000_7769_6465;
+const REPORTS_SEED: u64 = 0x7265_706f_7274_7301;
 /// How many definitions have a haul, behind the others.
 const HAULS: usize = 1;
 
@@ -98,22 +107,46 @@ impl Scenario {
             let moment = Duration::from_millis(random.below(BLOWS_WITHIN_MILLIS));
             (moment, draw_blow(random, replicas))
         });
-        let blows = blows.collect();
+        let mut blows: Vec<_> = blows.collect();
         let is_faulty = random.per_mille(400);
         let mut rate = |often: &[u32]| if is_faulty && random.per_mille(500) { *random.pick(often) } else { 0 };
-        let rates = Rates {
+        let mut rates = Rates {
             fails: rate(&[20, 100]),
             not_sent: rate(&[20, 100]),
             answer_lost: rate(&[20, 100]),
             commit_unknown: rate(&[5, 20]),
             commit_crashes: rate(&[1, 2]),
             store_slow: rate(&[5, 30]),
+            reports: *Random::new(seed ^ REPORTS_SEED).pick(&[0, 0, 1000]),
             ..Rates::default()
         };
-        let load = Load { lines: *random.pick(&[4, 8]), call_millis: CALL_MILLIS };
+        let mut lines = *random.pick(&[4, 8]);
+        // Drawn apart from all else, so that what a seed means does not change with it.
+        let mut wide = Random::new(seed ^ WIDE_SEED);
+        if wide.per_mille(WIDE_PER_MILLE) {
+            lines = WIDE_LINES;
+            blows.push(draw_blow_in_flight(&mut wide, replicas));
+            if wide.per_mille(500) {
+                (rates.not_sent, rates.reports) = (300, 1000);
+            }
+        }
+        let load = Load { lines, call_millis: CALL_MILLIS };
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000]));
         Self { seed, replicas, hosts: Vec::new(), sagas, blows, rates, poll_max, load: Some(load), plant: None }
     }
+}
+
+/// A process is crashed while it makes as many calls at a time as it can, or stands still for about as long as it takes others
+/// to make them again.
+fn draw_blow_in_flight(random: &mut Random, replicas: u64) -> (Duration, Blow) {
+    let replica = random.below(replicas);
+    let moment = Duration::from_millis(random.between(STARTED_WITHIN_MILLIS, 4 * STARTED_WITHIN_MILLIS));
+    let blow = if random.per_mille(500) {
+        Blow::Crash { replica, polls: random.between(1, 20) }
+    } else {
+        Blow::Pause { replica, duration: Duration::from_millis(random.between(STALL_MILLIS.start, STALL_MILLIS.end)) }
+    };
+    (moment, blow)
 }
 
 /// Most often a process is cut off from the store: for less time than its membership lasts, or for longer.

@@ -33,6 +33,7 @@ mod replica;
 mod run;
 mod scenario;
 mod steps;
+mod store;
 mod times;
 mod together;
 mod transport;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use saga_core::engine::RuntimeError;
 use saga_core::env::Environment;
-use saga_core::memory::MemoryStore;
+
 use saga_core::{Migration, Saga};
 
 use super::Fault;
@@ -14,6 +14,7 @@ use super::client::{Client, tenant_of};
 use super::definitions::SimDefinition;
 use super::replica::Live;
 use super::steps::SimInput;
+use super::store::SimStore;
 
 /// The version that sagas move to.
 const SECOND: u32 = 2;
@@ -23,7 +24,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(900);
 const TRIES_MAX: usize = 30;
 
 /// The same steps as another version, with the arms in another order.
-pub(crate) fn second(saga: &Saga<MemoryStore, SimInput>) -> Saga<MemoryStore, SimInput> {
+pub(crate) fn second(saga: &Saga<SimStore, SimInput>) -> Saga<SimStore, SimInput> {
     saga.with_arms_turned().as_version(SECOND)
 }
 

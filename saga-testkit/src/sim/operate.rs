@@ -127,8 +127,8 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
     let (tenant, key) = (tenant_of(world.scenario.sagas[saga as usize].tenant), row.key.clone());
     let status = if row.is_plain {
         match live.look_at(tenant, key).await {
-            Some(Looked::Open(status)) => *status,
-            Some(Looked::Ended) => return hurry(world, live, row).await,
+            Some(Looked::Still(status)) => *status,
+            Some(Looked::Sound) => return hurry(world, live, row).await,
             None => return,
         }
     } else {

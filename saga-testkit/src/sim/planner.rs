@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
-use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, Chain, Choice, Group, Inside, SagaError, Whole};
 use saga_core::{Each, IfTaken, Saga, SubSaga};
 
@@ -13,6 +12,7 @@ use super::finals::ORIGIN_MICROS;
 use super::moves::second;
 use super::random::splitmix64;
 use super::steps::{Planned, SimInput, SimOutput};
+use super::store::SimStore;
 use super::words::Word;
 use crate::checker::{ArmPlan, Nap, StepPlan, Variant};
 
@@ -22,14 +22,14 @@ const ARMS: [&str; 2] = ["left", "right"];
 
 /// Steps of a definition, of a branch or of an arm, and their plan.
 pub(super) struct Planner<P> {
-    chain: Chain<MemoryStore, SimInput, P>,
+    chain: Chain<SimStore, SimInput, P>,
     definition: String,
     plan: Plan,
 }
 
 /// Builds a group.
 pub(super) struct PlannedGroup {
-    group: Group<MemoryStore, SimInput>,
+    group: Group<SimStore, SimInput>,
     plan: Plan,
     /// The steps that every branch comes after, and the last ones of the branches.
     from: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct PlannedGroup {
 
 /// Builds a choice. In the plan it is no step: those of its arms come after what it stands behind.
 pub(super) struct PlannedChoice {
-    choice: Choice<MemoryStore, SimInput>,
+    choice: Choice<SimStore, SimInput>,
     plan: Plan,
     number: u8,
     arms: u8,
@@ -129,7 +129,7 @@ fn with_branch(
     plan: Plan,
     build: impl FnOnce(Planner<Inside>) -> Planner<Inside>,
     place: &mut Option<Plan>,
-) -> impl FnOnce(Branch<MemoryStore, SimInput>) -> Branch<MemoryStore, SimInput> {
+) -> impl FnOnce(Branch<SimStore, SimInput>) -> Branch<SimStore, SimInput> {
     move |chain| {
         let made = build(Planner { chain, definition: String::new(), plan });
         *place = Some(made.plan);
@@ -173,9 +173,9 @@ impl PlannedChoice {
         arm: &str,
         build: B,
         add: impl FnOnce(
-            Choice<MemoryStore, SimInput>,
-            Box<dyn FnOnce(Branch<MemoryStore, SimInput>) -> Branch<MemoryStore, SimInput> + '_>,
-        ) -> Choice<MemoryStore, SimInput>,
+            Choice<SimStore, SimInput>,
+            Box<dyn FnOnce(Branch<SimStore, SimInput>) -> Branch<SimStore, SimInput> + '_>,
+        ) -> Choice<SimStore, SimInput>,
     ) -> Self {
         let Self { choice, mut plan, number, arms, from, mut ends, is_total } = self;
         plan.tips.clone_from(&from);

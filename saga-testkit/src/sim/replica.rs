@@ -9,14 +9,14 @@ use saga_core::store::{Sagas, Status};
 use saga_core::{Key, Runtime, Tenant};
 use tokio::sync::{Notify, oneshot};
 
-use super::Fault;
 use super::definitions::SimDefinition;
 use super::elsewhere::HOME;
 use super::executor::{ProcessId, SimEnvironment};
 use super::far::SimService;
-use super::hook::Hook;
+use super::store::SimStore;
 use super::transport::SimTransport;
 use super::world::{Seat, World};
+use super::{Fault, Plant};
 use crate::checker::What;
 
 /// How long a lease lasts: a few times the time limit of a step, and short beside a schedule.
@@ -61,7 +61,7 @@ pub(crate) struct Role {
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
     pub(crate) env: SimEnvironment,
-    pub(crate) runtime: Runtime<MemoryStore>,
+    pub(crate) runtime: Runtime<SimStore>,
     definitions: Arc<[SimDefinition]>,
     /// The data of its service, whatever happens to the calls of this process.
     store: MemoryStore,
@@ -70,10 +70,10 @@ pub(crate) struct Live {
 /// What somebody sees who looks at a saga.
 #[derive(Debug)]
 pub(crate) enum Looked {
-    /// It has ended.
-    Ended,
-    /// It has not.
-    Open(Box<SagaStatus>),
+    /// It goes on without a person, or has ended.
+    Sound,
+    /// It stands still.
+    Still(Box<SagaStatus>),
 }
 
 impl Replica {
@@ -115,10 +115,10 @@ impl Replica {
         }
     }
 
-    async fn start(&self, env: SimEnvironment) -> Option<Runtime<MemoryStore>> {
+    async fn start(&self, env: SimEnvironment) -> Option<Runtime<SimStore>> {
         let process = env.process();
         let seat = Seat { world: Arc::clone(&self.world), process, service: self.role.service };
-        let store = self.store.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
+        let store = SimStore::of(self.store.clone(), seat.clone());
         let (places, transactions, batch, batch_step, calls, run_on) = self.world.draw(|random| {
             let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
             (
@@ -149,6 +149,9 @@ impl Replica {
                 settings.answer_within = ANSWER;
                 if let Some(load) = &self.world.scenario.load {
                     (settings.calls, settings.places) = (load.lines, LOAD_PLACES);
+                }
+                if self.world.scenario.plant == Some(Plant::RecoversOneByOne) {
+                    settings.recoveries = 1;
                 }
             });
         for definition in self.role.definitions.iter() {
@@ -208,24 +211,26 @@ impl Replica {
 }
 
 impl Live {
-    /// Looks at a saga that no other one is a step of, as its status does. Most of what is looked at has ended, so that no
-    /// status is made of it.
+    /// Looks at a saga that no other one is a step of, as its status does. Most of what is looked at needs nobody, so that
+    /// no status is made of it.
     pub(crate) async fn look_at(&self, tenant: Tenant, key: String) -> Option<Looked> {
         let (definitions, store) = (Arc::clone(&self.definitions), self.store.clone());
         let looked = self.ask(move |runtime| {
             Box::pin(async move {
                 let stored = Key::from_stored(&key).ok()?;
-                let row = runtime.store().saga_with_steps(&tenant, &stored).await.ok()??.saga;
-                if matches!(row.status, Status::Completed | Status::Compensated) {
-                    return Some(Looked::Ended);
+                let row = runtime.store().saga(&tenant, &stored).await.ok()??;
+                if !matches!(row.status, Status::Stuck | Status::Paused) {
+                    return Some(Looked::Sound);
                 }
                 // Nothing happens to this second look, so that it sees what the first one saw.
                 let of_row = |definition: &&SimDefinition| *definition.variant.definition == *row.definition.name;
-                let inspector =
-                    definitions.iter().filter(of_row).fold(Inspector::new(store), |inspector, definition| {
+                let inspector = definitions
+                    .iter()
+                    .filter(of_row)
+                    .fold(Inspector::new(SimStore::undisturbed(store)), |inspector, definition| {
                         inspector.saga(&definition.saga).saga(&definition.second)
                     });
-                inspector.tenant(tenant).status(key).await.ok()?.map(|status| Looked::Open(Box::new(status)))
+                inspector.tenant(tenant).status(key).await.ok()?.map(|status| Looked::Still(Box::new(status)))
             })
         });
         looked.await.flatten()
@@ -234,7 +239,7 @@ impl Live {
     /// Runs something in this process. Nothing if the process dies before it ends.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(Runtime<MemoryStore>) -> std::pin::Pin<Box<dyn Future<Output = T> + Send>>,
+        question: impl FnOnce(Runtime<SimStore>) -> std::pin::Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         let question = question(self.runtime.clone());

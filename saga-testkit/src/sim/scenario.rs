@@ -64,6 +64,18 @@ pub enum Plant {
     ReportsUnfenced,
     /// What an attempt reports last is not written down any more.
     ForgetsLastReport,
+    /// What only waited when its owner vanished counts as begun.
+    TakesWaitingForBegun,
+    /// A member that comes back does not have its rows, and whoever claims takes over at once what others left.
+    LeavesOwnRows,
+    /// Of what vanished owners had begun one command is recovered at a time.
+    RecoversOneByOne,
+    /// A process begins calls of which it had the claim once, though it may be somebody else's by then.
+    BeginsBlindly,
+    /// The same, and where such a call ends without an answer that is forgotten.
+    BeginsAndForgets,
+    /// That a call ended without an answer is forgotten, where somebody else has its claim by then.
+    ForgetsLateUnknown,
 }
 
 impl Plant {
@@ -72,6 +84,7 @@ impl Plant {
         Self::SettlesBeforeStoring,
         Self::SendsUnderNewIds,
         Self::AnswersNothing,
+        Self::UndoesWithOtherInputs,
         Self::WritesForRejected,
         Self::NoTombstone,
         Self::JoinsEarly,
@@ -84,6 +97,12 @@ impl Plant {
         Self::TakesNothingOver,
         Self::ReportsUnfenced,
         Self::ForgetsLastReport,
+        Self::TakesWaitingForBegun,
+        Self::LeavesOwnRows,
+        Self::RecoversOneByOne,
+        Self::BeginsBlindly,
+        Self::BeginsAndForgets,
+        Self::ForgetsLateUnknown,
     ];
 }
 

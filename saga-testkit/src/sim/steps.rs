@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::memory::MemoryConn;
 use saga_core::step::{
     Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Resolution, ResolveFn, ResolveOf, Run,
     Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::{Call, external, external_in_time, haul, transactional};
 use super::look::look;
+use super::store::SimStore;
 use super::together::together;
 use super::world::Seat;
 use crate::checker::{Kind, Nap, Op, StepPlan, UndoPlan};
@@ -71,7 +72,7 @@ impl Event for SimEvent {
 }
 
 /// A step as the checker knows it.
-pub(crate) trait Planned: Handler<MemoryStore> + Step<Input = SimInput, Output = SimOutput> {
+pub(crate) trait Planned: Handler<SimStore> + Step<Input = SimInput, Output = SimOutput> {
     const KIND: Kind;
     const UNDO_PLAN: Option<UndoPlan>;
     const EMITS: u8;
@@ -126,12 +127,12 @@ macro_rules! steps {
             $(const RESOLVE: Option<ResolveOf<Self>> = Some(resolved_by::<Self, $look<N>>());)?
         }
 
-        impl<const N: usize> Handler<MemoryStore> for $step<N> {
-            fn handler() -> Run<MemoryStore, Self> {
+        impl<const N: usize> Handler<SimStore> for $step<N> {
+            fn handler() -> Run<SimStore, Self> {
                 steps!(@run $run N $emits $($look)? $($exclusive)?)
             }
 
-            fn undo() -> Undo<MemoryStore, Self> {
+            fn undo() -> Undo<SimStore, Self> {
                 steps!(@undone $undo)
             }
         }
@@ -152,7 +153,7 @@ macro_rules! steps {
     (@undo ($undo:ident $output:ty, emits $emits:literal)) => { Some(undone_by::<Self, $undo<N>>()) };
     (@undone (none)) => { Undo::Nothing };
     (@undone (not_needed)) => { Undo::Nothing };
-    (@undone ($undo:ident $output:ty, emits $emits:literal)) => { undo::<MemoryStore, Self, $undo<N>>() };
+    (@undone ($undo:ident $output:ty, emits $emits:literal)) => { undo::<SimStore, Self, $undo<N>>() };
     (@run Transactional $n:ident $emits:literal) => {
         Run::Transaction(|conn, args, input| {
             Box::pin(transactional(conn, call(args, $n as u8, Op::Do, input, input.reads, $emits)))
@@ -230,8 +231,8 @@ macro_rules! compensations {
             const OPTIONS: StepOptions = UNDO_OPTIONS;
         }
 
-        impl<const N: usize> CompensationHandler<MemoryStore> for $undo<N> {
-            fn handler() -> Compensate<MemoryStore, Self> {
+        impl<const N: usize> CompensationHandler<SimStore> for $undo<N> {
+            fn handler() -> Compensate<SimStore, Self> {
                 compensations!(@run $run N $emits $reads)
             }
         }

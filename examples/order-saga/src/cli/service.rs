@@ -1,4 +1,4 @@
-use std::{fmt, path::PathBuf};
+use std::{fmt, num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -18,6 +18,9 @@ pub struct ServiceArgs {
     /// The gateway and the carrier, as `order-saga outside` prints it; `orders` needs it to count what they did
     #[arg(long, value_name = "URL")]
     pub outside: Option<String>,
+    /// How many calls of the services outside are under way at a time, in this process [default: 64]
+    #[arg(long, value_name = "N")]
+    pub calls: Option<NonZeroUsize>,
     /// With `orders`: run these to their end, and end with them. Without them a service serves until it is interrupted.
     #[command(flatten)]
     pub orders: OrdersArgs,

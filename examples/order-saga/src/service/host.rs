@@ -1,4 +1,4 @@
-use std::process::ExitCode;
+use std::{num::NonZeroUsize, process::ExitCode};
 
 use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, engine::RuntimeBuilder};
@@ -14,9 +14,11 @@ pub(super) async fn host<P: Place>(
     hosting: impl Fn(RuntimeBuilder<P::Store>) -> RuntimeBuilder<P::Store>,
 ) -> anyhow::Result<ExitCode> {
     let runtime = wait_for("the database", args.waits.wait_for_database, async || {
-        let runtime = hosting(Runtime::builder(place.open_store().await?))
-            .transport(transport.clone())
-            .settings(|settings| args.times.apply(settings));
+        let runtime =
+            hosting(Runtime::builder(place.open_store().await?)).transport(transport.clone()).settings(|settings| {
+                args.times.apply(settings);
+                settings.calls = args.calls.map_or(settings.calls, NonZeroUsize::get);
+            });
         Ok(runtime.start().await?)
     })
     .await?;

@@ -1,6 +1,7 @@
 //! What the tests share: a folder with a shop in it, the program, and the services outside as a process of their own.
 #![allow(dead_code, unused_imports, reason = "each test file is a program of its own and needs a part of this")]
 
+mod disk;
 mod expect;
 mod outside;
 mod ran;
@@ -8,6 +9,7 @@ mod random;
 mod services;
 mod shop;
 
+pub(crate) use disk::SmallDisk;
 pub(crate) use expect::{all_ended, decided};
 pub(crate) use outside::OutsideProcess;
 pub(crate) use ran::{Ran, number};

@@ -1,6 +1,6 @@
 use std::{
-    io::{BufRead, BufReader},
-    process::{Child, ChildStdout, Command, Stdio},
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Child, ChildStderr, ChildStdout, Command, Stdio},
 };
 
 use saga_servers::shared::{Database, Vhost};
@@ -66,17 +66,13 @@ impl Services {
     /// Starts a replica of a service, and waits until it is ready.
     pub(crate) fn start(&self, service: &str) -> Replica {
         let mut replica = self.begin(service);
-        let mut line = String::new();
-        replica.out.read_line(&mut line).expect("it says when it is ready");
-        assert_eq!(line, format!("{service} is ready\n"));
+        replica.wait_until_ready();
         replica
     }
 
     /// Starts a replica of a service, which is ready some time later.
     pub(crate) fn begin(&self, service: &str) -> Replica {
-        let mut child = self.command(service, &[]).stderr(Stdio::inherit()).spawn().expect("the program starts");
-        let out = BufReader::new(child.stdout.take().expect("a pipe"));
-        Replica { child, out }
+        Replica::spawn(self.command(service, &[]).stderr(Stdio::inherit()))
     }
 
     /// The service of the orders, which runs these.
@@ -113,6 +109,24 @@ impl Services {
 }
 
 impl Replica {
+    /// Starts what this command says, with a pipe for its standard output.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.spawn().expect("the program starts");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self { child, out }
+    }
+
+    /// Waits until it says that it is ready.
+    pub(crate) fn wait_until_ready(&mut self) {
+        let is_ready = |line: std::io::Result<String>| line.expect("text").ends_with(" is ready");
+        assert!(self.out.by_ref().lines().any(is_ready), "it ended before it was ready");
+    }
+
+    /// Its standard error, for the one who asks first.
+    pub(crate) fn take_stderr(&mut self) -> ChildStderr {
+        self.child.stderr.take().expect("a pipe")
+    }
+
     /// SIGKILL.
     pub(crate) fn kill(mut self) {
         assert!(self.child.try_wait().expect("a child").is_none(), "it ended by itself");
@@ -121,10 +135,17 @@ impl Replica {
     }
 
     /// Asks it to end, and gives its exit code.
-    pub(crate) fn end(mut self, signal: &str) -> i32 {
+    pub(crate) fn end(self, signal: &str) -> i32 {
+        self.end_and_say(signal).0
+    }
+
+    /// Asks it to end, and gives its exit code and what it had still to say.
+    pub(crate) fn end_and_say(mut self, signal: &str) -> (i32, String) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill runs");
         assert!(sent.success(), "it ended by itself");
-        self.child.wait().expect("it ends").code().unwrap_or(-1)
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        (self.child.wait().expect("it ends").code().unwrap_or(-1), rest)
     }
 }
 

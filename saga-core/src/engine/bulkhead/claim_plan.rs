@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use super::seat::{Seat, Seats, SeatsOf};
-use crate::store::{ClaimShare, ClaimStep, DefinitionId};
+use crate::store::{ClaimShare, DefinitionId};
 
 /// How many rows are claimed at a time.
 pub(in super::super) const CLAIM_MAX: usize = 64;
@@ -38,18 +40,14 @@ impl ClaimPlan {
 }
 
 /// The work of one definition for which there is room: of each pool, and of each step with a limit of its own.
-fn shares_of(definition: &DefinitionId, of: &SeatsOf, room: impl Fn(Seat) -> usize) -> Vec<ClaimShare> {
-    let mut shares: Vec<(Seat, ClaimShare)> = Vec::new();
-    for claimable in &of.claimable {
-        let step = ClaimStep { kind: claimable.kind, step: claimable.step };
-        if let Some((_, share)) = shares.iter_mut().find(|(seat, _)| *seat == claimable.seat) {
-            share.steps.get_or_insert_default().push(step);
-            continue;
-        }
+fn shares_of<'a>(
+    definition: &'a DefinitionId,
+    of: &'a SeatsOf,
+    room: impl Fn(Seat) -> usize + 'a,
+) -> impl Iterator<Item = ClaimShare> + 'a {
+    of.claimable.iter().filter_map(move |claimable| {
         let limit = room(claimable.seat);
-        let share = ClaimShare { definition: definition.clone(), steps: Some(vec![step]), limit };
-        shares.push((claimable.seat, share));
-    }
-    shares.retain(|(_, share)| share.limit > 0);
-    shares.into_iter().map(|(_, share)| share).collect()
+        let share = || ClaimShare { definition: definition.clone(), steps: Some(Arc::clone(&claimable.steps)), limit };
+        (limit > 0).then(share)
+    })
 }

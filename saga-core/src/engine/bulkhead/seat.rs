@@ -1,9 +1,9 @@
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::machine::Effect;
 use crate::saga::Definition;
-use crate::store::{DefinitionId, Store, WorkKind};
+use crate::store::{ClaimStep, DefinitionId, Store, WorkKind};
 
 /// Which places and lines a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +45,11 @@ impl Seat {
     }
 }
 
-/// What a claim may ask for of a definition: one kind of work of one step, and where it counts.
+/// What a claim may ask for of a definition: all that counts in one place.
 #[derive(Debug)]
 pub(super) struct Claimable {
-    pub(super) kind: WorkKind,
-    pub(super) step: &'static str,
     pub(super) seat: Seat,
+    pub(super) steps: Arc<[ClaimStep]>,
 }
 
 /// The seats of one definition.
@@ -66,7 +65,7 @@ pub(super) struct SeatsOf {
 /// The seats of all definitions of a runtime.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    of_definitions: HashMap<DefinitionId, SeatsOf>,
+    of_definitions: BTreeMap<DefinitionId, SeatsOf>,
     /// How many commands each limited step may run at a time.
     pub(super) step_limits: Vec<usize>,
     /// The same for each definition, by the number of its name.
@@ -122,7 +121,7 @@ impl Seats {
 
 impl SeatsOf {
     fn new<S: Store>(definition: &Definition<S>, number: u32, limited: &mut Vec<(&'static str, usize, usize)>) -> Self {
-        let mut of = Self { number, limits: Vec::new(), claimable: Vec::new() };
+        let (mut all_limits, mut rows) = (Vec::new(), Rows::default());
         for (step, shape) in definition.steps.iter().zip(&definition.shape.steps) {
             let mut limit_of = |is_undo: usize, max: Option<usize>| {
                 let wanted = (step.name, is_undo, max?);
@@ -135,19 +134,33 @@ impl SeatsOf {
             let undo_options = step.undo.as_ref().map(|(_, options)| options);
             let limits =
                 [limit_of(0, step.options.max_concurrent), limit_of(1, undo_options.and_then(|of| of.max_concurrent))];
-            of.limits.push(limits);
+            all_limits.push(limits);
             let undo_effect = step.undo.as_ref().map_or(Effect::Own, |(undo, _)| undo.effect(shape.effect));
             for (kind, effect, limit) in
                 [(WorkKind::Do, shape.effect, limits[0]), (WorkKind::Undo, undo_effect, limits[1])]
             {
                 let seat = Seat { pool: Pool::of(effect), definition: number, step: limit };
-                of.claimable.push(Claimable { kind, step: step.name, seat });
+                rows.add(seat, ClaimStep { kind, step: step.name });
             }
         }
         let seat = Seat { pool: Pool::Transactions, definition: number, step: None };
         // The row of a deadline is of no step.
-        of.claimable.push(Claimable { kind: WorkKind::Deadline, step: "", seat });
-        of
+        rows.add(seat, ClaimStep { kind: WorkKind::Deadline, step: "" });
+        let claimable = rows.0.into_iter().map(|(seat, steps)| Claimable { seat, steps: steps.into() });
+        Self { number, limits: all_limits, claimable: claimable.collect() }
+    }
+}
+
+/// The rows of a definition that a claim may find, by where they count.
+#[derive(Default)]
+struct Rows(Vec<(Seat, Vec<ClaimStep>)>);
+
+impl Rows {
+    fn add(&mut self, seat: Seat, step: ClaimStep) {
+        match self.0.iter_mut().find(|(known, _)| *known == seat) {
+            Some((_, steps)) => steps.push(step),
+            None => self.0.push((seat, vec![step])),
+        }
     }
 }
 

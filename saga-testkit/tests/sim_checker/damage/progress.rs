@@ -3,7 +3,7 @@
 use saga_testkit::checker::{Ledger, What};
 use saga_testkit::sim::Random;
 
-use super::tools::{insert, of, place};
+use super::tools::{called_anew, entered, insert, of, place};
 
 const ADDED: u64 = 1_000_000;
 
@@ -75,4 +75,12 @@ pub(super) fn told_what_another_step_reported(ledger: &mut Ledger, random: &mut 
     )?;
     let What::Reported { report, .. } = ledger.entries[of_another].what else { return None };
     tell(ledger, at, Some(report))
+}
+
+/// A call begins behind one that began under a newer claim.
+pub(super) fn begun_under_an_older_claim(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    let at = place(ledger, random, |_, what| matches!(what, What::Told { .. }))?;
+    let What::Told { call, .. } = ledger.entries[at].what else { return None };
+    let begun = entered(ledger, call)?;
+    called_anew(ledger, call, 5, begun)
 }

@@ -5,7 +5,7 @@
 use saga_testkit::checker::{Answer, Entry, Kind, Ledger, Left, Op, Pace, What};
 use saga_testkit::sim::Random;
 
-use super::tools::{calls, insert, of, place, plan};
+use super::tools::{called_anew, calls, entered, insert, of, place, plan};
 
 pub(super) fn called_without_end(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
     // What can only go forward is tried for a day; everything else ends by its policy.
@@ -22,7 +22,7 @@ pub(super) fn called_without_end(ledger: &mut Ledger, random: &mut Random) -> Op
     Some(())
 }
 
-const PACE: Pace = Pace { lines: 4, call_max: 10 };
+const PACE: Pace = Pace { lines: 4, call_max: 10, processes: 2 };
 
 pub(super) fn calls_wait_for_long(ledger: &mut Ledger, _: &mut Random) -> Option<()> {
     ledger.pace = Some(PACE);
@@ -57,6 +57,46 @@ pub(super) fn stuck_though_all_is_certain(ledger: &mut Ledger, random: &mut Rand
     }
     insert(ledger, at + 1, What::StuckSeen { saga: saga as u32 });
     Some(())
+}
+
+/// The place where a call of a step outside ended so. Its saga has one variant, and nobody acted on it.
+fn ended_outside(ledger: &Ledger, random: &mut Random, end: Left) -> Option<usize> {
+    let is_acted_on = |it: usize| {
+        ledger.entries.iter().any(|entry| matches!(entry.what, What::Acted { saga, .. } if saga as usize == it))
+    };
+    place(ledger, random, |ledger, what| match what {
+        What::Left { call, how } if *how == end => of(ledger, *call).is_some_and(|(saga, step, op)| {
+            let is_plain = ledger.sagas[saga].variants.len() == 1 && ledger.finals[saga].variant == Some(0);
+            let plan = plan(ledger, saga, step);
+            is_plain && !is_acted_on(saga) && op == Op::Do && plan.kind == Kind::External && !plan.is_exclusive
+        }),
+        _ => false,
+    })
+}
+
+/// The only call of a step that had waited with an owner that vanished is declined, and its saga is stuck.
+pub(super) fn stuck_though_it_had_only_waited(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    ledger.pace = Some(PACE);
+    let at = ended_outside(ledger, random, Left::Rejected)?;
+    let What::Left { call, .. } = ledger.entries[at].what else { return None };
+    let begun = entered(ledger, call)?;
+    let What::Entered { saga, step, fence, .. } = ledger.entries[begun].what else { return None };
+    let is_of_it = |entry: &Entry| matches!(entry.what, What::Entered { saga: of, op: Op::Undo, .. } if of == saga);
+    if calls(ledger, saga as usize, step, Op::Do).len() > 1 || ledger.entries.iter().any(is_of_it) {
+        return None;
+    }
+    insert(ledger, at + 1, What::StuckSeen { saga });
+    insert(ledger, begun, What::TookWaiting { saga, step, epoch: fence });
+    Some(())
+}
+
+/// One process alone, which does not end, calls again what it has the answer to.
+pub(super) fn called_again_by_who_had_the_answer(ledger: &mut Ledger, random: &mut Random) -> Option<()> {
+    ledger.pace = Some(Pace { processes: 1, ..PACE });
+    ledger.entries.retain(|entry| !matches!(entry.what, What::Crashed | What::ShutDown));
+    let at = ended_outside(ledger, random, Left::Done)?;
+    let What::Left { call, .. } = ledger.entries[at].what else { return None };
+    called_anew(ledger, call, 1, ledger.entries.len())
 }
 
 pub(super) fn work_left_behind(ledger: &mut Ledger, _: &mut Random) -> Option<()> {

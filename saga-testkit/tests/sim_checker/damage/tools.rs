@@ -1,6 +1,6 @@
 //! What the damages have in common.
 
-use saga_testkit::checker::{Ledger, Op, Standing, StepPlan, What};
+use saga_testkit::checker::{Entry, Ledger, Op, Standing, StepPlan, What};
 use saga_testkit::sim::Random;
 
 /// A random place whose entry passes.
@@ -45,6 +45,26 @@ pub(crate) fn calls(ledger: &Ledger, saga: usize, step: u8, op: Op) -> Vec<u64> 
         _ => None,
     });
     numbers.collect()
+}
+
+/// Where a call began.
+pub(super) fn entered(ledger: &Ledger, number: u64) -> Option<usize> {
+    ledger.entries.iter().position(|entry| matches!(entry.what, What::Entered { call, .. } if call == number))
+}
+
+/// Inserts at that place another call like that one, whose epoch is so much higher.
+pub(super) fn called_anew(ledger: &mut Ledger, number: u64, epochs: u64, at: usize) -> Option<()> {
+    const ADDED: u64 = 1_000_000;
+    let is_told = |entry: &&Entry| matches!(entry.what, What::Told { call, .. } if call == number);
+    let mut told = ledger.entries.iter().find(is_told)?.what.clone();
+    let mut begun = ledger.entries[entered(ledger, number)?].what.clone();
+    let (What::Told { call: one, .. }, What::Entered { call: other, fence, .. }) = (&mut told, &mut begun) else {
+        return None;
+    };
+    (*one, *other, *fence) = (ADDED, ADDED, *fence + epochs);
+    insert(ledger, at, begun);
+    insert(ledger, at + 1, told);
+    Some(())
 }
 
 /// Moves what a step did behind its undo.

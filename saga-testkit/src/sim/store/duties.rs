@@ -1,0 +1,97 @@
+//! The duties in which no mistake is planted.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use saga_core::key::StepId;
+use saga_core::store::{
+    ActFilter, ActRow, Applied, Changes, ClaimedMessages, DeadLetter, DeadLetters, Definitions, Hint, Hints, Ids,
+    Inbox, KeptDefinition, Lease, LeasedLane, LetterFilter, LetterId, LetterState, Listener, MessageId, NewDefinition,
+    NewLetter, NewParked, NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Receipt, Records,
+    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Standing, Started, Status, StepRecord, StoreError,
+    WorkId,
+};
+use saga_core::{Key, Tenant};
+
+use super::SimStore;
+
+/// Passes each call of a duty on to the data.
+macro_rules! passed_on {
+    ($duty:ident: $(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl $duty for SimStore {
+            $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                self.data.$name($($argument),*).await
+            })*
+        }
+    };
+}
+
+passed_on! { Sagas:
+    fn start(sagas: Vec<NewSaga>) -> Vec<Started>;
+    fn saga(tenant: &Tenant, key: &Key) -> Option<SagaRow>;
+    fn saga_with_steps(tenant: &Tenant, key: &Key) -> Option<SagaWithSteps>;
+    fn sagas_by_id(ids: &[SagaId]) -> Vec<SagaRow>;
+    fn standings(ids: &[SagaId]) -> Vec<Standing>;
+    fn list(filter: &SagaFilter) -> Vec<SagaRow>;
+    fn count(tenant: &Tenant) -> Vec<(Status, u64)>;
+    fn forgotten(limit: usize) -> Vec<SagaId>;
+    fn acts(filter: &ActFilter) -> Vec<ActRow>;
+}
+
+passed_on! { Definitions:
+    fn register(definitions: Vec<NewDefinition>) -> Vec<KeptDefinition>;
+    fn definitions() -> Vec<KeptDefinition>;
+    fn migrate(moved: SagaMove) -> Applied;
+}
+
+passed_on! { Ids:
+    fn reserve_ids(count: u32) -> Range<i64>;
+}
+
+passed_on! { Records:
+    fn record(changes: Vec<Changes>) -> Vec<Applied>;
+    fn record_of(tenant: &Tenant, key: &Key, step: &StepId) -> Option<StepRecord>;
+    fn records_of(tenant: &Tenant, key: &Key) -> Vec<StepRecord>;
+    fn records_of_steps(tenant: &Tenant, key: &Key) -> Vec<StepRecord>;
+}
+
+passed_on! { Outbox:
+    fn lease_lanes(lease: Lease, limit: usize) -> Vec<LeasedLane>;
+    fn renew_lanes(lanes: &[LeasedLane], lease: Lease) -> Vec<bool>;
+    fn release_lanes(lanes: &[LeasedLane]) -> ();
+    fn read_lane(lane: LeasedLane, limit: usize) -> Vec<OutboxRow>;
+    fn read_lanes(lanes: &[LeasedLane], limit: usize) -> Vec<OutboxRow>;
+    fn sent(messages: &[MessageId]) -> ();
+    fn park(parked: &[NewParked]) -> ();
+    fn parked(limit: usize) -> Vec<ParkedKey>;
+    fn release(message: MessageId) -> bool;
+    fn discard(message: MessageId, letter: &NewLetter, note: &str) -> bool;
+    fn is_empty() -> bool;
+    fn depth() -> OutboxDepth;
+}
+
+passed_on! { Inbox:
+    fn receive(messages: Vec<NewReceived>) -> Receipt;
+    fn claim_received(lease: Lease, limit: usize) -> ClaimedMessages;
+    fn forget_received(older_than: Duration, limit: usize) -> u64;
+}
+
+passed_on! { DeadLetters:
+    fn bury(letters: Vec<NewLetter>) -> Vec<bool>;
+    fn dead_letters(filter: &LetterFilter) -> Vec<DeadLetter>;
+    fn dead_letter(tenant: &Tenant, id: LetterId) -> Option<DeadLetter>;
+    fn replay_letter(tenant: &Tenant, id: LetterId, work: WorkId, note: &str) -> Option<LetterState>;
+    fn discard_letter(tenant: &Tenant, id: LetterId, note: &str) -> Option<LetterState>;
+}
+
+impl Hints for SimStore {
+    fn hint(&self, hint: Hint) {
+        self.data.hint(hint);
+    }
+
+    fn listen(&self) -> Option<Box<dyn Listener>> {
+        self.data.listen()
+    }
+}
