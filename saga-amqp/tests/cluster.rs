@@ -194,6 +194,33 @@ async fn g4_killed_nodes_lose_nothing() {
     until_holds("health", || place.transport.health().is_healthy()).await;
 }
 
+/// A channel that sends to a queue for the first time asks the node of its leader. If that node is down and no other leader is
+/// elected yet, the broker nacks, and it goes on doing so on this channel until the node is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn g8_a_channel_from_before_an_election_is_replaced() {
+    const FOLLOWERS: [usize; 2] = [OTHER, 2];
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    tokio::time::sleep(saga_servers::RabbitMqServer::QUEUE_SETTLING_TIME).await;
+    let queue = format!("{}a", place.prefix);
+    cluster.suspend_members(&queue, &FOLLOWERS).await.unwrap();
+    cluster.node(LEADER).kill().await.unwrap();
+    let fresh = connect(options(&cluster, OTHER, &place.prefix)).await;
+    let answers = fresh.publish(vec![message(1_000)]).await;
+    assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Nacked, "{answers:?}");
+    cluster.resume_members(&queue, &FOLLOWERS).await.unwrap();
+    let resumed = Instant::now();
+    place.exchange(20).await;
+    publish_until_confirmed(&fresh, vec![message(1_000)]).await;
+    let took = resumed.elapsed();
+    println!("a channel from before the election: {took:?}");
+    assert!(took < GOES_ON_WITHIN, "work stood still for {took:?}");
+    receive_all(&mut place.incoming, [1_000].into()).await;
+    cluster.node(LEADER).restart().await.unwrap();
+    place.whole(&cluster).await;
+    place.exchange(20).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn g4_what_is_sent_without_a_quorum_waits_and_arrives_once_it_is_back() {
     let mut cluster = cluster().await;

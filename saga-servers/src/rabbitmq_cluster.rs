@@ -110,6 +110,43 @@ impl RabbitMqCluster {
         self.settled().await
     }
 
+    /// Stops the members that a quorum queue of the default virtual host has on these nodes, and only them: they elect no
+    /// leader until [`resume_members`](Self::resume_members).
+    ///
+    /// # Errors
+    /// The first of these nodes does not answer, or the queue has no member on one of them.
+    ///
+    /// # Panics
+    /// There is no node of one of these numbers.
+    ///
+    /// # Cancel safety
+    /// Dropped, the members may be stopped or not.
+    pub async fn suspend_members(&self, queue: &str, nodes: &[usize]) -> Result<(), Error> {
+        self.tell_members("suspend", queue, nodes).await
+    }
+
+    /// Lets members go on that [`suspend_members`](Self::suspend_members) stopped.
+    ///
+    /// # Errors
+    /// Those of `suspend_members`.
+    ///
+    /// # Panics
+    /// There is no node of one of these numbers.
+    ///
+    /// # Cancel safety
+    /// Dropped, the members may go on or not.
+    pub async fn resume_members(&self, queue: &str, nodes: &[usize]) -> Result<(), Error> {
+        self.tell_members("resume", queue, nodes).await
+    }
+
+    async fn tell_members(&self, what: &str, queue: &str, nodes: &[usize]) -> Result<(), Error> {
+        let Some(first) = nodes.first() else { return Ok(()) };
+        let names: Vec<String> = nodes.iter().map(|node| format!("'{}'", self.nodes[*node].node_name())).collect();
+        // The process of a member is named after the virtual host and the queue.
+        let told = format!("[sys:{what}({{'{}_{queue}', Node}}) || Node <- [{}]].", escaped("/"), names.join(", "));
+        self.nodes[*first].control(&["eval", &told]).await.map(drop)
+    }
+
     /// A node, by its number from 0.
     ///
     /// # Panics
