@@ -23,8 +23,9 @@
 //!   wait is `net_ticktime` in `rabbitmq.conf`. After this time, give or take a quarter of it, the others give the node up.
 //!   The default of 60 s makes that 75 s at most, 8 s makes it 10 s. Until then, new connections may wait for the frozen
 //!   leader, and what had been delivered to a consumer on a frozen node is not delivered again. A node that was given up and
-//!   goes on has to start anew. It does so with `cluster_partition_handling = pause_minority`; with the default, `ignore`, it
-//!   stays apart until it is restarted.
+//!   goes on has to start anew. With `cluster_partition_handling = pause_minority` it mostly does so. With the default,
+//!   `ignore`, or if the others connect to it before it pauses, `rabbitmqctl cluster_status` goes on to show a network
+//!   partition, and the node has to be restarted.
 //! - **A full queue holds up its own messages only**: what the broker nacks waits in the outbox and is tried again.
 //! - **Every connection is supervised**: it is made again with growing, jittered pauses, and declares its part of the
 //!   topology each time. [`AmqpTransport::health`] says how things stand.

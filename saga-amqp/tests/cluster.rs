@@ -100,8 +100,8 @@ impl Place {
     }
 
     /// Waits until every node is back, and the queue on it.
-    async fn whole(&self, cluster: &RabbitMqCluster) {
-        cluster.settled().await.unwrap();
+    async fn whole(&self, cluster: &mut RabbitMqCluster) {
+        cluster.make_whole().await.unwrap();
         for asked in 0..RabbitMqCluster::NODES {
             cluster.is_whole(&format!("{}a", self.prefix), asked).await.unwrap();
         }
@@ -157,7 +157,7 @@ async fn g4_work_goes_on_while_a_leader_is_frozen() {
     let again = timeout(Duration::from_secs(1), place.incoming.receive(100)).await;
     assert!(again.is_err(), "{:?}", again.map(|came| came.unwrap().iter().map(number).collect::<Vec<_>>()));
     // The node that was frozen finds out what it missed, and its part of the queue comes back.
-    place.whole(&cluster).await;
+    place.whole(&mut cluster).await;
     place.exchange(20).await;
 }
 
@@ -188,7 +188,7 @@ async fn g4_killed_nodes_lose_nothing() {
         let took = place.exchange_timed(50).await;
         println!("{what} killed: {took:?}");
         cluster.node(killed).restart().await.unwrap();
-        place.whole(&cluster).await;
+        place.whole(&mut cluster).await;
         place.exchange(50).await;
     }
     until_holds("health", || place.transport.health().is_healthy()).await;
@@ -217,7 +217,7 @@ async fn g8_a_channel_from_before_an_election_is_replaced() {
     assert!(took < GOES_ON_WITHIN, "work stood still for {took:?}");
     receive_all(&mut place.incoming, [1_000].into()).await;
     cluster.node(LEADER).restart().await.unwrap();
-    place.whole(&cluster).await;
+    place.whole(&mut cluster).await;
     place.exchange(20).await;
 }
 
@@ -250,7 +250,7 @@ async fn g4_what_is_sent_without_a_quorum_waits_and_arrives_once_it_is_back() {
     publish_until_confirmed(&place.transport, vec![message(1_000)]).await;
     receive_all(&mut place.incoming, [1_000].into()).await;
     println!("with a quorum again: {:?}", back.elapsed());
-    place.whole(&cluster).await;
+    place.whole(&mut cluster).await;
     place.exchange(20).await;
 }
 

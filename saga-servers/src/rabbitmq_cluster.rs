@@ -16,6 +16,9 @@ use crate::wait::until;
 /// A node that gave the cluster up starts anew, which takes a minute on a machine with more to do.
 const PATIENCE: Duration = Duration::from_mins(5);
 
+/// How long a node may take to pause when it comes back to a cluster that gave it up.
+const PAUSE_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A cluster of three RabbitMQ nodes on free ports, with a port mapper and a cookie of their own.
 ///
 /// It takes half a minute to start on an idle machine, and half a gigabyte: only what needs several nodes uses it. Each node
@@ -36,7 +39,7 @@ impl RabbitMqCluster {
 
     /// The `net_ticktime` of the nodes, which is 60 s if it is not set: after this time, give or take a quarter of it, the
     /// others give up a node that is silent. They then elect other leaders, whatever RabbitMQ's own detector thinks of
-    /// the node, and a node that is back starts anew (`pause_minority`).
+    /// the node. A node that is back starts anew (`pause_minority`), or is restarted by [`make_whole`](Self::make_whole).
     pub const TICK_TIME: Duration = Duration::from_secs(8);
 
     /// Starts the first node, then the others beside each other, and waits until all see each other.
@@ -68,6 +71,10 @@ impl RabbitMqCluster {
     /// # Cancel safety
     /// Dropped, nothing changed.
     pub async fn settled(&self) -> Result<(), Error> {
+        if self.settles_within(PATIENCE).await? { Ok(()) } else { Err(late("the nodes of the cluster see each other")) }
+    }
+
+    async fn settles_within(&self, patience: Duration) -> Result<bool, Error> {
         let all_running = async |management: &Management| {
             // One that is just starting does not answer.
             let nodes = management.get("nodes").await.unwrap_or_default();
@@ -82,7 +89,7 @@ impl RabbitMqCluster {
             }
             Ok::<_, Error>(Some(()))
         };
-        until(PATIENCE, look).await?.ok_or_else(|| late("the nodes of the cluster see each other"))
+        Ok(until(patience, look).await?.is_some())
     }
 
     /// Lets every frozen node go on.
@@ -93,7 +100,8 @@ impl RabbitMqCluster {
         self.nodes.iter_mut().map(RabbitMqServer::resume).fold(Ok(()), Result::and)
     }
 
-    /// Lets every frozen node go on, starts every one that does not run, and waits until all see each other.
+    /// Lets every frozen node go on, starts every one that does not run, restarts every one that stays partitioned, and waits
+    /// until all see each other.
     ///
     /// # Errors
     /// A node does not start, or does not see the others within five minutes.
@@ -107,7 +115,28 @@ impl RabbitMqCluster {
                 node.restart().await?;
             }
         }
+        for _ in 0..Self::NODES {
+            if self.settles_within(PAUSE_PATIENCE).await? {
+                return Ok(());
+            }
+            let Some(number) = self.partitioned().await? else { break };
+            self.nodes[number].restart().await?;
+        }
         self.settled().await
+    }
+
+    /// A node that says that it is partitioned from all others. One that is back from a freeze pauses only if it sees for a
+    /// moment that the others are away; if they connect to it at once, it stays apart until it is restarted.
+    async fn partitioned(&self) -> Result<Option<usize>, Error> {
+        for (number, node) in self.nodes.iter().enumerate() {
+            let nodes = node.management()?.get("nodes").await.unwrap_or_default();
+            let own = nodes.as_array().into_iter().flatten().find(|it| it["name"] == node.node_name());
+            let partitions = own.and_then(|own| own["partitions"].as_array()).map_or(0, Vec::len);
+            if partitions + 1 == Self::NODES {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     /// Stops the members that a quorum queue of the default virtual host has on these nodes, and only them: they elect no
