@@ -18,9 +18,14 @@
 //! - **Publishing and receiving never share a connection**, so that a broker that holds publishers back still delivers.
 //!   Every subscription has a connection of its own: what breaks one breaks no other.
 //! - **Of a cluster any node will do.** The URL may name several hosts, which are tried in turn, or a balancer or DNS name in
-//!   front of them. While the node that leads a queue is frozen, work goes on as soon as the others have elected another
-//!   leader, within about ten seconds. What had been delivered to a consumer on a frozen node is delivered again only when
-//!   the cluster gives that node up, after a minute (`net_ticktime`).
+//!   front of them. While the node that leads a queue is frozen, work goes on as soon as the other nodes have elected another
+//!   leader. RabbitMQ's failure detector mostly starts that within ten seconds, but it may overlook a node; what bounds the
+//!   wait is `net_ticktime` in `rabbitmq.conf`. After this time, give or take a quarter of it, the others give the node up.
+//!   The default of 60 s makes that 75 s at most, 8 s makes it 10 s. Until then, new connections may wait for the frozen
+//!   leader, and what had been delivered to a consumer on a frozen node is not delivered again. A node that was given up and
+//!   goes on has to start anew. With `cluster_partition_handling = pause_minority` it mostly does so. With the default,
+//!   `ignore`, or if the others connect to it before it pauses, `rabbitmqctl cluster_status` goes on to show a network
+//!   partition, and the node has to be restarted.
 //! - **A full queue holds up its own messages only**: what the broker nacks waits in the outbox and is tried again.
 //! - **Every connection is supervised**: it is made again with growing, jittered pauses, and declares its part of the
 //!   topology each time. [`AmqpTransport::health`] says how things stand.

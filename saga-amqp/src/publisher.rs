@@ -199,7 +199,7 @@ impl Publisher {
     /// The channel on which these messages are in doubt goes before any other, and then the one with the fewest doubts.
     fn take_idle(&self, generation: u64, messages: &[Arc<Outgoing>]) -> Option<Kept> {
         let mut idle = lock(&self.idle);
-        idle.retain(|kept| kept.generation == generation && kept.is_usable());
+        idle.retain(|kept| kept.generation == generation && kept.is_usable() && !kept.is_due_for_replacement());
         let in_doubt = idle.iter().position(|kept| kept.knows_any(messages));
         let place = in_doubt.or_else(|| (0..idle.len()).rev().min_by_key(|place| idle[*place].doubts()))?;
         Some(idle.swap_remove(place))

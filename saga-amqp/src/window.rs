@@ -35,6 +35,10 @@ const SLOW_PATIENCE: Duration = Duration::from_millis(250);
 /// queue had not heard of when its leader froze is told of no other leader.
 const HOPE: Duration = Duration::from_secs(10);
 
+/// How old a channel has to be before it is replaced because the broker refused a message on it. A queue that is full refuses
+/// too, and there a new channel changes nothing.
+const REPLACED_AGE_MIN: Duration = Duration::from_secs(1);
+
 /// What became of one message.
 #[derive(Debug, Clone)]
 pub(crate) enum Fate {
@@ -69,6 +73,9 @@ pub(crate) struct Kept {
     channel: Channel,
     /// The number of its connection.
     pub(crate) generation: u64,
+    opened_at: Instant,
+    /// Whether the broker refused a message.
+    has_refused: bool,
     doubts: HashMap<Identity, Doubt>,
     /// What became of messages that were in doubt.
     settled: HashMap<Identity, Fate>,
@@ -83,11 +90,25 @@ struct Doubt {
     confirming: Confirming,
 }
 
+impl Doubt {
+    fn is_hopeful(&self) -> bool {
+        self.since.elapsed() < HOPE
+    }
+}
+
 type Confirming = BoxFuture<'static, Result<Confirmation, Error>>;
 
 impl Kept {
     pub(crate) fn new(channel: Channel, generation: u64) -> Self {
-        Self { channel, generation, doubts: HashMap::new(), settled: HashMap::new(), returned: HashSet::new() }
+        Self {
+            channel,
+            generation,
+            opened_at: Instant::now(),
+            has_refused: false,
+            doubts: HashMap::new(),
+            settled: HashMap::new(),
+            returned: HashSet::new(),
+        }
     }
 
     /// Whether another call may use it.
@@ -95,11 +116,18 @@ impl Kept {
         self.channel.status().connected() && self.doubts.len() <= DOUBTS_MAX
     }
 
+    /// Whether a new channel should take its place. A channel that first sends to a queue while the node of its leader is down,
+    /// before another leader is elected, asks that node again for each message, and is refused until the node is back.
+    pub(crate) fn is_due_for_replacement(&self) -> bool {
+        let is_due = self.has_refused && self.opened_at.elapsed() >= REPLACED_AGE_MIN;
+        is_due && !self.doubts.values().any(Doubt::is_hopeful)
+    }
+
     /// Whether one of these messages was sent here, and its answer came late, or may still come soon.
     pub(crate) fn knows_any(&self, messages: &[Arc<Outgoing>]) -> bool {
-        let is_hopeful = |doubt: &Doubt| doubt.since.elapsed() < HOPE;
-        let is_known =
-            |identity| self.settled.contains_key(&identity) || self.doubts.get(&identity).is_some_and(is_hopeful);
+        let is_known = |identity| {
+            self.settled.contains_key(&identity) || self.doubts.get(&identity).is_some_and(Doubt::is_hopeful)
+        };
         (!self.doubts.is_empty() || !self.settled.is_empty())
             && messages.iter().any(|message| is_known(identity(message)))
     }
@@ -142,6 +170,7 @@ impl Kept {
         for Sending { index, confirming } in std::mem::take(&mut call.waiting) {
             self.doubts.insert(identity(&messages[index]), Doubt { since: Instant::now(), confirming });
         }
+        self.has_refused |= call.fates.iter().any(|fate| matches!(fate, Fate::Refused));
         self.judged(call)
     }
 
@@ -168,6 +197,7 @@ impl Kept {
         for (identity, answer) in answered {
             self.doubts.remove(&identity);
             // One that was not taken is sent again as if it had never been.
+            self.has_refused |= matches!(answer, Ok(Confirmation::Nack(_)));
             if let Ok(Confirmation::Ack(message)) = answer {
                 let is_foreign = keep_returned(message, &identity, &mut self.returned);
                 confirmed.push((identity, is_foreign));

@@ -5,6 +5,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use saga_amqp::{AmqpOptions, AmqpTransport};
@@ -24,12 +25,43 @@ const OTHER: usize = 1;
 /// How often messages are sent in the background of a fault.
 const SEND_EVERY: Duration = Duration::from_millis(100);
 
+/// Within this time work goes on behind the loss of a leader. It takes one and a quarter of the cluster's tick time to give
+/// up a node, at most, and what is left is for the election.
+const GOES_ON_WITHIN: Duration = Duration::from_secs(15);
+/// How long a leader is frozen.
+const FROZEN_FOR: Duration = Duration::from_mins(1);
+
 static CLUSTER: OnceCell<Mutex<RabbitMqCluster>> = OnceCell::const_new();
 
-/// The cluster with all of its nodes.
-async fn cluster() -> MutexGuard<'static, RabbitMqCluster> {
-    let cluster = CLUSTER.get_or_init(async || Mutex::new(RabbitMqCluster::start().await.unwrap())).await.lock().await;
-    cluster.settled().await.unwrap();
+/// The cluster, for one test at a time. What a test leaves frozen, also by failing, goes on behind it.
+struct Borrowed(MutexGuard<'static, RabbitMqCluster>);
+
+impl Deref for Borrowed {
+    type Target = RabbitMqCluster;
+
+    fn deref(&self) -> &RabbitMqCluster {
+        &self.0
+    }
+}
+
+impl DerefMut for Borrowed {
+    fn deref_mut(&mut self) -> &mut RabbitMqCluster {
+        &mut self.0
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        // If this fails, the next test says so.
+        _ = self.0.resume_all();
+    }
+}
+
+/// The cluster with all of its nodes, also if the test before failed with a node frozen or killed.
+async fn cluster() -> Borrowed {
+    let cluster = CLUSTER.get_or_init(async || Mutex::new(RabbitMqCluster::start().await.unwrap())).await;
+    let mut cluster = Borrowed(cluster.lock().await);
+    cluster.make_whole().await.unwrap();
     cluster
 }
 
@@ -51,10 +83,14 @@ struct Place {
 
 impl Place {
     async fn new(cluster: &RabbitMqCluster) -> Self {
+        Self::with(cluster, |options| options).await
+    }
+
+    async fn with(cluster: &RabbitMqCluster, set: fn(AmqpOptions) -> AmqpOptions) -> Self {
         let prefix = unique_prefix();
         // Who declares a queue has its leader.
         drop(subscribe(&connect(options(cluster, LEADER, &prefix)).await, "a", 10).await);
-        let transport = connect(options(cluster, OTHER, &prefix)).await;
+        let transport = connect(set(options(cluster, OTHER, &prefix))).await;
         let incoming = subscribe(&transport, "a", 100).await;
         let mut place = Self { prefix, transport, incoming, sent: 0 };
         assert_eq!(place.leader(cluster, OTHER).await, LEADER);
@@ -64,8 +100,8 @@ impl Place {
     }
 
     /// Waits until every node is back, and the queue on it.
-    async fn whole(&self, cluster: &RabbitMqCluster) {
-        cluster.settled().await.unwrap();
+    async fn whole(&self, cluster: &mut RabbitMqCluster) {
+        cluster.make_whole().await.unwrap();
         for asked in 0..RabbitMqCluster::NODES {
             cluster.is_whole(&format!("{}a", self.prefix), asked).await.unwrap();
         }
@@ -95,16 +131,33 @@ impl Place {
 async fn g4_work_goes_on_while_a_leader_is_frozen() {
     let mut cluster = cluster().await;
     let mut place = Place::new(&cluster).await;
-    tokio::time::sleep(RabbitMqCluster::DETECTION_SETTLING_TIME).await;
     cluster.node(LEADER).freeze().unwrap();
+    let begun = Instant::now();
     let first = place.exchange_timed(20).await;
-    let later = place.exchange_timed(20).await;
-    cluster.node(LEADER).resume().unwrap();
-    println!("frozen leader: {first:?}, then {later:?}");
+    assert!(first < GOES_ON_WITHIN, "work stood still for {first:?}");
+    // A connection that is new has not heard of another leader. It is told of the frozen one until that is given up.
+    tokio::time::sleep(GOES_ON_WITHIN.saturating_sub(begun.elapsed())).await;
+    let fresh = connect(options(&cluster, OTHER, &place.prefix)).await;
+    let mut longest = Duration::ZERO;
+    let mut rounds = 0;
+    while begun.elapsed() < FROZEN_FOR {
+        longest = longest.max(place.exchange_timed(20).await);
+        let asked = Instant::now();
+        publish_until_confirmed(&fresh, vec![message(10_000 + rounds)]).await;
+        receive_all(&mut place.incoming, [10_000 + rounds].into()).await;
+        longest = longest.max(asked.elapsed());
+        rounds += 1;
+        tokio::time::sleep(SEND_EVERY).await;
+    }
+    println!("frozen leader: {first:?}, then {longest:?} at most in {rounds} rounds");
+    assert!(longest < GOES_ON_WITHIN, "work stood still for {longest:?}");
     assert!(place.transport.health().is_healthy(), "its own node was there: {:?}", place.transport.health());
+    cluster.node(LEADER).resume().unwrap();
     // Nothing was sent twice: a message in doubt was waited for.
     let again = timeout(Duration::from_secs(1), place.incoming.receive(100)).await;
     assert!(again.is_err(), "{:?}", again.map(|came| came.unwrap().iter().map(number).collect::<Vec<_>>()));
+    // The node that was frozen finds out what it missed, and its part of the queue comes back.
+    place.whole(&mut cluster).await;
     place.exchange(20).await;
 }
 
@@ -135,20 +188,48 @@ async fn g4_killed_nodes_lose_nothing() {
         let took = place.exchange_timed(50).await;
         println!("{what} killed: {took:?}");
         cluster.node(killed).restart().await.unwrap();
-        place.whole(&cluster).await;
+        place.whole(&mut cluster).await;
         place.exchange(50).await;
     }
     until_holds("health", || place.transport.health().is_healthy()).await;
 }
 
+/// A channel that sends to a queue for the first time asks the node of its leader. If that node is down and no other leader is
+/// elected yet, the broker nacks, and it goes on doing so on this channel until the node is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn g8_a_channel_from_before_an_election_is_replaced() {
+    const FOLLOWERS: [usize; 2] = [OTHER, 2];
+    let mut cluster = cluster().await;
+    let mut place = Place::new(&cluster).await;
+    tokio::time::sleep(saga_servers::RabbitMqServer::QUEUE_SETTLING_TIME).await;
+    let queue = format!("{}a", place.prefix);
+    cluster.suspend_members(&queue, &FOLLOWERS).await.unwrap();
+    cluster.node(LEADER).kill().await.unwrap();
+    let fresh = connect(options(&cluster, OTHER, &place.prefix)).await;
+    let answers = fresh.publish(vec![message(1_000)]).await;
+    assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Nacked, "{answers:?}");
+    cluster.resume_members(&queue, &FOLLOWERS).await.unwrap();
+    let resumed = Instant::now();
+    place.exchange(20).await;
+    publish_until_confirmed(&fresh, vec![message(1_000)]).await;
+    let took = resumed.elapsed();
+    println!("a channel from before the election: {took:?}");
+    assert!(took < GOES_ON_WITHIN, "work stood still for {took:?}");
+    receive_all(&mut place.incoming, [1_000].into()).await;
+    cluster.node(LEADER).restart().await.unwrap();
+    place.whole(&mut cluster).await;
+    place.exchange(20).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn g4_what_is_sent_without_a_quorum_waits_and_arrives_once_it_is_back() {
     let mut cluster = cluster().await;
-    let mut place = Place::new(&cluster).await;
+    // What is said of messages in doubt is looked at before the nodes give each other up.
+    let mut place = Place::with(&cluster, |options| options.confirm_timeout(Duration::from_secs(1))).await;
+    let begun = Instant::now();
     for frozen in [LEADER, 2] {
         cluster.node(frozen).freeze().unwrap();
     }
-    let begun = Instant::now();
     let answers = place.transport.publish(vec![message(1_000)]).await;
     let kind = answers[0].as_ref().unwrap_err().kind();
     assert_eq!(kind, TransportErrorKind::Unknown, "a queue without a leader is late: {answers:?}");
@@ -158,14 +239,18 @@ async fn g4_what_is_sent_without_a_quorum_waits_and_arrives_once_it_is_back() {
         let answers = place.transport.publish(vec![message(1_000)]).await;
         assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown);
     }
-    tokio::time::sleep(Duration::from_secs(10).saturating_sub(begun.elapsed())).await;
-    for frozen in [LEADER, 2] {
-        cluster.node(frozen).resume().unwrap();
+    // The node that is left gives up the others, and then itself: alone it may not serve. Nothing is said to be sent.
+    while begun.elapsed() < GOES_ON_WITHIN {
+        let answers = place.transport.publish(vec![message(1_000)]).await;
+        assert!(answers[0].is_err(), "sent without a quorum: {answers:?}");
+        tokio::time::sleep(SEND_EVERY).await;
     }
+    cluster.resume_all().unwrap();
     let back = Instant::now();
     publish_until_confirmed(&place.transport, vec![message(1_000)]).await;
     receive_all(&mut place.incoming, [1_000].into()).await;
     println!("with a quorum again: {:?}", back.elapsed());
+    place.whole(&mut cluster).await;
     place.exchange(20).await;
 }
 

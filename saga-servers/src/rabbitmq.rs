@@ -56,6 +56,24 @@ pub(crate) struct Membership {
     pub(crate) port_mapper: u16,
     /// The name of a node that is there, which a new one joins.
     pub(crate) joins: Option<String>,
+    /// After how much silence a node gives another one up (`net_ticktime`), in whole seconds.
+    pub(crate) tick_time: Duration,
+}
+
+impl Membership {
+    /// A node that was frozen comes back with another idea of the cluster than the others have. It is to find that out and to
+    /// start anew, which RabbitMQ's default (`ignore`) leaves to a person.
+    fn settings(&self, own_name: &str) -> String {
+        let settings =
+            format!("net_ticktime = {}\ncluster_partition_handling = pause_minority\n", self.tick_time.as_secs());
+        let Some(joined) = &self.joins else { return settings };
+        format!(
+            "{settings}\
+             cluster_formation.peer_discovery_backend = classic_config\n\
+             cluster_formation.classic_config.nodes.1 = {joined}\n\
+             cluster_formation.classic_config.nodes.2 = {own_name}\n"
+        )
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -184,6 +202,14 @@ impl RabbitMqServer {
     /// The signal cannot be sent.
     pub fn resume(&mut self) -> Result<(), Error> {
         self.node.as_mut().map_or(Ok(()), |node| node.signal(Signal::Continue))
+    }
+
+    /// Whether its process is there, frozen or not.
+    ///
+    /// # Errors
+    /// The operating system does not say.
+    pub fn is_running(&mut self) -> Result<bool, Error> {
+        self.node.as_mut().map_or(Ok(false), |node| node.ended().map(|status| status.is_none()))
     }
 
     /// Ends the broker in an orderly way.
@@ -363,15 +389,8 @@ impl RabbitMqServer {
                 key.display()
             )
         });
-        let joins = self.membership.as_ref().and_then(|membership| membership.joins.as_ref()).map(|node| {
-            format!(
-                "cluster_formation.peer_discovery_backend = classic_config\n\
-                 cluster_formation.classic_config.nodes.1 = {node}\n\
-                 cluster_formation.classic_config.nodes.2 = {}\n",
-                self.node_name()
-            )
-        });
-        let settings = settings + &tls.unwrap_or_default() + &joins.unwrap_or_default();
+        let member = self.membership.as_ref().map(|membership| membership.settings(&self.node_name()));
+        let settings = settings + &tls.unwrap_or_default() + &member.unwrap_or_default();
         self.folder.write("rabbitmq.conf", &settings)?;
         self.folder.write("enabled_plugins", "[rabbitmq_management].\n").map(drop)
     }

@@ -41,7 +41,6 @@ async fn g8_sagas_go_on_while_the_leader_of_their_queues_is_frozen() {
     let host = payments(place.payments.url(), transport(&cluster.url_from(1)).await).await;
     let coordinator = orders(place.orders.url(), transport(&cluster.url_from(2)).await).await;
     run(&coordinator, "before", COUNT).await;
-    tokio::time::sleep(RabbitMqCluster::DETECTION_SETTLING_TIME).await;
     cluster.node(LEADER).freeze().unwrap();
     let first = run(&coordinator, "frozen", COUNT).await;
     let then = run(&coordinator, "then", COUNT).await;
