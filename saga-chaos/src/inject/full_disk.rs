@@ -7,8 +7,9 @@ use tokio::time::{sleep, timeout};
 use super::injector::LOOK_EVERY;
 use super::{Count, Injector};
 
-/// How PostgreSQL's log says that it had no room.
-const NO_ROOM: &str = "No space left on device";
+/// How PostgreSQL's log says that it had no room: for a table, and for what it writes when a database is first opened after a
+/// restart.
+const NO_ROOM: [&str; 2] = ["No space left on device", "could not write init file"];
 /// How long it may take until something needs more room than its tables have.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// More free space than there is, so that the broker counts its disk as full.
@@ -64,5 +65,6 @@ impl Injector<'_> {
 }
 
 fn complaints(server: &PostgresServer) -> anyhow::Result<usize> {
-    Ok(server.log()?.matches(NO_ROOM).count())
+    let log = server.log()?;
+    Ok(NO_ROOM.iter().map(|words| log.matches(words).count()).sum())
 }

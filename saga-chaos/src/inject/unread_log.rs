@@ -54,6 +54,7 @@ impl Injector<'_> {
         let key = replica.key;
         let other = self.replica(key.role, 1 - key.nth)?;
         if !replica.hold().await {
+            self.diary.say(format_args!("the log of {} stays as it is: it does not run", key.name()));
             return Ok(false);
         }
         let is_alone = other.stop().await?;
@@ -64,6 +65,8 @@ impl Injector<'_> {
             })?;
             replica.restart_with_log(LogState::Open).await?;
             other.go_on().await?;
+        } else {
+            self.diary.say(format_args!("the log of {} stays as it is: {} does not run", key.name(), other.key.name()));
         }
         replica.release().await;
         Ok(is_alone)
