@@ -117,7 +117,8 @@ impl Kept {
     }
 
     /// Whether a new channel should take its place. A channel that first sends to a queue while the node of its leader is down,
-    /// before another leader is elected, asks that node again for each message, and is refused until the node is back.
+    /// before another leader is elected, asks that node again for each message, and is refused until the node is back. One that
+    /// met a full queue is not told that its limit was lifted.
     pub(crate) fn is_due_for_replacement(&self) -> bool {
         let is_due = self.has_refused && self.opened_at.elapsed() >= REPLACED_AGE_MIN;
         is_due && !self.doubts.values().any(Doubt::is_hopeful)
