@@ -27,7 +27,8 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     let over =
         calls().filter(|call| !is_held_up(call)).map(|call| end(call).unwrap_or(book.time_of(call.entered))).max();
     let needed = calls().map(lasted).sum::<u64>() / u64::from(pace.lines.max(1));
-    let allowed = needed * (100 + LONGER_PERCENT) / 100 + SLACK + lost(book);
+    let alone: u64 = calls().filter(|call| may_have_vanished_again(book, call)).map(lasted).sum();
+    let allowed = needed * (100 + LONGER_PERCENT) / 100 + SLACK + lost(book) + alone;
     let took = over.unwrap_or(begun).saturating_sub(begun);
     if took > allowed {
         let seconds = |micros: u64| micros / 1_000_000;
@@ -48,6 +49,12 @@ fn is_of_a_line(book: &Book<'_>, call: &Call<'_>) -> bool {
     let of = &book.sagas[call.saga];
     let is_exclusive = of.steps().any(|(step, plan)| step == call.step && plan.is_exclusive);
     of.kind(call.step, call.op) == Some(Kind::External) && !is_exclusive
+}
+
+/// Whether it is called with no other such call beside it: what vanished twice may be what ends its processes.
+fn may_have_vanished_again(book: &Book<'_>, call: &Call<'_>) -> bool {
+    let crashes = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed)).count();
+    crashes >= 2 && call.fence >= 3 && call.told.is_some_and(|told| told.attempt >= 2)
 }
 
 /// The time in which what one process had could not go on.
