@@ -108,7 +108,8 @@ async fn a_standby_uses_up_no_attempt() {
         .unwrap();
     assert!(ended < 300, "some are left to be done");
     let refused = conn.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await.unwrap_err();
-    assert_eq!(refused.as_database_error().and_then(|error| error.code()).as_deref(), Some("0A000"), "{refused}");
+    let code = refused.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    assert_eq!(code.as_deref(), Some("0A000"), "{refused}");
     conn.execute("SELECT pg_promote()").await.unwrap();
     for saga in sagas {
         let outcome = saga.unwrap().outcome().await.unwrap();

@@ -69,11 +69,11 @@ async fn g5_an_outage_of_the_server_loses_no_claim() {
     sleep(OUTAGE).await;
     server.restart().await.unwrap();
 
-    let (before, back) = (bank.called(), Instant::now());
-    while bank.called() < before + 128 && back.elapsed() < PATIENCE {
+    let (before, returned) = (bank.called(), Instant::now());
+    while bank.called() < before + 128 && returned.elapsed() < PATIENCE {
         sleep(Duration::from_millis(10)).await;
     }
-    let (calls, took) = (bank.called() - before, back.elapsed());
+    let (calls, took) = (bank.called() - before, returned.elapsed());
     println!("{calls} calls began within {took:?} of the server's return; ideal are 128 within a second");
     assert!(calls >= 128, "only {calls} calls began within {took:?}");
     for (order, saga) in sagas.into_iter().enumerate() {

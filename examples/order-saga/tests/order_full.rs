@@ -6,8 +6,10 @@ mod support;
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     process::{Child, ChildStderr},
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, SmallDisk, number};
 
