@@ -34,13 +34,15 @@ fn ended(shop: &Shop, url: &str) -> usize {
     shop.run(&["list", "--store", url]).out.lines().filter(|line| line.contains("comp")).count()
 }
 
-/// How many orders are on their way, if there are so many in all and each waits or has ended; none before the program
-/// has made the shop.
+/// How many orders wait for their charges, if there are so many in all and each waits for that or has ended; none before the
+/// program has made the shop. An order before its charge may still be rejected.
 fn waiting(shop: &Shop, all: usize) -> Option<usize> {
-    let ran = shop.run(&["list"]);
-    let count = |status: &str| ran.out.lines().filter(|line| line.contains(status)).count();
-    let (running, compensated) = (count(" running "), count(" compensated "));
-    (running > 0 && running + compensated == all).then_some(running)
+    let counts = "SELECT (SELECT count(*) FROM saga.work WHERE step = 'charge-card'), \
+         (SELECT count(*) FROM saga.progress WHERE ended_at IS NOT NULL)";
+    let rows = shop.rows(counts)?;
+    let count = |column| rows[0].number(column).ok().and_then(|count| usize::try_from(count).ok());
+    let (charged, ended) = (count(0)?, count(1)?);
+    (charged > 0 && charged + ended == all).then_some(charged)
 }
 
 /// Waits until the condition holds, while the program runs.
