@@ -54,7 +54,8 @@ impl<S: Store> Shared<S> {
     where
         F: Future<Output = Result<T, StoreError>> + Send,
     {
-        for failures in 0.. {
+        let mut failures = 0;
+        loop {
             match answered(doing, call()).await {
                 Ok(answer) => {
                     self.store_works(doing);
@@ -65,10 +66,22 @@ impl<S: Store> Shared<S> {
                     if gives_up(self) {
                         return None;
                     }
-                    self.env.sleep(pause_after(failures)).await;
+                    self.pause_for_store(&mut failures).await;
                 }
             }
         }
-        None
+    }
+
+    /// Waits before the store is asked again. Once it works again there is nothing to wait for: what could not be recorded
+    /// while it was away is recorded before the leases of it end.
+    pub(super) async fn pause_for_store(&self, failures: &mut u32) {
+        tokio::select! {
+            biased;
+            () = self.store_trouble.is_over() => {
+                *failures = 0;
+                self.env.sleep(PAUSE).await;
+            }
+            () = self.env.sleep(pause_after(*failures)) => *failures += 1,
+        }
     }
 }

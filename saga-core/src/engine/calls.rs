@@ -4,7 +4,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::pause_after;
 use super::attempt::Attempted;
 use super::bulkhead::{Admission, FairLane, Pool, Seat};
 use super::choose::make_choice;
@@ -162,19 +161,15 @@ impl<S: Store> Shared<S> {
                     if self.has_stopped() {
                         return;
                     }
-                    self.env.sleep(pause_after(failures)).await;
-                    failures += 1;
+                    self.pause_for_store(&mut failures).await;
                 }
             }
         }
     }
 
-    /// What the branches beside this one recorded, read after the row that says that they did. Nothing when the runtime
-    /// stops first.
+    /// What is recorded of the steps, read after the row that says that the saga moved: what the branches beside this one
+    /// left, and what a success that came late put in the place of an operator's value. Nothing when the runtime stops first.
     async fn records_of_others(&self, saga: &InFlight<S>) -> Option<Vec<StepRecord>> {
-        if saga.definition.width == 1 {
-            return Some(Vec::new());
-        }
         self.ask_to_the_end("records_of_steps", || self.store.records_of_steps(&saga.tenant, &saga.key)).await
     }
 
@@ -221,8 +216,7 @@ impl<S: Store> Shared<S> {
                     log::warn!(error, key = %saga.key, "what an older owner knows could not be recorded; trying again");
                 }
             }
-            self.env.sleep(pause_after(failures)).await;
-            failures += 1;
+            self.pause_for_store(&mut failures).await;
         }
     }
 

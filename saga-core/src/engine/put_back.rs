@@ -72,7 +72,8 @@ impl<S: Store> Shared<S> {
         };
         let due_in = postponed.due_in;
         let changes = Changes { postponed: vec![postponed], ..Changes::default() };
-        for failures in 0.. {
+        let mut failures = 0;
+        loop {
             match self.recorder.record(changes.clone()).await {
                 Ok(applied) => {
                     if applied.is_ok() {
@@ -81,7 +82,7 @@ impl<S: Store> Shared<S> {
                     return;
                 }
                 Err(_) if self.has_stopped() => return,
-                Err(_) => self.env.sleep(pause_after(failures)).await,
+                Err(_) => self.pause_for_store(&mut failures).await,
             }
         }
     }

@@ -131,6 +131,14 @@ impl<T> Queue<T> {
         before - lanes.waiting()
     }
 
+    /// Takes those that `takes` says so of, beginning with what was claimed last.
+    pub(super) fn take_last(&self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
+        let mut lanes = self.lock();
+        let mut taken = lanes.claimed.take_last(&mut takes);
+        taken.extend(lanes.handed_on.take_last(&mut takes));
+        taken
+    }
+
     /// The next commands: those that `take` picks, of the lane whose turn it is and then of the other. Nothing when
     /// the queue is closed.
     ///

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::bulkhead::{Place, Pool};
 use super::command::Command;
 use super::queue::Queue;
 use super::shared::Shared;
@@ -20,9 +21,27 @@ impl<S: Store> Shared<S> {
         loop {
             self.env.sleep(third).await;
             if self.is_alive() {
+                self.release_surplus().await;
                 self.renew_all_queued(third).await;
             }
         }
+    }
+
+    /// Gives back what was taken while calls were quick, and waits now behind slow ones: other processes may have free lines.
+    async fn release_surplus(&self) {
+        let mut surplus = self.bulkheads.surplus();
+        if surplus.iter().all(|calls| *calls == 0) {
+            return;
+        }
+        let released = self.calls.take_last(|command| {
+            let seat = command.place.as_ref().map(Place::seat).filter(|seat| seat.pool == Pool::Calls);
+            let left = seat.and_then(|seat| surplus.get_mut(seat.definition as usize));
+            let Some(left) = left.filter(|left| **left > 0 && command.starting.is_none()) else { return false };
+            *left -= 1;
+            true
+        });
+        log::debug!(commands = released.len(), "calls became slow; what waited for them is left to other processes");
+        self.give_back_all(released).await;
     }
 
     fn queues(&self) -> [&Queue<Command<S>>; 4] {

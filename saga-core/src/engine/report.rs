@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use super::asking::{answered, pause_after};
+use super::asking::answered;
 use super::attempt::Attempted;
 use super::command::Command;
 use super::in_flight::InFlight;
@@ -106,8 +106,7 @@ impl<S: Store> Shared<S> {
                         return when(has_ended).await;
                     }
                     reports.put_back();
-                    self.env.sleep(pause_after(failures)).await;
-                    failures += 1;
+                    self.pause_for_store(&mut failures).await;
                 }
             }
         }

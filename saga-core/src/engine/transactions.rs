@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::asking::pause_after;
 use super::attempt::erred;
 use super::batch::Batch;
 use super::batch_member::Member;
@@ -288,11 +287,12 @@ impl<S: Store> Shared<S> {
             waiting.extend(in_halves(commands).map(Part::of));
         } else {
             self.store_failed(DOING, &error.error);
-            self.env.sleep(pause_after(failures.so_far)).await;
+            let mut so_far = failures.so_far;
+            self.pause_for_store(&mut so_far).await;
             if self.is_stopping() {
                 self.give_back(&refs(&commands)).await;
             } else {
-                waiting.push(Part { failures: failures.so_far + 1, ..Part::of(commands) });
+                waiting.push(Part { failures: so_far, ..Part::of(commands) });
             }
         }
     }

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use super::shared::Shared;
 use super::supervisor::Panicked;
 use crate::log;
@@ -54,6 +56,7 @@ impl Health {
 pub(super) struct Trouble {
     what: &'static str,
     is_failing: AtomicBool,
+    over: Notify,
     known: Mutex<Known>,
 }
 
@@ -76,7 +79,7 @@ struct Failing {
 
 impl Trouble {
     pub(super) fn with(what: &'static str) -> Self {
-        Self { what, is_failing: AtomicBool::new(false), known: Mutex::default() }
+        Self { what, is_failing: AtomicBool::new(false), over: Notify::new(), known: Mutex::default() }
     }
 
     fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
@@ -111,7 +114,13 @@ impl Trouble {
             self.is_failing.store(false, Ordering::Release);
             let after = now.saturating_sub(since.unwrap_or(now));
             log::info!(?after, "{what} works again");
+            self.over.notify_waiters();
         }
+    }
+
+    /// Waits until it works again. It may work already: who waits for that waits for the end of the next trouble.
+    pub(super) async fn is_over(&self) {
+        self.over.notified().await;
     }
 
     pub(super) fn standing(&self, now: Duration) -> Standing {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod bank;
+mod late;
 
 use std::time::Duration;
 
@@ -196,4 +197,28 @@ async fn a_queued_command_is_kept_while_its_process_lives() {
     assert_eq!(bank.called_again(), 0);
     second.runtime.shutdown().await;
     first.runtime.shutdown().await;
+}
+
+/// A process takes a long queue while its calls are quick, and then they become slow. What another process can call
+/// meanwhile is not kept from it.
+#[tokio::test(start_paused = true)]
+async fn g11_work_behind_calls_that_became_slow_is_left_to_others() {
+    const QUICK: u32 = 1_000;
+    const SLOW: u32 = 900;
+    let (store, bank) = (MemoryStore::new(), Bank::default());
+    let first = process(&store, &bank, |_| ()).await;
+    pay_many(&first, (0..QUICK).map(|number| order(number, 10))).await;
+    until_over(&store, QUICK as usize).await;
+    let began = Instant::now();
+    pay_many(&first, (QUICK..QUICK + SLOW).map(|number| order(number, 10_000))).await;
+    let second = process(&store, &bank, |_| ()).await;
+    until_over(&store, (QUICK + SLOW) as usize).await;
+
+    let took = began.elapsed();
+    let ideal = Duration::from_secs(10) * SLOW.div_ceil(128);
+    println!("{SLOW} calls of 10 s on 128 lines: {took:?}, ideal {ideal:?}");
+    assert!(took < ideal.mul_f64(1.4), "it took {took:?}, and {ideal:?} would be ideal");
+    assert_eq!(bank.called_again(), 0);
+    first.runtime.shutdown().await;
+    second.runtime.shutdown().await;
 }

@@ -165,6 +165,18 @@ impl Bulkheads {
         (!plan.is_empty()).then_some(plan)
     }
 
+    /// By definition, how many commands have a place that is not worth it any more, because calls became slow. A little too
+    /// much is kept: what is given back and taken again costs two statements.
+    pub(in super::super) fn surplus(&self) -> Vec<usize> {
+        let state = self.lock();
+        let of = |(definition, pace): (u32, &Pace)| {
+            let held = state.places.of_definition(Seat { pool: Pool::Calls, definition, step: None });
+            let worth = pace.places(self.sizes.calls);
+            if held > worth.saturating_mul(2) { held - worth } else { 0 }
+        };
+        (0..).zip(&state.paces).map(of).collect()
+    }
+
     /// Ends when a place is free for which there may be work in the store.
     ///
     /// # Cancel safety

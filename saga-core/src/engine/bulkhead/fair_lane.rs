@@ -55,6 +55,18 @@ impl<T> FairLane<T> {
         self.forget_turns();
     }
 
+    /// Takes those that `takes` says so of, beginning with the last one. Nobody's turn comes sooner or later by that.
+    pub(in super::super) fn take_last(&mut self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
+        for at in (0..self.queued.len()).rev() {
+            if takes(&self.queued[at].command) {
+                taken.extend(self.queued.remove(at).map(|queued| queued.command));
+            }
+        }
+        self.forget_turns();
+        taken
+    }
+
     pub(in super::super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.queued.iter().map(|queued| &queued.command)
     }
@@ -119,6 +131,22 @@ mod tests {
             lane.push(1, command);
         }
         assert_eq!(take_all(&mut lane), ["b1", "a3", "b2", "a4"]);
+    }
+
+    #[test]
+    fn the_last_ones_are_given_away_first() {
+        let mut lane = FairLane::new();
+        for (flow, command) in [(0, "a1"), (1, "b1"), (0, "a2"), (0, "a3")] {
+            lane.push(flow, command);
+        }
+        let mut surplus = 2;
+        let taken = lane.take_last(|command| {
+            let is_taken = surplus > 0 && command.starts_with('a');
+            surplus -= usize::from(is_taken);
+            is_taken
+        });
+        assert_eq!(taken, ["a3", "a2"]);
+        assert_eq!(take_all(&mut lane), ["a1", "b1"]);
     }
 
     #[test]
