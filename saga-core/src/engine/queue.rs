@@ -134,9 +134,9 @@ impl<T> Queue<T> {
     /// Takes those that `takes` says so of, beginning with what was claimed last.
     pub(super) fn take_last(&self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut lanes = self.lock();
-        let mut taken = lanes.claimed.take_last(&mut takes);
-        taken.extend(lanes.handed_on.take_last(&mut takes));
-        taken
+        let mut last_ones = lanes.claimed.take_last(&mut takes);
+        last_ones.extend(lanes.handed_on.take_last(&mut takes));
+        last_ones
     }
 
     /// The next commands: those that `take` picks, of the lane whose turn it is and then of the other. Nothing when

@@ -57,14 +57,14 @@ impl<T> FairLane<T> {
 
     /// Takes those that `takes` says so of, beginning with the last one. Nobody's turn comes sooner or later by that.
     pub(in super::super) fn take_last(&mut self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
-        let mut taken = Vec::new();
+        let mut last_ones = Vec::new();
         for at in (0..self.queued.len()).rev() {
             if takes(&self.queued[at].command) {
-                taken.extend(self.queued.remove(at).map(|queued| queued.command));
+                last_ones.extend(self.queued.remove(at).map(|queued| queued.command));
             }
         }
         self.forget_turns();
-        taken
+        last_ones
     }
 
     pub(in super::super) fn iter(&self) -> impl Iterator<Item = &T> {
