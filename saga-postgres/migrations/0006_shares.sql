@@ -27,7 +27,8 @@ DECLARE
     v_more boolean;
     v_next timestamptz;
 BEGIN
-    -- Who holds a lease, and until when a lease of theirs counts as ended: of the dead each one.
+    -- Who holds a lease, and until when a lease of theirs counts as ended: of the dead each one. A dead member takes
+    -- nothing over.
     WITH RECURSIVE owners (owner) AS (
         (SELECT min(w.owner) FROM {schema}.work w WHERE w.owner IS NOT NULL)
         UNION ALL
@@ -37,7 +38,8 @@ BEGIN
     SELECT array_agg(o.owner), array_agg(CASE WHEN EXISTS (
             SELECT 1 FROM {schema}.members m WHERE m.id = o.owner AND m.alive_until > v_now)
         THEN v_now ELSE 'infinity' END)
-    INTO v_owners, v_cutoffs FROM owners o WHERE o.owner IS NOT NULL AND p_takes_over;
+    INTO v_owners, v_cutoffs FROM owners o WHERE o.owner IS NOT NULL AND p_takes_over
+        AND EXISTS (SELECT 1 FROM {schema}.members m WHERE m.id = p_owner AND m.alive_until > v_now);
 
     LOOP
         -- One more than there is room for tells whether more wait.

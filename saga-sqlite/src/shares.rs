@@ -31,10 +31,11 @@ pub(crate) fn claim_shares(session: &mut Session, request: &ShareRequest) -> rus
         let definition = session.definitions.known(&session.conn, &asked.definition)?;
         shares.extend(definition.map(|definition| Share { definition, asked, room: asked.limit }));
     }
+    let takes_over = request.takes_over && session.shared.members.has(request.lease.owner, now);
     let mut claimed = Claimed::default();
     loop {
         let limit = request.limit - claimed.work.len();
-        let (found, more) = candidates(session, &shares, &claimed, now, limit, request.takes_over)?;
+        let (found, more) = candidates(session, &shares, &claimed, now, limit, takes_over)?;
         let rows: Vec<Candidate> = found.iter().map(|(row, _)| *row).collect();
         let before = claimed.work.len();
         let had_recorded = take(session, (request.lease, request.limit), &rows, now, &mut claimed)?;
@@ -49,7 +50,7 @@ pub(crate) fn claim_shares(session: &mut Session, request: &ShareRequest) -> rus
             break;
         }
         if !had_recorded || is_full {
-            claimed.next_due_in = next_due_in(session, &shares, now, request.takes_over)?;
+            claimed.next_due_in = next_due_in(session, &shares, now, takes_over)?;
             break;
         }
     }

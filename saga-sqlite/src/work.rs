@@ -178,11 +178,11 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
     for definition in &*request.definitions {
         definitions.extend(session.definitions.known(&session.conn, definition)?);
     }
+    let takes_over = request.takes_over && session.shared.members.has(request.lease.owner, now);
     let mut claimed = Claimed::default();
     loop {
         // One more than asked for, so that it is known whether another one waits.
         let room = (request.limit - claimed.work.len()).saturating_add(1);
-        let takes_over = request.takes_over;
         let mut candidates = candidates(session, &definitions, now, room + claimed.work.len(), takes_over)?;
         // What a dead owner claims is free again at once, and yet it is not claimed twice.
         candidates.retain(|row| claimed.work.iter().all(|work| work.work.id.0 != row.id));

@@ -287,12 +287,12 @@ impl<S: Store> Shared<S> {
             waiting.extend(in_halves(commands).map(Part::of));
         } else {
             self.store_failed(DOING, &error.error);
-            let mut so_far = failures.so_far;
-            self.pause_for_store(&mut so_far).await;
+            // That the store works for others makes this failure no smaller.
+            self.pause_for_store(&mut failures.so_far.clone()).await;
             if self.is_stopping() {
                 self.give_back(&refs(&commands)).await;
             } else {
-                waiting.push(Part { failures: so_far, ..Part::of(commands) });
+                waiting.push(Part { failures: failures.so_far + 1, ..Part::of(commands) });
             }
         }
     }

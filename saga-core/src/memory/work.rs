@@ -167,6 +167,8 @@ fn claim_where(
     share_of: impl Fn(&WorkRow) -> Option<usize>,
 ) -> Claimed {
     let mut claimed = Claimed::default();
+    // A process that was stopped for longer than it lives would take over what it has in hand itself.
+    let takes_over = takes_over && data.members.lives(lease.owner, now);
     let mut recorded = Vec::new();
     let mut sagas = BTreeSet::new();
     for (due_at, id) in &data.due {

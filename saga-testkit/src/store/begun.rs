@@ -117,3 +117,15 @@ pub(crate) async fn a_claim_can_leave_what_others_left<H: StoreHarness>(bench: B
     ensure_eq!(taken.iter().map(|work| work.work.id).collect::<Vec<_>>(), [held.id], "what an owner had left");
     Ok(())
 }
+
+pub(crate) async fn a_dead_member_takes_nothing_over<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    bench.start("k-1").await?;
+    let gone = bench.lease().await?;
+    let held = bench.claim_one(gone).await?.work;
+    bench.store.leave(gone.owner).await?;
+    let free = bench.start("k-2").await?;
+    let claimed = bench.claim(gone, 10).await?.work;
+    ensure_eq!(claimed.iter().map(|work| work.work.id).collect::<Vec<_>>(), [free.work.id], "what nobody had");
+    ensure_eq!(bench.store.renew(&[held], gone).await?, [true], "whether the row is as its owner left it");
+    Ok(())
+}
