@@ -288,7 +288,8 @@ impl<S: Store> Shared<S> {
         } else {
             self.store_failed(DOING, &error.error);
             // That the store works for others makes this failure no smaller.
-            self.pause_for_store(&mut failures.so_far.clone()).await;
+            let mut pauses = failures.so_far;
+            self.pause_for_store(&mut pauses).await;
             if self.is_stopping() {
                 self.give_back(&refs(&commands)).await;
             } else {
