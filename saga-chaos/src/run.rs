@@ -337,6 +337,7 @@ impl World {
         report.count("full disks under a log", counted(Count::FullLogs));
         report.count("full disks left out for want of privileges", counted(Count::FullDisksLeftOut));
         report.count("full queues", counted(Count::FullQueues));
+        report.count("faults that nothing ran into", counted(Count::Unmet));
         report.count("most messages refused by a full queue", counted(Count::Refused));
         report.count("replicas that ended and were started again", ended_badly);
         report.count("orders", orders as u64);

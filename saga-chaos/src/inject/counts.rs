@@ -26,6 +26,8 @@ pub(crate) enum Count {
     FullLogs,
     FullDisksLeftOut,
     FullQueues,
+    /// Faults that were there for as long as a machine under load may take, and that nothing ran into.
+    Unmet,
     /// The most messages that were refused at a time by a full queue.
     Refused,
     Copies,

@@ -45,7 +45,11 @@ impl Injector<'_> {
             replica.call_back().await;
         }
         lifted.context("the limit of the queue stays")?;
-        let refused = refused.context("no message was refused by a full queue")?;
+        let Ok(refused) = refused else {
+            self.counts.add(Count::Unmet);
+            self.diary.say(format_args!("UNMET, {} is back: its queue refused no message", role.name()));
+            return Ok(());
+        };
         self.counts.add(Count::FullQueues);
         self.counts.raise(Count::Refused, refused);
         self.diary.say(format_args!("{} is back, and its queue has no limit; {refused} were refused", role.name()));
