@@ -2,7 +2,7 @@
 
 use super::book::{Book, Call, broken};
 use super::violation::{Guarantee, Violation};
-use super::{Kind, Left, Op, What};
+use super::{Entry, Kind, Left, Op, What};
 
 /// How much longer than its calls need a run may take, in percent: lines stand still while one process has less than another.
 const LONGER_PERCENT: u64 = 50;
@@ -53,8 +53,11 @@ fn is_of_a_line(book: &Book<'_>, call: &Call<'_>) -> bool {
 
 /// Whether it is called with no other such call beside it: what vanished twice may be what ends its processes.
 fn may_have_vanished_again(book: &Book<'_>, call: &Call<'_>) -> bool {
-    let crashes = book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed)).count();
-    crashes >= 2 && call.fence >= 3 && call.told.is_some_and(|told| told.attempt >= 2)
+    // One that is stopped or cut off for longer than it lives vanishes as one that crashes does.
+    let vanishes = |entry: &&Entry| matches!(entry.what, What::Crashed | What::Paused | What::CutOff);
+    book.ledger.entries.iter().filter(vanishes).count() >= 2
+        && call.fence >= 3
+        && call.told.is_some_and(|told| told.attempt >= 2)
 }
 
 /// The time in which what one process had could not go on.
