@@ -106,7 +106,9 @@ impl Facts<'_> {
             let lines = outside.get(key.as_str()).map_or(&[][..], Vec::as_slice);
             page.add_outside(saga, lines);
             page.add_shop(saga, shop.get(key.as_str()).map_or(&[][..], Vec::as_slice));
-            finals.push(self.stored.orders.get(key).map_or(Final::ABSENT, |stored| final_of(stored, lines, calls)));
+            finals.push(
+                self.stored.orders.get(key).map_or(Final::ABSENT, |stored| self.final_of(key, stored, lines, calls)),
+            );
         }
         // Of what happened at one moment, the order in which it was written down holds.
         page.events.sort_by_key(|event| event.at);
@@ -164,6 +166,38 @@ impl Facts<'_> {
                 Happened::FaultsEnded => enter(What::FaultsEnded),
             }
         }
+    }
+
+    fn final_of(&self, order: &str, stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
+        let records = stored.records.iter().filter_map(|record| {
+            Some(RecordSeen {
+                step: place_of(&record.step)?,
+                op: if record.is_undo { Op::Undo } else { Op::Do },
+                outcome: match record.outcome {
+                    RecordedOutcome::Done => Recorded::Done,
+                    RecordedOutcome::Unknown => Recorded::Unknown,
+                    RecordedOutcome::Skipped => Recorded::Skipped,
+                    RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => {
+                        Recorded::NotDone
+                    }
+                },
+                call: record.number.map(|number| returned(&record.step, number, lines, calls)),
+                is_late: record.is_late,
+                position: record.position,
+            })
+        });
+        let mut records: Vec<RecordSeen> = records.collect();
+        for (step, name) in (0..).zip(STEPS) {
+            let again = self.stored.undone_again.get(&(order.to_owned(), name.to_owned())).copied().unwrap_or_default();
+            // The undo that the order knows of, where it knows of one, is the first.
+            let known = records.iter().any(|record| record.step == step && record.op == Op::Undo);
+            for nth in 0..again + usize::from(again > 0 && !known) {
+                let (op, outcome) = (Op::Undo, Recorded::Done);
+                let position = (STEPS.len() * 2 + nth) as u32;
+                records.push(RecordSeen { step, op, outcome, call: None, is_late: false, position });
+            }
+        }
+        Final { standing: stored.standing, variant: Some(0), records, ..Final::ABSENT }
     }
 }
 
@@ -276,25 +310,6 @@ fn variant() -> Variant {
         }
     };
     Variant { definition: "create-order".to_owned(), steps: STEPS.map(step).into() }
-}
-
-fn final_of(stored: &Saga, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> Final {
-    let records = stored.records.iter().filter_map(|record| {
-        Some(RecordSeen {
-            step: place_of(&record.step)?,
-            op: if record.is_undo { Op::Undo } else { Op::Do },
-            outcome: match record.outcome {
-                RecordedOutcome::Done => Recorded::Done,
-                RecordedOutcome::Unknown => Recorded::Unknown,
-                RecordedOutcome::Skipped => Recorded::Skipped,
-                RecordedOutcome::Rejected | RecordedOutcome::Failed | RecordedOutcome::Cancelled => Recorded::NotDone,
-            },
-            call: record.number.map(|number| returned(&record.step, number, lines, calls)),
-            is_late: record.is_late,
-            position: record.position,
-        })
-    });
-    Final { standing: stored.standing, variant: Some(0), records: records.collect(), ..Final::ABSENT }
 }
 
 /// A call that gave this number back: the service gives every call under a key the same answer.

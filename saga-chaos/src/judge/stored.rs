@@ -20,6 +20,9 @@ pub(crate) struct Stored {
     pub(crate) orders: BTreeMap<String, Saga>,
     /// The steps of orders of which their hosts know that a call of them was not answered, and undid it.
     pub(crate) unanswered: BTreeSet<(String, String)>,
+    /// How often the hosts of a step say that they undid it, beyond the first time: a call that ends behind its undo may have
+    /// taken effect after all, and the host undoes it again, of which the order knows nothing.
+    pub(crate) undone_again: BTreeMap<(String, String), usize>,
     /// Sagas of which nobody knows.
     pub(crate) strangers: u64,
     pub(crate) outbox: u64,
@@ -75,6 +78,11 @@ impl Stored {
                     if records.iter().any(is_unknown) {
                         self.unanswered.insert((order.to_owned(), step.to_owned()));
                     }
+                    let is_undo = |record: &&StepRecord| {
+                        record.step.undo_round().is_some() && record.outcome == RecordedOutcome::Done
+                    };
+                    let again = records.iter().filter(is_undo).count().saturating_sub(1);
+                    self.undone_again.insert((order.to_owned(), step.to_owned()), again);
                 }
                 if role == Role::Orders && known.contains(key) {
                     let key = Key::from_stored(key)?;
