@@ -166,6 +166,19 @@ fn g2_a_charge_that_nobody_asked_for_is_found() {
     Run::damaged(|run| run.books.done.push(more), Guarantee::G2);
 }
 
+/// Seed 90417: a call ended behind its undo, and its host, which knows of it, undid it again.
+#[test]
+fn g3_a_second_undo_is_one_that_its_host_recorded() {
+    let undo_again = |run: &mut Run| {
+        run.call("B", "/refunds", "charge-card:undo#2", 1, &[("barred", None), ("answered", Some(200))]);
+    };
+    Run::damaged(undo_again, Guarantee::G3);
+    let mut run = Run::sound();
+    undo_again(&mut run);
+    run.stored.undone_again.insert(("B".to_owned(), "charge-card".to_owned()), 1);
+    assert_eq!(run.violations(&run.books), []);
+}
+
 #[test]
 fn g3_a_second_effect_under_one_key_is_found() {
     Run::damaged(|run| run.outside("A:charge-card", "/charges", 2, "took", Some(8)), Guarantee::G3);
