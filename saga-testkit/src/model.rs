@@ -117,9 +117,10 @@ impl Model {
         self.sagas.get(&row.saga).is_some_and(|saga| saga.records.contains_key(&row.step))
     }
 
-    /// The rows that a claim may take.
-    pub(crate) fn claimable(&self) -> BTreeSet<WorkId> {
-        let is_free = |row: &ModelWork| row.owner.is_none_or(|owner| !self.living.contains(&owner));
+    /// The rows that a claim for that member may take.
+    pub(crate) fn claimable(&self, claimer: MemberId) -> BTreeSet<WorkId> {
+        let takes_over = self.living.contains(&claimer);
+        let is_free = |row: &ModelWork| row.owner.is_none_or(|owner| takes_over && !self.living.contains(&owner));
         let rows = self.work.iter().filter(|(_, row)| is_free(row) && !row.is_later && !self.has_record(row));
         rows.map(|(id, _)| *id).collect()
     }

@@ -143,7 +143,7 @@ impl<H: StoreHarness> History<H> {
     async fn claim(&mut self) -> Outcome {
         let owner = self.member();
         let limit = 1 + self.random.below(4);
-        let claimable = self.model.claimable();
+        let claimable = self.model.claimable(owner);
         let claimed = self.bench.claim(Lease { owner, ttl: HOUR }, limit).await?;
         ensure_eq!(
             claimed.work.len(),
