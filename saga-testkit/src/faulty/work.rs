@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, Members as _, ShareRequest, StoreError, Timestamp, Work,
-    WorkId, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, ShareRequest, StoreError, Timestamp, Work, WorkId, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -14,9 +13,6 @@ impl Work for FaultyStore {
         let mut request = request;
         request.lease = self.revived_lease(request.lease);
         request.takes_over |= self.has(StoreFlaw::AlwaysTakesOver);
-        if self.has(StoreFlaw::LetsTheDeadTakeOver) {
-            request.lease.owner = self.inner.join(request.lease.ttl).await?.member;
-        }
         if self.has(StoreFlaw::ClaimsUnknown) {
             let known = request.definitions.iter().cloned().chain(self.noted().definitions.clone());
             request.definitions = known.collect();
