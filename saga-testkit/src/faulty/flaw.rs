@@ -100,6 +100,8 @@ flaws! {
         BeginsUnderAnyEpoch breaks "S-WORK-12",
         /// Every claim takes over what others left.
         AlwaysTakesOver breaks "S-WORK-13",
+        /// A member that is dead takes over what others left, and what it had itself.
+        LetsTheDeadTakeOver breaks "S-WORK-13",
         /// Of changes that missed, the commands and the history are written.
         AppliesHalf breaks "S-REC-1",
         /// The messages of changes are not written.

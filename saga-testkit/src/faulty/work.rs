@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, ShareRequest, StoreError, Timestamp, Work, WorkId, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, Members as _, ShareRequest, StoreError, Timestamp, Work,
+    WorkId, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -13,6 +14,10 @@ impl Work for FaultyStore {
         let mut request = request;
         request.lease = self.revived_lease(request.lease);
         request.takes_over |= self.has(StoreFlaw::AlwaysTakesOver);
+        let (owner, ttl) = (request.lease.owner, request.lease.ttl);
+        if self.has(StoreFlaw::LetsTheDeadTakeOver) && !self.inner.beat(owner, ttl).await? {
+            request.lease.owner = self.inner.join(ttl).await?.member;
+        }
         if self.has(StoreFlaw::ClaimsUnknown) {
             let known = request.definitions.iter().cloned().chain(self.noted().definitions.clone());
             request.definitions = known.collect();

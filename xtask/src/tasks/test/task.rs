@@ -65,8 +65,7 @@ async fn run_all(phases: &mut Phases, filter: &[String], given: Addresses) -> Re
     phases.wait("build the simulation", silent(sim_command("build"))).await?;
     let mut simulation = sim_command("run");
     simulation.args(["--", "--seed-from", "0", "--seeds", SIMULATED_SEEDS]);
-    phases.wait("simulation", silent(simulation)).await?;
-    Ok(())
+    phases.wait("simulation", silent(simulation)).await
 }
 
 /// Builds what `filter` selects, or everything, and lists the programs with tests.
