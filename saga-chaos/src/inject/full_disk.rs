@@ -18,15 +18,15 @@ const UNREACHABLE: &str = "1000000GB";
 const USUAL: &str = "50MB";
 
 impl Injector<'_> {
-    /// The file system of the tables takes no more for so long, from when PostgreSQL first notices.
-    pub(super) async fn fill_tables(&self, time: Duration) -> anyhow::Result<()> {
+    /// The file system of the tables takes no more for so long, from when PostgreSQL first notices. False where it never does.
+    pub(super) async fn fill_tables(&self, time: Duration) -> anyhow::Result<bool> {
         let own = self.own()?;
         let disk = match &*own.disk {
             Ok(disk) => disk,
             Err(why) => {
                 self.counts.add(Count::FullDisksLeftOut);
                 self.diary.say(format_args!("LEFT OUT, there is room for tables: {why:#}"));
-                return Ok(());
+                return Ok(true);
             }
         };
         // Held to the end, so that nobody kills the server meanwhile: it cannot start without room.
@@ -43,14 +43,13 @@ impl Injector<'_> {
         let noticed = noticed.await;
         disk.make_room().await?;
         let Ok(noticed) = noticed else {
-            self.counts.add(Count::Unmet);
-            self.diary.say("UNMET, there is room for tables again: nothing needed more");
-            return Ok(());
+            self.diary.say("there is room for tables again: nothing needed more");
+            return Ok(false);
         };
         let refused = noticed? - before;
         self.counts.add(Count::FullTables);
         self.diary.say(format_args!("there is room for tables again, PostgreSQL lacked it {refused} times"));
-        Ok(())
+        Ok(true)
     }
 
     /// The broker finds too little room on its disk.

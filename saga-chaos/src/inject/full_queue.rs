@@ -17,16 +17,20 @@ const MESSAGES_MAX: u32 = 3;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 impl Injector<'_> {
-    /// A service is away and its queue takes few messages, so that those who send to it are refused.
-    pub(super) async fn fill_queue(&self, role: Role, time: Duration) -> anyhow::Result<()> {
+    /// A service is away and its queue takes few messages, so that those who send to it are refused. False where none was.
+    pub(super) async fn fill_queue(&self, role: Role, time: Duration) -> anyhow::Result<bool> {
         let _both = self.locks.both_replicas.lock().await;
         // Held to the end, so that nobody kills the broker or deletes the queue meanwhile.
         let _broker = self.own()?.broker.lock().await;
         let policy = format!("policies/{}/{POLICY}", self.servers.vhost);
         self.limit(role, &policy).await?;
-        let replicas: Vec<&Replica> = self.replicas.iter().filter(|replica| replica.key.role == role).collect();
-        for replica in &replicas {
-            replica.send_away().await?;
+        let mut away: Vec<&Replica> = Vec::new();
+        for replica in self.replicas.iter().filter(|replica| replica.key.role == role) {
+            if replica.send_away().await? {
+                away.push(replica);
+            } else {
+                self.diary.say(format_args!("{} is not sent away: it does not run", replica.key.name()));
+            }
         }
         let refused = timeout(PATIENCE, async {
             loop {
@@ -41,19 +45,18 @@ impl Injector<'_> {
         });
         let refused = refused.await;
         let lifted = self.servers.management.delete(&policy).await;
-        for replica in &replicas {
+        for replica in away {
             replica.call_back().await;
         }
         lifted.context("the limit of the queue stays")?;
         let Ok(refused) = refused else {
-            self.counts.add(Count::Unmet);
-            self.diary.say(format_args!("UNMET, {} is back: its queue refused no message", role.name()));
-            return Ok(());
+            self.diary.say(format_args!("{} is back: its queue refused no message", role.name()));
+            return Ok(false);
         };
         self.counts.add(Count::FullQueues);
         self.counts.raise(Count::Refused, refused);
         self.diary.say(format_args!("{} is back, and its queue has no limit; {refused} were refused", role.name()));
-        Ok(())
+        Ok(true)
     }
 
     async fn limit(&self, role: Role, policy: &str) -> anyhow::Result<()> {

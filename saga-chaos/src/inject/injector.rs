@@ -11,6 +11,8 @@ use super::{Count, Counts};
 use crate::plan::{CutAt, Disk, Fault, Plan, Role, Server};
 use crate::world::{Diary, Happened, Own, Replica, ReplicaKey, Servers, Waves};
 
+/// How often a fault is tried that nothing runs into.
+const ATTEMPTS_MAX: usize = 3;
 /// How long an armed cut waits for the bytes that it is about.
 const CUT_PATIENCE: Duration = Duration::from_secs(12);
 /// How long a fault waits for a broker that is down.
@@ -66,11 +68,20 @@ impl Injector<'_> {
         Ok(())
     }
 
+    /// Again, where nothing ran into it: a machine under load may have been busy with something else.
     async fn inflict_named(&self, fault: Fault) -> anyhow::Result<()> {
-        self.inflict(fault).await.with_context(|| format!("could not do this: {fault}"))
+        for _ in 0..ATTEMPTS_MAX {
+            if self.inflict(fault).await.with_context(|| format!("could not do this: {fault}"))? {
+                return Ok(());
+            }
+            self.diary.say(format_args!("nothing ran into this: {fault}"));
+        }
+        self.counts.add(Count::Unmet);
+        Ok(())
     }
 
-    async fn inflict(&self, fault: Fault) -> anyhow::Result<()> {
+    /// False where nothing ran into it.
+    async fn inflict(&self, fault: Fault) -> anyhow::Result<bool> {
         if !matches!(fault, Fault::Cut(_)) {
             self.diary.say(fault);
         }
@@ -100,15 +111,15 @@ impl Injector<'_> {
             Fault::Cut(at) => self.cut(at).await,
             Fault::DeleteQueue(role) => self.delete_queue(role).await?,
             Fault::MemoryAlarm(time) => self.memory_alarm(time).await?,
-            Fault::Overload(time) => self.overload(time).await?,
+            Fault::Overload(time) => return self.overload(time).await,
             Fault::Partition(role, nth, time, heal) => self.partition(self.replica(role, nth)?, time, heal).await,
-            Fault::CloseStderr(role, nth) => self.close_stderr(self.replica(role, nth)?).await?,
-            Fault::FullDisk(Disk::Tables, time) => self.fill_tables(time).await?,
+            Fault::CloseStderr(role, nth) => return self.close_stderr(self.replica(role, nth)?).await,
+            Fault::FullDisk(Disk::Tables, time) => return self.fill_tables(time).await,
             Fault::FullDisk(Disk::Broker, time) => self.fill_broker_disk(time).await?,
-            Fault::FullDisk(Disk::Log(role, nth), time) => self.fill_log(self.replica(role, nth)?, time).await?,
-            Fault::FullQueue(role, time) => self.fill_queue(role, time).await?,
+            Fault::FullDisk(Disk::Log(role, nth), time) => return self.fill_log(self.replica(role, nth)?, time).await,
+            Fault::FullQueue(role, time) => return self.fill_queue(role, time).await,
         }
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn own(&self) -> anyhow::Result<&Own> {

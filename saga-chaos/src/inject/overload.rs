@@ -19,7 +19,7 @@ const DEPTH_MIN: u64 = 2 * (CALLS * REPLICAS) as u64;
 
 impl Injector<'_> {
     /// Calls take long, and so many orders come at once that they need twice the calls that can be made in that time.
-    pub(super) async fn overload(&self, time: Duration) -> anyhow::Result<()> {
+    pub(super) async fn overload(&self, time: Duration) -> anyhow::Result<bool> {
         let _one_at_a_time = self.locks.overload.lock().await;
         let orders = orders_for(time);
         self.outside.set_traffic(Traffic::SlowAnswers(SLOWER));
@@ -39,7 +39,7 @@ impl Injector<'_> {
         } else {
             self.diary.say(format_args!("{orders} orders at once were no overload"));
         }
-        Ok(())
+        Ok(deepest.is_ok())
     }
 
     async fn wait_for_depth(&self) -> u64 {

@@ -16,30 +16,32 @@ const PATIENCE: Duration = Duration::from_mins(4);
 
 impl Injector<'_> {
     /// A replica finds its standard error closed while it runs, and goes on working.
-    pub(super) async fn close_stderr(&self, replica: &Replica) -> anyhow::Result<()> {
+    pub(super) async fn close_stderr(&self, replica: &Replica) -> anyhow::Result<bool> {
         let closing = async {
             replica.close_log().await;
             Ok(())
         };
-        if self.works_alone(replica, closing).await? {
+        let is_alone = self.works_alone(replica, closing).await?;
+        if is_alone {
             self.counts.add(Count::StderrsClosed);
             self.diary.say(format_args!("{} worked on with its standard error closed", replica.key.name()));
         }
-        Ok(())
+        Ok(is_alone)
     }
 
     /// A replica cannot write its log, and works for so long at least.
-    pub(super) async fn fill_log(&self, replica: &Replica, time: Duration) -> anyhow::Result<()> {
+    pub(super) async fn fill_log(&self, replica: &Replica, time: Duration) -> anyhow::Result<bool> {
         let filling = async {
             replica.restart_with_log(LogState::Full).await?;
             sleep(time).await;
             Ok(())
         };
-        if self.works_alone(replica, filling).await? {
+        let is_alone = self.works_alone(replica, filling).await?;
+        if is_alone {
             self.counts.add(Count::FullLogs);
             self.diary.say(format_args!("{} worked on with its log on a full disk", replica.key.name()));
         }
-        Ok(())
+        Ok(is_alone)
     }
 
     /// Breaks the log of a replica, and proves that it works all the same: the other one of its service is stopped

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use saga_servers::Traffic;
 use tokio::time::sleep;
 
@@ -48,15 +47,15 @@ impl Replica {
         self.start(&mut slot)
     }
 
-    /// SIGKILL, and it is not started again until it is called back.
-    pub(crate) async fn send_away(&self) -> anyhow::Result<()> {
-        let mut slot = self.running().await.with_context(|| format!("{} does not run", self.key.name()))?;
+    /// SIGKILL, and it is not started again until it is called back. False where it does not run.
+    pub(crate) async fn send_away(&self) -> anyhow::Result<bool> {
+        let Some(mut slot) = self.running().await else { return Ok(false) };
         slot.taken = Taken::Away;
         if let Some(mut process) = slot.process.take() {
             process.kill().await?;
             self.shared.diary.enter(self.key.number(), Happened::Killed);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// It is started again.

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test there is.
 
+mod failures;
 mod lanes;
 mod programs;
 mod task;

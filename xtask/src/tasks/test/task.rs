@@ -10,6 +10,7 @@ use saga_servers::{Addresses, ProcessGroup, Services, Signal};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 
+use super::failures::last_words;
 use super::lanes::{Ended, Job, side_by_side};
 use super::programs::TestProgram;
 use super::totals::Totals;
@@ -132,7 +133,7 @@ async fn run_jobs(mut jobs: Vec<Job>, addresses: &Addresses) -> Result<String> {
         println!("\n--- {title}: {status}, {:.1} s\n{output}", took.as_secs_f64());
         output.lines().for_each(|line| totals.add(line));
         if !status.success() {
-            failed.push(title);
+            failed.push(format!("{title}\n{}", last_words(&output)));
         }
     })
     .await?;
