@@ -1,0 +1,49 @@
+//! What the failed tests of a program said last, for the end of a long output.
+
+/// How many lines of each.
+const LINES_MAX: usize = 25;
+
+/// The last lines of each failed test, under its name; of a program that says nothing of its tests, its own last lines.
+pub(super) fn last_words(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let is_head = |line: &str| line.starts_with("---- ") && line.ends_with(" ----");
+    let heads: Vec<usize> = (0..lines.len()).filter(|&nth| is_head(lines[nth])).collect();
+    if heads.is_empty() {
+        return tail(&lines).join("\n");
+    }
+    let block = |head: usize| {
+        let said = &lines[head + 1..];
+        let end = said.iter().position(|line| is_head(line) || *line == "failures:").unwrap_or(said.len());
+        let last = tail(&said[..end]);
+        [&[lines[head]], last].concat().join("\n")
+    };
+    heads.into_iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+fn tail<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
+    let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
+    &lines[end.saturating_sub(LINES_MAX)..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failed_test_says_its_last_lines() {
+        let long: Vec<String> = (0..100).map(|nth| format!("line {nth}")).collect();
+        let output = format!(
+            "running 2 tests\n\nfailures:\n\n---- a stdout ----\n{}\n\n\n---- b stdout ----\nno\n\n\nfailures:\n    a\n    b\n\ntest result: FAILED\n",
+            long.join("\n")
+        );
+        let words = last_words(&output);
+        let expected = format!("---- a stdout ----\n{}\n---- b stdout ----\nno", long[75..].join("\n"));
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_program_that_names_no_test_says_its_own_last_lines() {
+        assert_eq!(last_words("signal 6\n\n"), "signal 6");
+        assert_eq!(last_words(""), "");
+    }
+}
