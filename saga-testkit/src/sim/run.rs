@@ -22,7 +22,7 @@ use super::recorder::Recorder;
 use super::replica::{LEASE, Replica, Role};
 use super::times::note_times;
 use super::world::World;
-use super::{Counts, Fault, Plant, Scenario};
+use super::{Blow, Counts, Fault, Plant, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, SagaPlan, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
@@ -298,8 +298,11 @@ async fn live_through(
     world.calm_down();
     let until = world.control.now() + QUIET_WITHIN;
     let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, &world).await;
-    // What a dead process had leased is not counted as waiting before its lease has ended.
-    let looks = if scenario.hosts.is_empty() { 1 } else { LEASE.as_secs() + 2 };
+    // What a dead process had leased is not counted as waiting before its lease has ended; and what a process has still to
+    // say that was paused or cut off stands nowhere but in itself.
+    let has_been_away = |(_, blow): &(Duration, Blow)| matches!(blow, Blow::Pause { .. } | Blow::CutOff { .. });
+    let is_soon_over = scenario.hosts.is_empty() && !scenario.blows.iter().any(has_been_away);
+    let looks = if is_soon_over { 1 } else { LEASE.as_secs() + 2 };
     let mut over_since = 0;
     while world.control.now() < until {
         over_since = if is_over().await { over_since + 1 } else { 0 };
