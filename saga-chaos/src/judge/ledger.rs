@@ -7,7 +7,7 @@ use saga_testkit::checker::{
 };
 
 use super::books::{Books, Line, Written};
-use super::stored::{Saga, Stored};
+use super::stored::{Saga, Stored, UndoneByHost};
 use crate::world::{DiaryLine, Happened, ReplicaKey};
 
 /// The steps of an order, in their order.
@@ -98,7 +98,7 @@ impl Facts<'_> {
         shop: &BTreeMap<&str, Vec<(u64, &Written)>>,
         outside: &BTreeMap<&str, Vec<&Line>>,
     ) -> Ledger {
-        let mut page = Page { events: Vec::new(), calls, unanswered: &self.stored.unanswered };
+        let mut page = Page { events: Vec::new(), calls, undone_by_hosts: &self.stored.undone_by_hosts };
         let mut finals = Vec::new();
         let numbers: BTreeMap<&str, u32> = (0..).zip(keys).map(|(nth, (_, key))| (key.as_str(), nth)).collect();
         self.diary_of(keys, &numbers, &mut page);
@@ -188,7 +188,8 @@ impl Facts<'_> {
         });
         let mut records: Vec<RecordSeen> = records.collect();
         for (step, name) in (0..).zip(STEPS) {
-            let again = self.stored.undone_again.get(&(order.to_owned(), name.to_owned())).copied().unwrap_or_default();
+            let by_host = self.stored.undone_by_hosts.get(&(order.to_owned(), name.to_owned()));
+            let again = by_host.map_or(0, |host| host.again);
             // The undo that the order knows of, where it knows of one, is the first.
             let known = records.iter().any(|record| record.step == step && record.op == Op::Undo);
             for nth in 0..again + usize::from(again > 0 && !known) {
@@ -205,7 +206,7 @@ impl Facts<'_> {
 struct Page<'a> {
     events: Vec<Entry>,
     calls: &'a BTreeMap<(&'a str, u32), u64>,
-    unanswered: &'a BTreeSet<(String, String)>,
+    undone_by_hosts: &'a BTreeMap<(String, String), UndoneByHost>,
 }
 
 impl Page<'_> {
@@ -233,7 +234,8 @@ impl Page<'_> {
                 continue;
             };
             // What the other side answered may have come when nobody waited for it any more.
-            let is_unanswered = !is_undo && self.unanswered.contains(&(order.to_owned(), step.to_owned()));
+            let by_host = self.undone_by_hosts.get(&(order.to_owned(), step.to_owned()));
+            let is_unanswered = !is_undo && by_host.is_some_and(|host| host.is_unanswered);
             let Some(step) = place_of(step) else { continue };
             let op = if is_undo { Op::Undo } else { Op::Do };
             let reads = is_undo.then(|| read_by(line, lines, self.calls)).flatten();

@@ -18,11 +18,8 @@ use crate::world::Database;
 pub(crate) struct Stored {
     /// The sagas of the orders.
     pub(crate) orders: BTreeMap<String, Saga>,
-    /// The steps of orders of which their hosts know that a call of them was not answered, and undid it.
-    pub(crate) unanswered: BTreeSet<(String, String)>,
-    /// How often the hosts of a step say that they undid it, beyond the first time: a call that ends behind its undo may have
-    /// taken effect after all, and the host undoes it again, of which the order knows nothing.
-    pub(crate) undone_again: BTreeMap<(String, String), usize>,
+    /// The steps of orders that their hosts undid.
+    pub(crate) undone_by_hosts: BTreeMap<(String, String), UndoneByHost>,
     /// Sagas of which nobody knows.
     pub(crate) strangers: u64,
     pub(crate) outbox: u64,
@@ -74,15 +71,7 @@ impl Stored {
                 self.strangers += u64::from(!known.contains(order));
                 if !step.is_empty() && saga.status == Status::Compensated {
                     let records = store.records_of(&Tenant::default(), &saga.key).await?;
-                    let is_unknown = |record: &StepRecord| record.outcome == RecordedOutcome::Unknown;
-                    if records.iter().any(is_unknown) {
-                        self.unanswered.insert((order.to_owned(), step.to_owned()));
-                    }
-                    let is_undo = |record: &&StepRecord| {
-                        record.step.undo_round().is_some() && record.outcome == RecordedOutcome::Done
-                    };
-                    let again = records.iter().filter(is_undo).count().saturating_sub(1);
-                    self.undone_again.insert((order.to_owned(), step.to_owned()), again);
+                    self.undone_by_hosts.insert((order.to_owned(), step.to_owned()), UndoneByHost::of(&records));
                 }
                 if role == Role::Orders && known.contains(key) {
                     let key = Key::from_stored(key)?;
@@ -96,6 +85,27 @@ impl Stored {
     /// How many orders stand so.
     pub(crate) fn count(&self, standing: Standing) -> usize {
         self.orders.values().filter(|saga| saga.standing == standing).count()
+    }
+}
+
+/// What the host of a step knows of it that the order does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct UndoneByHost {
+    /// A call of it was not answered.
+    pub(crate) is_unanswered: bool,
+    /// How often it was undone, beyond the first time: a call that ends behind its undo may have taken effect after all, and
+    /// the host undoes it again.
+    pub(crate) again: usize,
+}
+
+impl UndoneByHost {
+    fn of(records: &[StepRecord]) -> Self {
+        let is_undo = |record: &&StepRecord| record.step.undo_round().is_some();
+        let undone = records.iter().filter(is_undo).filter(|record| record.outcome == RecordedOutcome::Done);
+        Self {
+            is_unanswered: records.iter().any(|record| record.outcome == RecordedOutcome::Unknown),
+            again: undone.count().saturating_sub(1),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use saga_testkit::checker::{Guarantee, Standing, check};
 use super::books::{Books, Done, Line, Written};
 use super::ledger::{Call, Facts, parse};
 use super::remainder::Remainder;
-use super::stored::{Record, Saga, Stored};
+use super::stored::{Record, Saga, Stored, UndoneByHost};
 use crate::world::{DiaryLine, Happened};
 
 /// One order that came out right, one that was undone for want of an answer, and somebody who was killed meanwhile.
@@ -175,7 +175,8 @@ fn g3_a_second_undo_is_one_that_its_host_recorded() {
     Run::damaged(undo_again, Guarantee::G3);
     let mut run = Run::sound();
     undo_again(&mut run);
-    run.stored.undone_again.insert(("B".to_owned(), "charge-card".to_owned()), 1);
+    let by_host = UndoneByHost { is_unanswered: false, again: 1 };
+    run.stored.undone_by_hosts.insert(("B".to_owned(), "charge-card".to_owned()), by_host);
     assert_eq!(run.violations(&run.books), []);
 }
 

@@ -14,6 +14,10 @@ use std::time::Duration;
 
 use saga_testkit::sim::{Fault, Plant, Report, SAGAS_MIN, has_load, run, run_logged, run_planted};
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// From so many schedules on, a fault that was never hit fails the run.
 const EVERY_FAULT_FROM: u64 = 5_000;
 /// One schedule in so many is run twice and compared.

@@ -261,8 +261,13 @@ impl<'a> Book<'a> {
     /// Whether somebody's claim may have been lost before that place: a crash, a stop, a fault that repeats runs, or a
     /// process that does not know its steps.
     pub(super) fn is_disturbed_before(&self, place: usize) -> bool {
+        self.ledger.rest.repeats > 0 || self.disturbances_before(place) > 0
+    }
+
+    /// How often a process lost what it had, or did not know its steps, before that place.
+    pub(super) fn disturbances_before(&self, place: usize) -> usize {
         let disturbs = |what: &What| matches!(what, What::Crashed | What::Paused | What::CutOff | What::Ignorant);
-        self.ledger.rest.repeats > 0 || self.ledger.entries[..place].iter().any(|entry| disturbs(&entry.what))
+        self.ledger.entries[..place].iter().filter(|entry| disturbs(&entry.what)).count()
     }
 
     /// When that was.

@@ -115,13 +115,15 @@ fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut
     let name = of.name(step, Op::Undo);
     for undo in book.calls_of(saga, step, Op::Undo) {
         let done = book.effect_of(saga, step, Op::Do).filter(|(at, _)| *at < undo.entered).map(|(_, call)| call);
-        // A step that was taken back while it ran may be undone in its own transaction.
-        let done = done.or_else(|| book.ran_together(saga, step, Op::Do, undo).next());
+        // A step that was taken back while it ran may be undone in its own transaction. It runs anew there when another one of
+        // its group has failed, and only what it did last stands.
+        let done = done.or_else(|| book.ran_together(saga, step, Op::Do, undo).last());
         let Some(undo_plan) = &plan.undo else {
             note(format!("{name} ran, and the step has no compensation"));
             continue;
         };
-        let is_justified = done.is_some() || (plan.kind == Kind::External && may_have_happened(book, saga, step, undo));
+        let is_justified =
+            done.is_some() || (plan.kind == Kind::External && may_have_happened(book, saga, (step, plan), undo));
         if !is_justified {
             note(format!("{name} ran in call {}, and there was nothing to undo", undo.number));
         }
@@ -136,10 +138,10 @@ fn justified(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut
 }
 
 /// An external step that was called, and not every call of it said for certain that nothing happened.
-fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
+fn may_have_happened(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan), undo: &Call<'_>) -> bool {
     let mut calls = book.calls_of(saga, step, Op::Do).filter(|call| call.entered < undo.entered).peekable();
     if calls.peek().is_none() {
-        return may_have_been_held(book, saga, step, undo);
+        return may_have_been_held(book, saga, (step, plan), undo);
     }
     // An owner that vanished may have begun the call that nobody saw.
     calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
@@ -153,8 +155,9 @@ fn may_have_happened(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) ->
 /// for nothing else turns the saga round, and the call is seen. A branch is turned round by another one, and any step by
 /// whatever calls the saga off: then its command is not given out again. So the turn of the step must have come, a
 /// branch beside it must have failed or the saga may have been called off, an owner may have vanished, and the undo cannot
-/// know an output. At a host the same command is done to its end first.
-fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -> bool {
+/// know an output. At a host the same command is done to its end first. Owners that vanish as often as the step may be called
+/// use it up unseen, and then it is the step itself that turns the saga round.
+fn may_have_been_held(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan), undo: &Call<'_>) -> bool {
     let of = &book.sagas[saga];
     let is_passed = |before: u8| {
         of.is_skipped(before, Op::Do)
@@ -171,6 +174,7 @@ fn may_have_been_held(book: &Book<'_>, saga: usize, step: u8, undo: &Call<'_>) -
         && book.is_disturbed_before(undo.entered)
         && of.steps().filter(|(before, _)| of.is_behind(step, *before)).all(|(before, _)| is_passed(before))
         && (of.may_be_called_off_before(undo.entered)
+            || book.disturbances_before(undo.entered) >= plan.attempts as usize
             || steps.any(|other| of.are_apart(step, other) && has_failed(other)))
 }
 

@@ -147,6 +147,44 @@ fn a_deadline_calls_off_from_its_own_moment_on() {
     run(5_999).breaks(Guarantee::G5, "there was nothing to undo");
 }
 
+/// G5, seed 505847453108: owners that vanish as often as a step may be called use it up, and nobody saw it begin.
+#[test]
+fn a_step_is_used_up_by_as_many_vanished_owners_as_it_has_attempts() {
+    let run = |crashes: u64| {
+        let mut run = Run::of(vec![step("s0", Kind::External)]);
+        (0..crashes).for_each(|nth| run.at(100 + nth, What::Crashed));
+        run.call(500, 20, (0, Op::Undo), None, Left::Done);
+        run.at(500, What::Barred { call: 20 });
+        run.ends(Standing::Compensated, &[(0, Op::Do, Recorded::Unknown, None), (0, Op::Undo, Recorded::Done, None)]);
+        run
+    };
+    run(3).is_sound();
+    run(2).breaks(Guarantee::G5, "there was nothing to undo");
+}
+
+/// G5, seed 505847437098: a step of a group runs anew in the same transaction when another one has failed, and the undo that
+/// follows in it is of what it did last.
+#[test]
+fn the_last_run_in_a_transaction_is_what_is_undone_in_it() {
+    let run = |reads: u64| {
+        let mut run = Run::of(vec![step("s0", Kind::Transactional)]);
+        run.at(50, What::CancelCalled { call: 80, saga: 0 });
+        for (at, call, op, reads) in
+            [(100, 10, Op::Do, None), (110, 11, Op::Do, None), (120, 20, Op::Undo, Some(reads))]
+        {
+            let (transaction, fence) = (Some(1), call);
+            run.at(at, What::Entered { call, saga: 0, variant: 0, step: 0, op, fence, reads, transaction });
+            run.at(at + 5, What::Left { call, how: Left::Done });
+        }
+        run.at(130, What::Wrote { call: 11 });
+        run.at(130, What::Wrote { call: 20 });
+        run.ends(Standing::Compensated, &[(0, Op::Do, Recorded::Done, Some(11)), (0, Op::Undo, Recorded::Done, None)]);
+        run
+    };
+    run(11).is_sound();
+    run(10).breaks(Guarantee::G5, "which is not what its step did");
+}
+
 /// G5: what stands behind a step begins when a person goes past that step, and may land when the saga was called off since.
 #[test]
 fn what_was_gone_past_in_time_holds_up_nobody() {
