@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::phases::run;
 use crate::workspace::cargo;
 
-/// Builds the simulation as fast as it gets, and runs it with `arguments`.
+/// Builds the simulation in release and runs it with `arguments`.
 pub(crate) fn sim(arguments: &[String]) -> Result<()> {
     run(sim_command("run").arg("--").args(arguments))
 }
@@ -15,6 +15,6 @@ pub(crate) fn sim(arguments: &[String]) -> Result<()> {
 /// `cargo build` or `cargo run` of the simulation.
 pub(crate) fn sim_command(verb: &str) -> Command {
     let mut command = cargo();
-    command.args([verb, "--profile", "sim", "--package", "saga-testkit", "--features", "mimalloc", "--bin", "sim"]);
+    command.args([verb, "--release", "--package", "saga-testkit", "--features", "mimalloc", "--bin", "sim"]);
     command
 }
