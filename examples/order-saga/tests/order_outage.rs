@@ -112,7 +112,7 @@ fn orders_that_the_database_has_lost_are_started_again() {
     });
     let lost = "BEGIN;
         LOCK TABLE saga.sagas;
-        TRUNCATE saga.sagas, saga.progress, saga.work, saga.records, saga.history, saga.outbox;
+        TRUNCATE saga.sagas, saga.progress, saga.work, saga.records, saga.history, saga.outbox, saga.parked;
         TRUNCATE reservations, orders;
         UPDATE products SET in_stock = in_stock_at_first;
         COMMIT";
