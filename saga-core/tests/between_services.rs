@@ -9,12 +9,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::engine::{Cancellation, Restart};
 use saga_core::env::BoxFuture;
+use saga_core::key::Tenant;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
+use saga_core::store::{Headers, LetterFilter, Message, MessageId, MessageKind, Timestamp};
 use saga_core::transport::{
-    Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+    Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 use saga_core::{Outcome, Runtime, Saga, Service, Settings, State, StepError, saga_step};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 mod contracts {
     use saga_core::{StepError, saga_step};
@@ -121,7 +124,8 @@ impl Transport for Failing {
 struct Services {
     saga: Saga<MemoryStore, u64>,
     orders: Runtime<MemoryStore>,
-    _payments: Runtime<MemoryStore>,
+    payments: Runtime<MemoryStore>,
+    transport: Failing,
     of_orders: Commits,
     of_payments: Commits,
     charged: MemoryStore,
@@ -145,12 +149,13 @@ impl Services {
         let payments = payments.state(gate.clone()).start().await.unwrap();
         let saga = Saga::named("order").input::<u64>();
         let saga = saga.step::<reserve>().step::<contracts::charge_card>().step::<confirm>().build().unwrap();
-        let orders = Runtime::builder(store(&of_orders)).transport(transport).saga(&saga).settings(move |settings| {
-            rare(settings);
-            settings.service = Some("orders".to_owned());
-        });
+        let orders =
+            Runtime::builder(store(&of_orders)).transport(transport.clone()).saga(&saga).settings(move |settings| {
+                rare(settings);
+                settings.service = Some("orders".to_owned());
+            });
         let orders = orders.start().await.unwrap();
-        Self { saga, orders, _payments: payments, of_orders, of_payments, charged, fails, repeats, gate }
+        Self { saga, orders, payments, transport, of_orders, of_payments, charged, fails, repeats, gate }
     }
 
     fn charged(&self) -> i64 {
@@ -198,6 +203,34 @@ async fn what_is_lost_on_its_way_from_memory_is_sent_by_the_relay() {
     let outcome = tokio::time::timeout(Duration::from_secs(50), cut.outcome()).await;
     assert!(matches!(outcome, Ok(Ok(Outcome::Completed { .. }))), "{outcome:?}");
     assert_eq!(services.charged(), 3);
+}
+
+/// What somebody sends in error is expensive for nobody else: a batch of it shares its commits.
+#[tokio::test(start_paused = true)]
+async fn the_dead_letters_of_a_batch_share_their_commits() {
+    const LETTERS: usize = 200;
+    let services = Services::start().await;
+    services.order("first").await;
+    let before = services.of_payments.of("record");
+    let messages = (1..=LETTERS).map(|number| Message {
+        id: MessageId(Uuid::from_u128(number as u128)),
+        kind: MessageKind::Command,
+        tenant: Tenant::default(),
+        topic: "service:payments".to_owned(),
+        key: format!("order-{number}"),
+        event_type: "no-such-step".to_owned(),
+        payload: Vec::new(),
+        committed_at: Timestamp(0),
+        headers: Headers::default(),
+    });
+    let published = services.transport.publish(messages.collect()).await;
+    assert!(published.iter().all(Result::is_ok), "{published:?}");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let filter = LetterFilter { limit: 2 * LETTERS, ..LetterFilter::default() };
+    let letters = services.payments.dead_letters().list(filter).await.unwrap();
+    assert_eq!(letters.len(), LETTERS, "{:?}", letters.first());
+    let commits = services.of_payments.of("record") - before;
+    assert!(commits <= 8, "{commits} commits for {LETTERS} dead letters");
 }
 
 /// It may be what its receiver died of: only what is stored has its attempts counted.
