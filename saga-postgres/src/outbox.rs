@@ -64,21 +64,26 @@ impl Outbox for PostgresStore {
     }
 
     /// Each ordering key keeps the places that its rows have in the order in which they came, so that no key is starved,
-    /// and fills them by position.
+    /// and fills them by position. Only the rows of keys that have such a place are sorted by position: behind an outage
+    /// of the transport hundreds of thousands wait.
     async fn read_lanes(&self, lanes: &[LeasedLane], limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let sql = format!(
-            "WITH waiting AS MATERIALIZED (SELECT o.seq, o.tenant, o.aggregatetype, o.aggregateid, \
-                 row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.seq) AS by_seq, \
-                 row_number() OVER (PARTITION BY o.tenant, o.aggregatetype, o.aggregateid ORDER BY o.position, o.seq) AS by_position \
+            "WITH waiting AS MATERIALIZED (SELECT o.seq, o.tenant, o.aggregatetype, o.aggregateid, o.position \
                  FROM {{schema}}.outbox o WHERE o.lane = ANY (ARRAY(SELECT l.lane FROM {{schema}}.lanes l \
                  JOIN unnest($1::smallint[], $2::bigint[]) u (lane, epoch) ON l.lane = u.lane AND l.epoch = u.epoch)) \
                  AND {MAY_GO}), \
-             places AS (SELECT p.seq AS place, n.seq FROM waiting p JOIN waiting n ON n.by_position = p.by_seq \
-                 AND n.tenant = p.tenant AND n.aggregatetype = p.aggregatetype AND n.aggregateid = p.aggregateid \
-                 ORDER BY p.seq LIMIT $3) \
+             places AS MATERIALIZED (SELECT seq, tenant, aggregatetype, aggregateid, \
+                 row_number() OVER (PARTITION BY tenant, aggregatetype, aggregateid ORDER BY seq) AS number \
+                 FROM (SELECT * FROM waiting ORDER BY seq LIMIT $3) w), \
+             rows AS (SELECT seq, tenant, aggregatetype, aggregateid, \
+                 row_number() OVER (PARTITION BY tenant, aggregatetype, aggregateid ORDER BY position, seq) AS number \
+                 FROM waiting WHERE (tenant, aggregatetype, aggregateid) IN (SELECT tenant, aggregatetype, aggregateid FROM places)) \
              SELECT o.id, o.tenant, o.aggregatetype, o.aggregateid, o.type, o.payload, o.position, o.committed_at, \
-             o.kind, o.headers, coalesce(k.attempts, 0) FROM places p JOIN {{schema}}.outbox o ON o.seq = p.seq \
-             LEFT JOIN {{schema}}.parked k ON k.message = o.id ORDER BY p.place"
+             o.kind, o.headers, coalesce(k.attempts, 0) FROM places p \
+             JOIN rows r ON r.number = p.number AND r.tenant = p.tenant AND r.aggregatetype = p.aggregatetype \
+                 AND r.aggregateid = p.aggregateid \
+             JOIN {{schema}}.outbox o ON o.seq = r.seq \
+             LEFT JOIN {{schema}}.parked k ON k.message = o.id ORDER BY p.seq"
         );
         let (numbers, epochs) = columns(lanes);
         let query = sqlx::query(self.sql(&sql)).bind(numbers).bind(epochs).bind(rows::limit(limit));

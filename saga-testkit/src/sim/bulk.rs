@@ -1,5 +1,6 @@
 //! A person who acts on many sagas at once, by a plan.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -65,7 +66,7 @@ struct Seen {
     is_done: bool,
 }
 
-/// Acts on many, where the schedule wants it. When nothing is disturbed any more, what was paused goes on.
+/// Acts on many, where the schedule wants it. When nothing is disturbed any more, every paused saga is resumed, of all tenants.
 pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], rows: &[Row]) {
     let is_over = world.is_calm() && world.scenario.rates.person_bulk > 0;
     if rows.is_empty() || !(is_over || world.happens(|rates| rates.person_bulk)) {
@@ -76,12 +77,27 @@ pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], r
     if is_over && is_hosted {
         return;
     }
-    let action = if is_over {
-        BulkAction::Resume
-    } else {
-        world.draw(|random| *random.pick(if is_hosted { HOSTED } else { OWN }))
-    };
-    let Some(bulk) = plan(world, &live, rows, action, is_over).await else { return };
+    if is_over {
+        let tenants: BTreeSet<_> = rows.iter().map(|row| tenant_of_row(world, row)).collect();
+        for tenant in tenants {
+            act_on_tenant(world, replicas, &live, rows, (BulkAction::Resume, tenant)).await;
+        }
+        return;
+    }
+    let action = world.draw(|random| *random.pick(if is_hosted { HOSTED } else { OWN }));
+    let tenant = world.draw(|random| tenant_of_row(world, random.pick(rows)));
+    act_on_tenant(world, replicas, &live, rows, (action, tenant)).await;
+}
+
+async fn act_on_tenant(
+    world: &Arc<World>,
+    replicas: &[Arc<Replica>],
+    live: &Live,
+    rows: &[Row],
+    (action, tenant): (BulkAction, &'static str),
+) {
+    let is_over = world.is_calm();
+    let Some(bulk) = plan(world, live, rows, (action, tenant), is_over).await else { return };
     if world.draw(|random| random.per_mille(500)) && !is_over {
         world.wait_up_to(LIES_MAX).await;
     }
@@ -105,14 +121,22 @@ pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], r
     bulk.end(turns);
 }
 
+fn tenant_of_row(world: &World, row: &Row) -> &'static str {
+    world.scenario.sagas[row.saga as usize].tenant
+}
+
 fn anyone(world: &World, replicas: &[Arc<Replica>]) -> Option<Live> {
     world.draw(|random| Arc::clone(random.pick(replicas))).live()
 }
 
 /// A plan that a person has looked through.
-async fn plan(world: &Arc<World>, live: &Live, rows: &[Row], action: BulkAction, is_over: bool) -> Option<Arc<Bulk>> {
-    let whose = |row: &Row| world.scenario.sagas[row.saga as usize].tenant;
-    let of = world.draw(|random| whose(random.pick(rows)));
+async fn plan(
+    world: &Arc<World>,
+    live: &Live,
+    rows: &[Row],
+    (action, of): (BulkAction, &'static str),
+    is_over: bool,
+) -> Option<Arc<Bulk>> {
     let is_of_stuck = matches!(
         action,
         BulkAction::Retry | BulkAction::Skip | BulkAction::ForceCompleted | BulkAction::ForceCompensated
@@ -130,7 +154,9 @@ async fn plan(world: &Arc<World>, live: &Live, rows: &[Row], action: BulkAction,
     let mut acts = Vec::new();
     let mut kept = Vec::new();
     for planned in std::mem::take(&mut plan.sagas) {
-        let Some(row) = rows.iter().find(|row| row.key == planned.key && whose(row) == of) else { continue };
+        let Some(row) = rows.iter().find(|row| row.key == planned.key && tenant_of_row(world, row) == of) else {
+            continue;
+        };
         let act = match action {
             BulkAction::Retry => Some(Act::Retry),
             BulkAction::ForceCompleted => Some(Act::Force(Standing::Completed)),
