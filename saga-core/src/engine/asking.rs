@@ -11,6 +11,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
+/// What is asked of the store again and again, and how long it waits in between. It is made before the first attempt.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    failures: u32,
+    /// How often the store had recovered when the attempt began.
+    recoveries: u64,
+}
+
 /// How long to wait before what failed so many times, and once more, is asked for again.
 pub(super) fn pause_after(failures: u32) -> Duration {
     PAUSE.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
@@ -54,7 +62,7 @@ impl<S: Store> Shared<S> {
     where
         F: Future<Output = Result<T, StoreError>> + Send,
     {
-        let mut failures = 0;
+        let mut backoff = self.backoff(0);
         loop {
             match answered(doing, call()).await {
                 Ok(answer) => {
@@ -66,22 +74,28 @@ impl<S: Store> Shared<S> {
                     if gives_up(self) {
                         return None;
                     }
-                    self.pause_for_store(&mut failures).await;
+                    self.pause_for_store(&mut backoff).await;
                 }
             }
         }
     }
 
-    /// Waits before the store is asked again. Once it works again there is nothing to wait for: what could not be recorded
-    /// while it was away is recorded before the leases of it end.
-    pub(super) async fn pause_for_store(&self, failures: &mut u32) {
+    /// The backoff of attempts of which so many failed before.
+    pub(super) fn backoff(&self, failures: u32) -> Backoff {
+        Backoff { failures, recoveries: self.store_trouble.recoveries() }
+    }
+
+    /// Waits before the store is asked again. Once it has recovered, also between the failure and this call, there is
+    /// nothing to wait for: what could not be recorded while it was away is recorded before its leases end.
+    pub(super) async fn pause_for_store(&self, backoff: &mut Backoff) {
         tokio::select! {
             biased;
-            () = self.store_trouble.is_over() => {
-                *failures = 0;
+            () = self.store_trouble.recovers(backoff.recoveries) => {
+                backoff.failures = 0;
                 self.env.sleep(PAUSE).await;
             }
-            () = self.env.sleep(pause_after(*failures)) => *failures += 1,
+            () = self.env.sleep(pause_after(backoff.failures)) => backoff.failures += 1,
         }
+        backoff.recoveries = self.store_trouble.recoveries();
     }
 }

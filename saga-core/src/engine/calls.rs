@@ -127,7 +127,7 @@ impl<S: Store> Shared<S> {
     ) {
         let hand_on = HandOn { ids: next_ids, place: NextPlace::after(&command) };
         let mut in_doubt = Vec::new();
-        let mut failures = 0;
+        let mut backoff = self.backoff(0);
         loop {
             let mut prepared = self.prepare(&command, &next, &attempted.findings, hand_on);
             let changes = prepared.take_changes();
@@ -161,7 +161,7 @@ impl<S: Store> Shared<S> {
                     if self.has_stopped() {
                         return;
                     }
-                    self.pause_for_store(&mut failures).await;
+                    self.pause_for_store(&mut backoff).await;
                 }
             }
         }
@@ -207,7 +207,7 @@ impl<S: Store> Shared<S> {
     ) {
         let (crate::machine::Command::Do { step } | crate::machine::Command::Undo { step, .. }) = order;
         let (name, item) = (saga.step(step).name, saga.state.item_number(step));
-        let mut failures = 0;
+        let mut backoff = self.backoff(0);
         while !self.has_stopped() {
             match self.correct_once(&mut saga, (name, item), &findings, fact).await {
                 Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
@@ -216,7 +216,7 @@ impl<S: Store> Shared<S> {
                     log::warn!(error, key = %saga.key, "what an older owner knows could not be recorded; trying again");
                 }
             }
-            self.pause_for_store(&mut failures).await;
+            self.pause_for_store(&mut backoff).await;
         }
     }
 

@@ -72,7 +72,7 @@ impl<S: Store> Shared<S> {
         };
         let due_in = postponed.due_in;
         let changes = Changes { postponed: vec![postponed], ..Changes::default() };
-        let mut failures = 0;
+        let mut backoff = self.backoff(0);
         loop {
             match self.recorder.record(changes.clone()).await {
                 Ok(applied) => {
@@ -82,7 +82,7 @@ impl<S: Store> Shared<S> {
                     return;
                 }
                 Err(_) if self.has_stopped() => return,
-                Err(_) => self.pause_for_store(&mut failures).await,
+                Err(_) => self.pause_for_store(&mut backoff).await,
             }
         }
     }

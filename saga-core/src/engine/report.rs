@@ -79,7 +79,7 @@ impl<S: Store> Shared<S> {
     ) {
         let has_ended = || has_ended.load(Ordering::Acquire);
         let mut number = command.reported.as_ref().map_or(0, |reported| reported.number);
-        let mut failures = 0;
+        let mut backoff = self.backoff(0);
         loop {
             when(|| reports.is_waiting() || has_ended()).await;
             let Some(report) = reports.take() else { return };
@@ -87,7 +87,7 @@ impl<S: Store> Shared<S> {
             let next_at = self.env.now().saturating_add(self.settings.report_interval);
             match self.write_report(command, number, &report).await {
                 Ok(true) => {
-                    failures = 0;
+                    backoff = self.backoff(0);
                     self.tell_report(command, number, &report);
                     let mut pause = self.env.sleep(next_at.saturating_sub(self.env.now()));
                     poll_fn(|cx| if has_ended() { Poll::Ready(()) } else { pause.as_mut().poll(cx) }).await;
@@ -106,7 +106,7 @@ impl<S: Store> Shared<S> {
                         return when(has_ended).await;
                     }
                     reports.put_back();
-                    self.pause_for_store(&mut failures).await;
+                    self.pause_for_store(&mut backoff).await;
                 }
             }
         }

@@ -288,8 +288,7 @@ impl<S: Store> Shared<S> {
         } else {
             self.store_failed(DOING, &error.error);
             // That the store works for others makes this failure no smaller.
-            let mut pauses = failures.so_far;
-            self.pause_for_store(&mut pauses).await;
+            self.pause_for_store(&mut self.backoff(failures.so_far)).await;
             if self.is_stopping() {
                 self.give_back(&refs(&commands)).await;
             } else {

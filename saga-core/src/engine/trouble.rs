@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::shared::Shared;
 use super::supervisor::Panicked;
@@ -56,7 +56,8 @@ impl Health {
 pub(super) struct Trouble {
     what: &'static str,
     is_failing: AtomicBool,
-    over: Notify,
+    /// How often it worked again.
+    recoveries: watch::Sender<u64>,
     known: Mutex<Known>,
 }
 
@@ -79,7 +80,7 @@ struct Failing {
 
 impl Trouble {
     pub(super) fn with(what: &'static str) -> Self {
-        Self { what, is_failing: AtomicBool::new(false), over: Notify::new(), known: Mutex::default() }
+        Self { what, is_failing: AtomicBool::new(false), recoveries: watch::Sender::new(0), known: Mutex::default() }
     }
 
     fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
@@ -114,13 +115,19 @@ impl Trouble {
             self.is_failing.store(false, Ordering::Release);
             let after = now.saturating_sub(since.unwrap_or(now));
             log::info!(?after, "{what} works again");
-            self.over.notify_waiters();
+            self.recoveries.send_modify(|recoveries| *recoveries += 1);
         }
     }
 
-    /// Waits until it works again. It may work already: who waits for that waits for the end of the next trouble.
-    pub(super) async fn is_over(&self) {
-        self.over.notified().await;
+    /// How often it worked again after it had failed.
+    pub(super) fn recoveries(&self) -> u64 {
+        *self.recoveries.borrow()
+    }
+
+    /// Waits until it has worked again since it had done so `seen` times, which it may have already.
+    pub(super) async fn recovers(&self, seen: u64) {
+        // The sender lives as long as this value.
+        let _ = self.recoveries.subscribe().wait_for(|recoveries| *recoveries != seen).await;
     }
 
     pub(super) fn standing(&self, now: Duration) -> Standing {
@@ -172,5 +179,30 @@ impl<S: Store> Shared<S> {
         if self.transport_is_failing() {
             self.transport_trouble.works(self.env.now(), doing);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn is_ready(future: impl Future<Output = ()>) -> bool {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// A result that could not be recorded waited two seconds, and was called again by then, when the store recovered
+    /// between the failure and the wait.
+    #[test]
+    fn a_recovery_before_the_wait_is_not_missed() {
+        let trouble = Trouble::with("the store");
+        let before = trouble.recoveries();
+        trouble.failed(Duration::ZERO, "record", true, &"it is away");
+        assert!(!is_ready(trouble.recovers(before)), "it still fails");
+        trouble.works(Duration::ZERO, "record");
+        assert!(is_ready(trouble.recovers(before)));
+        assert!(!is_ready(trouble.recovers(trouble.recoveries())), "there was no further trouble");
     }
 }

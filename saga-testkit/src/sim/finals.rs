@@ -37,8 +37,8 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
     plans.collect()
 }
 
-/// Whether every saga that was started has ended, nothing is left to send or to do, and no message is parked or a dead
-/// letter. The sagas are in the first store.
+/// Whether every saga that was started has ended, nothing is left to send or to do, no message is parked or a dead letter,
+/// and no hosted step is stuck. The sagas are in the first store.
 pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
     let scenario = &world.scenario;
     for (saga, script) in (0..).zip(&scenario.sagas) {
@@ -65,7 +65,20 @@ pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
             return false;
         }
     }
-    true
+    !is_any_stuck(&stores[1..], scenario).await
+}
+
+/// Whether a hosted step is stuck, also one of a saga that has ended: what an operator makes of it may reopen that saga.
+async fn is_any_stuck(stores: &[MemoryStore], scenario: &Scenario) -> bool {
+    for store in stores {
+        for tenant in tenants(scenario) {
+            let filter = SagaFilter { tenant: tenant_of(tenant), status: Some(Status::Stuck), ..SagaFilter::default() };
+            if store.list(&filter).await.map_or(true, |stuck| !stuck.is_empty()) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 async fn has_nothing_left(store: &MemoryStore, scenario: &Scenario) -> bool {
