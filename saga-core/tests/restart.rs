@@ -8,7 +8,8 @@ use saga_core::engine::Restart;
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Each, Outcome, Output, Runtime, Saga, State, StepError, saga_compensation, saga_step};
+use saga_core::store::{Advance, Changes, Records as _, Sagas as _, Status};
+use saga_core::{Each, Key, Outcome, Output, Runtime, Saga, State, StepError, Tenant, saga_compensation, saga_step};
 
 const WHY: &str = "the test says so";
 
@@ -183,5 +184,23 @@ async fn what_came_to_nothing_again_begins_at_the_same_step_once_more() {
     // What it did itself was undone.
     runtime.desk().restart("k", "courier", "fourth", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "fourth").await, Outcome::Completed { .. }));
+    runtime.shutdown().await;
+}
+
+/// G6: the same restart has the same answer, also when the old saga was reopened meanwhile by a success that came late.
+#[tokio::test]
+async fn g6_a_restart_that_was_made_is_known_after_the_old_saga_moved() {
+    let (store, refuses) = (MemoryStore::new(), Refuses::default());
+    let runtime = start(&store, &refuses).await;
+    runtime.start(&parcels(), "k", 1).await.unwrap();
+    assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
+    assert_eq!(runtime.desk().restart("k", "bill", "second", WHY).await.unwrap(), Restart::Begun);
+    let old = store.saga(&Tenant::default(), &Key::new("k").unwrap()).await.unwrap().unwrap();
+    let reopened = Advance { id: old.id, expected: old.version, status: Status::Stuck, state: old.state };
+    let changes = Changes { saga: Some(reopened), ..Changes::default() };
+    store.record(vec![changes]).await.unwrap()[0].clone().unwrap();
+    assert_eq!(runtime.desk().restart("k", "bill", "second", WHY).await.unwrap(), Restart::Already);
+    let problem = runtime.desk().restart("k", "bill", "third", WHY).await.unwrap_err().to_string();
+    assert!(problem.contains("it has not ended"), "{problem}");
     runtime.shutdown().await;
 }

@@ -103,6 +103,10 @@ impl<S: Store> SagaDesk<S> {
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem));
         }
+        // First: what the old saga did may have changed since it was restarted.
+        if self.is_restarted(key, from, &new_key).await? {
+            return Ok(Restart::Already);
+        }
         let old = self.stored(key, seen).await?;
         let definition = self.definition_of(&old.saga)?.clone();
         if let Some(longest) = definition.step_key_bytes_max() {
@@ -168,23 +172,23 @@ impl<S: Store> SagaDesk<S> {
         match self.apply(&engine, key, prepared).await? {
             Ok(()) => Ok(Restart::Begun),
             // A saga of that key has records of its own.
-            Err(Miss::Saga(_) | Miss::Record(_)) => self.is_restarted(&old.saga, from, &new_key).await,
+            Err(Miss::Saga(_) | Miss::Record(_)) if self.is_restarted(key, from, &new_key).await? => {
+                Ok(Restart::Already)
+            }
+            Err(Miss::Saga(_) | Miss::Record(_)) => {
+                let taken = "belongs to another saga; give the new one a key of its own";
+                Err(refused(key, format!("the key `{new_key}` {taken}")))
+            }
             Err(miss) => Err(refused(key, format!("it was not restarted: {miss:?}"))),
         }
     }
 
-    /// The new key is taken: by the very saga that is wanted, or by another one.
-    async fn is_restarted(&self, old: &SagaRow, from: &str, new_key: &Key) -> Result<Restart, RuntimeError> {
-        let new = self.stored(new_key, None).await?;
-        let is_from = |act: &Act| act.saga.as_deref() == Some(old.key.as_str()) && act.step.as_deref() == Some(from);
+    /// Whether the saga of the new key was started instead of that one, at that step.
+    async fn is_restarted(&self, old: &Key, from: &str, new_key: &Key) -> Result<bool, RuntimeError> {
+        let Some(new) = self.desk.store.saga_with_steps(&self.desk.tenant, new_key).await? else { return Ok(false) };
+        let is_from = |act: &Act| act.saga.as_deref() == Some(old.as_str()) && act.step.as_deref() == Some(from);
         let mut acts = new.history.iter().map(|(_, entry)| Act::read(&entry.detail));
-        if acts.any(|act| act.what == TAKEN_OVER && is_from(&act)) {
-            return Ok(Restart::Already);
-        }
-        Err(refused(
-            &old.key,
-            format!("the key `{new_key}` belongs to another saga; give the new one a key of its own"),
-        ))
+        Ok(acts.any(|act| act.what == TAKEN_OVER && is_from(&act)))
     }
 }
 

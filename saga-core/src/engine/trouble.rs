@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::shared::Shared;
 use super::supervisor::Panicked;
@@ -56,8 +56,9 @@ impl Health {
 pub(super) struct Trouble {
     what: &'static str,
     is_failing: AtomicBool,
+    over: Notify,
     /// How often it worked again.
-    recoveries: watch::Sender<u64>,
+    recoveries: AtomicU64,
     known: Mutex<Known>,
 }
 
@@ -80,7 +81,13 @@ struct Failing {
 
 impl Trouble {
     pub(super) fn with(what: &'static str) -> Self {
-        Self { what, is_failing: AtomicBool::new(false), recoveries: watch::Sender::new(0), known: Mutex::default() }
+        Self {
+            what,
+            is_failing: AtomicBool::new(false),
+            over: Notify::new(),
+            recoveries: AtomicU64::new(0),
+            known: Mutex::default(),
+        }
     }
 
     fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
@@ -115,19 +122,23 @@ impl Trouble {
             self.is_failing.store(false, Ordering::Release);
             let after = now.saturating_sub(since.unwrap_or(now));
             log::info!(?after, "{what} works again");
-            self.recoveries.send_modify(|recoveries| *recoveries += 1);
+            self.recoveries.fetch_add(1, Ordering::AcqRel);
+            self.over.notify_waiters();
         }
     }
 
     /// How often it worked again after it had failed.
     pub(super) fn recoveries(&self) -> u64 {
-        *self.recoveries.borrow()
+        self.recoveries.load(Ordering::Acquire)
     }
 
     /// Waits until it has worked again since it had done so `seen` times, which it may have already.
     pub(super) async fn recovers(&self, seen: u64) {
-        // The sender lives as long as this value.
-        let _ = self.recoveries.subscribe().wait_for(|recoveries| *recoveries != seen).await;
+        // Made before the look, so that it is told of what comes behind that.
+        let over = self.over.notified();
+        if self.recoveries() == seen {
+            over.await;
+        }
     }
 
     pub(super) fn standing(&self, now: Duration) -> Standing {
