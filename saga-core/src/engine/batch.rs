@@ -49,7 +49,7 @@ impl<S: Store> Batch<S> {
             ids.start += i64::try_from(command.saga.definition.width).unwrap_or(i64::MAX);
             Member {
                 starting: command.starting.take(),
-                command: Some(command),
+                command: Some(Box::new(command)),
                 next_ids,
                 granted: false,
                 attempted: None,
@@ -103,9 +103,9 @@ struct Lent<'a, S: Store> {
     batch: &'a Batch<S>,
     call: Call,
     /// Of an ordinary step.
-    one: Option<Command<S>>,
+    one: Option<Box<Command<S>>>,
     /// Of a batch step.
-    many: Vec<Command<S>>,
+    many: Vec<Box<Command<S>>>,
 }
 
 impl<'a, S: Store> Lent<'a, S> {
@@ -160,7 +160,7 @@ impl<S: Store> Body<S> {
     }
 
     async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> Verdict {
-        let commands: Vec<&Command<S>> = lent.many.iter().collect();
+        let commands: Vec<&Command<S>> = lent.many.iter().map(AsRef::as_ref).collect();
         self.shared.statistics.count_batch(commands.len());
         let attempt = self.shared.attempt_batch_in(&commands, conn).await;
         let call = lent.call.clone();
@@ -267,7 +267,8 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn time_limit(&self, index: usize) -> Duration {
         let held = self.batch.lock();
         let index = held.plan.is_next(&held.members, index);
-        held.members.get(index).and_then(|member| member.command.as_ref()).map(Command::time_limit).unwrap_or_default()
+        let command = held.members.get(index).and_then(|member| member.command.as_deref());
+        command.map(Command::time_limit).unwrap_or_default()
     }
 
     fn needs_savepoint(&mut self, index: usize) -> bool {

@@ -13,12 +13,12 @@ use crate::store::{Changes, Claim, SagaId, Store};
 /// One command of a batch.
 pub(super) struct Member<S: Store> {
     /// Taken out while its handler runs.
-    pub(super) command: Option<Command<S>>,
+    pub(super) command: Option<Box<Command<S>>>,
     /// The ids for the commands that follow.
     pub(super) next_ids: i64,
     pub(super) granted: bool,
     pub(super) attempted: Option<(Attempted, Next)>,
-    pub(super) prepared: Option<Prepared<S>>,
+    pub(super) prepared: Option<Box<Prepared<S>>>,
     /// Set where the transaction starts the saga as well.
     pub(super) starting: Option<Box<Starting>>,
     /// The steps of the same saga that were done before the present one in this transaction.

@@ -154,7 +154,7 @@ impl Plan {
 }
 
 fn command_of<S: Store>(members: &[Member<S>], index: usize) -> Option<&Command<S>> {
-    members.get(index).and_then(|member| member.command.as_ref())
+    members.get(index).and_then(|member| member.command.as_deref())
 }
 
 fn is_same_step<S: Store>(members: &[Member<S>], index: usize, command: &Command<S>) -> bool {

@@ -51,7 +51,7 @@ impl<S: Store> Shared<S> {
         next: &Next,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Prepared<S> {
+    ) -> Box<Prepared<S>> {
         self.prepare_on(command, command.saga.clone(), next, findings, hand_on)
     }
 
@@ -63,7 +63,7 @@ impl<S: Store> Shared<S> {
         next: &Next,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Prepared<S> {
+    ) -> Box<Prepared<S>> {
         match next {
             Next::Again { delay, maybe, attempts, message } => postpone(command, *delay, *maybe, message, *attempts),
             Next::Settled(event) => {
@@ -94,7 +94,7 @@ impl<S: Store> Shared<S> {
         event: Event,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Result<Prepared<S>, Refused> {
+    ) -> Result<Box<Prepared<S>>, Refused> {
         let (prepared, handed_on) = self.decide_on(saga, event, findings, hand_on)?;
         Ok(self.carried_on(prepared, saga.clone(), handed_on))
     }
@@ -106,7 +106,7 @@ impl<S: Store> Shared<S> {
         event: Event,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Result<(Prepared<S>, HandedOn), Refused> {
+    ) -> Result<(Box<Prepared<S>>, HandedOn), Refused> {
         let expected = saga.version;
         let event = tellable(saga, event);
         let error = reason_of(&event);
@@ -120,14 +120,14 @@ impl<S: Store> Shared<S> {
             decision.blocked.extend(back.blocked);
             decision.withdrawn.extend(back.withdrawn);
         }
-        let mut changes = Changes::default();
+        let mut prepared = Prepared::nothing();
+        let changes = &mut prepared.changes;
         changes.withdrawn.extend(decision.withdrawn.iter().map(|timer| timer.row(saga.id)));
-        note_record(saga, &decision, findings, error, &mut changes);
-        note_revision(saga, &decision, findings, &mut changes);
-        self.emit(saga, &decision, &findings.emitted, &mut changes);
-        choose(saga, &mut decision, &mut changes);
+        note_record(saga, &decision, findings, error, changes);
+        note_revision(saga, &decision, findings, changes);
+        self.emit(saga, &decision, &findings.emitted, changes);
+        choose(saga, &mut decision, changes);
         self.map_inputs(saga, &mut decision);
-        let mut prepared = Prepared { changes, ..Prepared::nothing() };
         let mut handed_on = None;
         for (id, order) in (hand_on.ids..).zip(std::mem::take(&mut decision.commands)) {
             self.give_out(saga, order, findings, HandOn { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
@@ -146,9 +146,9 @@ impl<S: Store> Shared<S> {
         Ok((prepared, handed_on))
     }
 
-    fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
+    fn carried_on(&self, mut prepared: Box<Prepared<S>>, saga: InFlight<S>, handed_on: HandedOn) -> Box<Prepared<S>> {
         match handed_on {
-            Some(heir) => prepared.successor = Some(self.successor(saga, heir)),
+            Some(heir) => prepared.successor = Some(Box::new(self.successor(saga, heir))),
             None => prepared.saga = Some(saga),
         }
         prepared
@@ -383,7 +383,7 @@ fn postpone<S: Store>(
     maybe: bool,
     message: &str,
     attempts: u32,
-) -> Prepared<S> {
+) -> Box<Prepared<S>> {
     let mut prepared = Prepared::nothing();
     if attempts <= FAILED_ATTEMPTS_KEPT {
         prepared.changes.history.push(HistoryEntry {

@@ -13,7 +13,7 @@ use crate::store::{Hint, Store};
 
 impl<S: Store> Shared<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
-    pub(super) fn after_commit(self: &Arc<Self>, prepared: Prepared<S>, place: Option<Place>) {
+    pub(super) fn after_commit(self: &Arc<Self>, prepared: Box<Prepared<S>>, place: Option<Place>) {
         if prepared.has_messages {
             self.tell_of_messages();
         }
@@ -36,7 +36,7 @@ impl<S: Store> Shared<S> {
         }
         if let Some(mut successor) = prepared.successor {
             successor.place = successor.place.or(place);
-            self.queue_up(successor);
+            self.queue_up(*successor);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::store::{Advance, Changes, HistoryEntry, HistoryKind, NewWork, Store, 
 /// What ran in this transaction before the present step of the same saga.
 pub(super) struct RanBefore<S: Store> {
     /// The command that was claimed.
-    claimed: Command<S>,
+    claimed: Box<Command<S>>,
     /// What is to be recorded for the steps that were done.
     changes: Changes,
     /// The row of the present step, which is written only if the step is left for later.
@@ -97,7 +97,9 @@ impl<S: Store> Member<S> {
         self.ran.clear();
         if let Some(before) = self.before.take() {
             let place = self.command.take().and_then(|command| command.place);
-            self.command = Some(Command { place, ..before.claimed });
+            let mut claimed = before.claimed;
+            claimed.place = place;
+            self.command = Some(claimed);
         }
     }
 
@@ -112,7 +114,8 @@ impl<S: Store> Member<S> {
         let ran_on = self.ran_on();
         self.start_over();
         let starting = self.starting.take();
-        self.command.map(|command| Command { runs_on: command.runs_on && !ran_on, starting, ..command })
+        let command = *self.command?;
+        Some(Command { runs_on: command.runs_on && !ran_on, starting, ..command })
     }
 
     fn may_run_on(&self, shared: &Shared<S>) -> bool {
@@ -150,14 +153,16 @@ impl<S: Store> Member<S> {
         // A step of another branch is likely to move the saga before this transaction is through.
         let is_alone = |next: &Command<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
         let fits = |next: &Command<S>| fits(next) && is_alone(next);
-        if prepared.changes.commands.len() != 1 || !prepared.successor.as_ref().is_some_and(fits) {
+        if prepared.changes.commands.len() != 1 || !prepared.successor.as_deref().is_some_and(fits) {
             self.prepared = Some(prepared);
             return false;
         }
         let (Some(mut successor), Some(row)) = (prepared.successor.take(), prepared.changes.commands.pop()) else {
             return false;
         };
-        let Some((mut command, (attempted, _))) = self.command.take().zip(self.attempted.take()) else { return false };
+        let (Some(mut command), Some((attempted, _))) = (self.command.take(), self.attempted.take()) else {
+            return false;
+        };
         let ran = RanStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
         self.ran.push(ran);
         successor.place = command.place.take();
@@ -182,7 +187,7 @@ impl<S: Store> Member<S> {
         next: &Next,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Prepared<S> {
+    ) -> Box<Prepared<S>> {
         let mut prepared = shared.prepare(command, next, findings, hand_on);
         if self.starting.is_some() && self.before.is_none() {
             prepared.changes.finished.clear();

@@ -312,7 +312,7 @@ impl<S: Store> Shared<S> {
     async fn settle_culprit(self: &Arc<Self>, member: Member<S>) {
         let (Some(command), Some((attempted, next))) = (member.command, member.attempted) else { return };
         self.statistics.count(&command, &attempted.ending);
-        self.settle(command, attempted, next, member.next_ids).await;
+        self.settle(*command, attempted, next, member.next_ids).await;
     }
 
     /// The store panicked, or the engine where the store called it. Whether it was committed is not known, and an attempt of
