@@ -18,7 +18,7 @@ pub(super) struct Member<S: Store> {
     pub(super) next_ids: i64,
     pub(super) granted: bool,
     pub(super) attempted: Option<(Attempted, Next)>,
-    pub(super) prepared: Option<Box<Prepared<S>>>,
+    pub(super) prepared: Option<Prepared<S>>,
     /// Set where the transaction starts the saga as well.
     pub(super) starting: Option<Box<Starting>>,
     /// The steps of the same saga that were done before the present one in this transaction.

@@ -281,7 +281,7 @@ impl<S: Store> Shared<S> {
     /// Changes that an operator or a claim decided on, with what follows.
     pub(super) async fn apply_prepared(
         self: &Arc<Self>,
-        mut prepared: Box<super::prepared::Prepared<S>>,
+        mut prepared: super::prepared::Prepared<S>,
     ) -> Result<Applied, super::recorder::RecordError> {
         let changes = prepared.take_changes();
         match self.recorder.record(changes).await {

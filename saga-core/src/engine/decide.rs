@@ -51,11 +51,13 @@ impl<S: Store> Shared<S> {
         next: &Next,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Box<Prepared<S>> {
-        self.prepare_on(command, command.saga.clone(), next, findings, hand_on)
+    ) -> Prepared<S> {
+        let mut prepared = self.prepare_on(command, command.saga.clone(), next, findings, hand_on);
+        prepared.changes.finished.extend(finished_by(command, next));
+        prepared
     }
 
-    /// The same, from the saga as the command carried it.
+    /// The same, from the saga as the command carried it, and without the end of the command's own row.
     pub(super) fn prepare_on(
         &self,
         command: &Command<S>,
@@ -63,7 +65,7 @@ impl<S: Store> Shared<S> {
         next: &Next,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Box<Prepared<S>> {
+    ) -> Prepared<S> {
         match next {
             Next::Again { delay, maybe, attempts, message } => postpone(command, *delay, *maybe, message, *attempts),
             Next::Settled(event) => {
@@ -73,16 +75,10 @@ impl<S: Store> Shared<S> {
                     Self::keep_report(command, &mut saga, findings);
                 }
                 // Only an operator's action is refused, and no attempt ends with one.
-                let mut prepared = match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
+                match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
                     Ok((prepared, handed_on)) => self.carried_on(prepared, saga, handed_on),
                     Err(_) => Prepared::nothing(),
-                };
-                let condition = match event {
-                    Event::Done { .. } | Event::Undone { .. } => Condition::Held,
-                    _ => Condition::NotLate,
-                };
-                prepared.changes.finished.push((command.work, condition));
-                prepared
+                }
             }
         }
     }
@@ -94,7 +90,7 @@ impl<S: Store> Shared<S> {
         event: Event,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Result<Box<Prepared<S>>, Refused> {
+    ) -> Result<Prepared<S>, Refused> {
         let (prepared, handed_on) = self.decide_on(saga, event, findings, hand_on)?;
         Ok(self.carried_on(prepared, saga.clone(), handed_on))
     }
@@ -106,7 +102,7 @@ impl<S: Store> Shared<S> {
         event: Event,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Result<(Box<Prepared<S>>, HandedOn), Refused> {
+    ) -> Result<(Prepared<S>, HandedOn), Refused> {
         let expected = saga.version;
         let event = tellable(saga, event);
         let error = reason_of(&event);
@@ -146,7 +142,7 @@ impl<S: Store> Shared<S> {
         Ok((prepared, handed_on))
     }
 
-    fn carried_on(&self, mut prepared: Box<Prepared<S>>, saga: InFlight<S>, handed_on: HandedOn) -> Box<Prepared<S>> {
+    fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
         match handed_on {
             Some(heir) => prepared.successor = Some(Box::new(self.successor(saga, heir))),
             None => prepared.saga = Some(saga),
@@ -327,6 +323,15 @@ impl<S: Store> Shared<S> {
     }
 }
 
+/// The row that an attempt brings to its end, and under which condition.
+pub(super) fn finished_by<S: Store>(command: &Command<S>, next: &Next) -> Option<(WorkRef, Condition)> {
+    match next {
+        Next::Again { .. } => None,
+        Next::Settled(Event::Done { .. } | Event::Undone { .. }) => Some((command.work, Condition::Held)),
+        Next::Settled(_) => Some((command.work, Condition::NotLate)),
+    }
+}
+
 /// Has an undo find what its step was given; false where that cannot be found, which needs a person. In a saga with
 /// branches what is missing is read by whoever claims its row.
 fn find_undo_input<S: Store>(saga: &mut InFlight<S>, step: usize, blocked: &mut Vec<usize>) -> bool {
@@ -383,7 +388,7 @@ fn postpone<S: Store>(
     maybe: bool,
     message: &str,
     attempts: u32,
-) -> Box<Prepared<S>> {
+) -> Prepared<S> {
     let mut prepared = Prepared::nothing();
     if attempts <= FAILED_ATTEMPTS_KEPT {
         prepared.changes.history.push(HistoryEntry {

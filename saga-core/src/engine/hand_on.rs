@@ -13,7 +13,7 @@ use crate::store::{Hint, Store};
 
 impl<S: Store> Shared<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
-    pub(super) fn after_commit(self: &Arc<Self>, prepared: Box<Prepared<S>>, place: Option<Place>) {
+    pub(super) fn after_commit(self: &Arc<Self>, prepared: Prepared<S>, place: Option<Place>) {
         if prepared.has_messages {
             self.tell_of_messages();
         }

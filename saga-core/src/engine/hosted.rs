@@ -278,7 +278,7 @@ impl<S: Store> Shared<S> {
     /// Applies what was decided for a message; answers whether it need not be decided again.
     pub(super) async fn apply_arrived(
         self: &Arc<Self>,
-        mut prepared: Box<Prepared<S>>,
+        mut prepared: Prepared<S>,
         arrived: &Arrived,
     ) -> Result<bool, Problem> {
         prepared.changes = arrived.handled(std::mem::take(&mut prepared.changes));

@@ -66,7 +66,7 @@ pub(super) struct Prepared<S: Store> {
     pub(super) changes: Changes,
     /// The saga as it will be, where no successor carries it.
     pub(super) saga: Option<InFlight<S>>,
-    /// The next command, leased to this process.
+    /// The next command, leased to this process. It is large, and goes through many hands.
     pub(super) successor: Option<Box<Command<S>>>,
     /// After how long a command falls due that nobody has yet.
     pub(super) left_free: Option<Duration>,
@@ -89,10 +89,8 @@ impl<S: Store> Prepared<S> {
     }
 
     /// Nothing is written, and nothing follows.
-    ///
-    /// It is large, and goes through many hands.
-    pub(super) fn nothing() -> Box<Self> {
-        Box::new(Self {
+    pub(super) fn nothing() -> Self {
+        Self {
             changes: Changes::default(),
             saga: None,
             successor: None,
@@ -102,16 +100,13 @@ impl<S: Store> Prepared<S> {
             has_messages: false,
             direct: Vec::new(),
             awaits_reply: false,
-        })
+        }
     }
 
     /// Steps that were done, and one that is left for later.
-    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration) -> Box<Self> {
-        let mut left = Self::nothing();
-        left.outcome = Some((saga.id, None));
-        left.left_free = Some(due_in);
-        (left.changes, left.saga) = (changes, Some(saga));
-        left
+    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration) -> Self {
+        let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
+        Self { changes, saga: Some(saga), left_free, outcome, ..Self::nothing() }
     }
 
     /// What is to be written.

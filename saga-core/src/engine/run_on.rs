@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::batch_member::Member;
 use super::command::Command;
+use super::decide::finished_by;
 use super::limits::SLOW;
 use super::prepared::{Findings, HandOn, NextPlace, Prepared};
 use super::shared::Shared;
@@ -137,9 +138,9 @@ impl<S: Store> Member<S> {
         // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
         let saga = if self.before.is_some() { command.saga.take() } else { command.saga.clone() };
         let mut prepared = shared.prepare_on(command, saga, next, &attempted.findings, hand_on);
-        if self.starting.is_some() && self.before.is_none() {
-            // Its row was never written.
-            prepared.changes.finished.clear();
+        // The row of what ran on, and that of a saga's first command, were never written.
+        if self.starting.is_none() && self.before.is_none() {
+            prepared.changes.finished.extend(finished_by(command, next));
         }
         // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
         let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
@@ -179,7 +180,7 @@ impl<S: Store> Member<S> {
         true
     }
 
-    /// What follows from the attempt. The row of a command whose saga is started here was never written.
+    /// What follows from the attempt.
     fn decide(
         &self,
         shared: &Shared<S>,
@@ -187,10 +188,10 @@ impl<S: Store> Member<S> {
         next: &Next,
         findings: &Findings,
         hand_on: HandOn,
-    ) -> Box<Prepared<S>> {
-        let mut prepared = shared.prepare(command, next, findings, hand_on);
-        if self.starting.is_some() && self.before.is_none() {
-            prepared.changes.finished.clear();
+    ) -> Prepared<S> {
+        let mut prepared = shared.prepare_on(command, command.saga.clone(), next, findings, hand_on);
+        if self.starting.is_none() && self.before.is_none() {
+            prepared.changes.finished.extend(finished_by(command, next));
         }
         prepared
     }

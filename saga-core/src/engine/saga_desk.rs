@@ -182,7 +182,7 @@ impl<S: Store> SagaDesk<S> {
         &self,
         engine: &Arc<Shared<S>>,
         key: &Key,
-        mut prepared: Box<Prepared<S>>,
+        mut prepared: Prepared<S>,
     ) -> Result<Applied, RuntimeError> {
         if prepared.awaits_reply && engine.settings.service.is_none() {
             let problem = "a step of it is done by another service, which needs a name to reply to; give the desk that of \
