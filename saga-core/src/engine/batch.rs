@@ -105,6 +105,7 @@ struct Lent<'a, S: Store> {
     /// Of an ordinary step.
     one: Option<Box<Command<S>>>,
     /// Of a batch step.
+    #[expect(clippy::vec_box, reason = "they go back to their batch in the boxes that they came in")]
     many: Vec<Box<Command<S>>>,
 }
 
