@@ -205,7 +205,7 @@ async fn what_is_lost_on_its_way_from_memory_is_sent_by_the_relay() {
     assert_eq!(services.charged(), 3);
 }
 
-/// What somebody sends in error is expensive for nobody else: a batch of it shares its commits.
+/// A host writes the dead letters of one batch in a few commits, so that a faulty sender does not slow the others down.
 #[tokio::test(start_paused = true)]
 async fn the_dead_letters_of_a_batch_share_their_commits() {
     const LETTERS: usize = 200;

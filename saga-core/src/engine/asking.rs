@@ -11,7 +11,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What is asked of the store again and again, and how long it waits in between. It is made before the first attempt.
+/// How long a caller waits between its attempts to reach the store. The caller makes it before the first attempt, so that it
+/// notices a recovery that happens during that attempt.
 #[derive(Debug)]
 pub(super) struct Backoff {
     failures: u32,
@@ -80,7 +81,7 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// The backoff of attempts of which so many failed before.
+    /// A backoff for a caller whose last `failures` attempts failed.
     pub(super) fn backoff(&self, failures: u32) -> Backoff {
         Backoff { failures, recoveries: self.store_trouble.recoveries() }
     }

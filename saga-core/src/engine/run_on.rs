@@ -119,6 +119,12 @@ impl<S: Store> Member<S> {
         Some(Command { runs_on: command.runs_on && !ran_on, starting, ..command })
     }
 
+    /// Whether the present step has a work row. That of a step that runs on, and that of the first step of a saga that this
+    /// transaction starts, is never written.
+    fn has_row(&self) -> bool {
+        self.starting.is_none() && self.before.is_none()
+    }
+
     fn may_run_on(&self, shared: &Shared<S>) -> bool {
         let Some((attempted, Next::Settled(_))) = &self.attempted else { return false };
         let Some(command) = self.command.as_ref().filter(|command| command.runs_on && !command.suspect) else {
@@ -133,15 +139,13 @@ impl<S: Store> Member<S> {
 
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
     fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
+        let has_row = self.has_row();
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
         let hand_on = HandOn { ids: self.next_ids, place: NextPlace::after(command) };
         // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
         let saga = if self.before.is_some() { command.saga.take() } else { command.saga.clone() };
         let mut prepared = shared.prepare_on(command, saga, next, &attempted.findings, hand_on);
-        // The row of what ran on, and that of a saga's first command, were never written.
-        if self.starting.is_none() && self.before.is_none() {
-            prepared.changes.finished.extend(finished_by(command, next));
-        }
+        prepared.changes.finished.extend(finished_by(command, next).filter(|_| has_row));
         // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
         let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
         // One that has a place of its own waits for its turn where a limit counts it.
@@ -190,9 +194,7 @@ impl<S: Store> Member<S> {
         hand_on: HandOn,
     ) -> Prepared<S> {
         let mut prepared = shared.prepare_on(command, command.saga.clone(), next, findings, hand_on);
-        if self.starting.is_none() && self.before.is_none() {
-            prepared.changes.finished.extend(finished_by(command, next));
-        }
+        prepared.changes.finished.extend(finished_by(command, next).filter(|_| self.has_row()));
         prepared
     }
 

@@ -40,6 +40,15 @@ const LIES_MAX: Duration = Duration::from_secs(2);
 const TURNS_MAX: usize = 4;
 const WHY: &str = "the simulation says so";
 
+/// What the person wants of the sagas of one tenant.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    action: BulkAction,
+    tenant: &'static str,
+    /// Whether the faults have ended: then all of them are acted on.
+    is_over: bool,
+}
+
 /// A plan, and what the ledger is told of it.
 struct Bulk {
     world: Arc<World>,
@@ -80,25 +89,19 @@ pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], r
     if is_over {
         let tenants: BTreeSet<_> = rows.iter().map(|row| tenant_of_row(world, row)).collect();
         for tenant in tenants {
-            act_on_tenant(world, replicas, &live, rows, (BulkAction::Resume, tenant)).await;
+            let wish = Wish { action: BulkAction::Resume, tenant, is_over };
+            act_on_tenant(world, replicas, &live, rows, wish).await;
         }
         return;
     }
     let action = world.draw(|random| *random.pick(if is_hosted { HOSTED } else { OWN }));
     let tenant = world.draw(|random| tenant_of_row(world, random.pick(rows)));
-    act_on_tenant(world, replicas, &live, rows, (action, tenant)).await;
+    act_on_tenant(world, replicas, &live, rows, Wish { action, tenant, is_over }).await;
 }
 
-async fn act_on_tenant(
-    world: &Arc<World>,
-    replicas: &[Arc<Replica>],
-    live: &Live,
-    rows: &[Row],
-    (action, tenant): (BulkAction, &'static str),
-) {
-    let is_over = world.is_calm();
-    let Some(bulk) = plan(world, live, rows, (action, tenant), is_over).await else { return };
-    if world.draw(|random| random.per_mille(500)) && !is_over {
+async fn act_on_tenant(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, rows: &[Row], wish: Wish) {
+    let Some(bulk) = plan(world, live, rows, wish).await else { return };
+    if world.draw(|random| random.per_mille(500)) && !wish.is_over {
         world.wait_up_to(LIES_MAX).await;
     }
     bulk.begin();
@@ -134,8 +137,7 @@ async fn plan(
     world: &Arc<World>,
     live: &Live,
     rows: &[Row],
-    (action, of): (BulkAction, &'static str),
-    is_over: bool,
+    Wish { action, tenant: of, is_over }: Wish,
 ) -> Option<Arc<Bulk>> {
     let is_of_stuck = matches!(
         action,
