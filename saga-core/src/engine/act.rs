@@ -20,7 +20,7 @@ pub struct AuditEntry {
     #[serde(rename = "act")]
     pub action: String,
     /// Who, where that was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// Why.
     #[serde(rename = "why")]
