@@ -10,7 +10,7 @@ use crate::store::{DefinitionId, Message, Store};
 
 /// The access policy and the signing key of a runtime.
 #[derive(Debug, Default)]
-pub(super) struct MessageAuthorizer {
+pub(crate) struct MessageAuthorizer {
     policy: Option<AccessPolicy>,
     signing_key: Option<SigningKey>,
     /// The steps that other services do for the sagas of this process, by service and step.
@@ -18,7 +18,7 @@ pub(super) struct MessageAuthorizer {
 }
 
 impl MessageAuthorizer {
-    pub(super) fn new<S: Store>(
+    pub(crate) fn new<S: Store>(
         policy: Option<AccessPolicy>,
         signing_key: Option<SigningKey>,
         definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,
@@ -35,7 +35,7 @@ impl MessageAuthorizer {
     ///
     /// # Errors
     /// Says in one sentence what the policy does not allow.
-    pub(super) fn check(&self, message: &Message, user: Option<&str>) -> Result<(), String> {
+    pub(crate) fn check(&self, message: &Message, user: Option<&str>) -> Result<(), String> {
         let Some(policy) = &self.policy else { return Ok(()) };
         policy.check(message, user, |service, step| {
             self.remote_steps.iter().any(|(host, hosted)| *host == service && *hosted == step)
@@ -44,7 +44,7 @@ impl MessageAuthorizer {
 
     /// Signs a message that is handed to the transport. It is signed then, and not when it is committed, so that no
     /// signature by a key that was taken away waits in the outbox.
-    pub(super) fn sign(&self, mut message: Message) -> Message {
+    pub(crate) fn sign(&self, mut message: Message) -> Message {
         if let Some(key) = &self.signing_key {
             key.sign(&mut message);
         }

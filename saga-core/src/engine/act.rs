@@ -66,7 +66,7 @@ pub struct AuditRecord {
 }
 
 /// What is wrong with the reason that a person gives, which is kept with something.
-pub(super) fn reason_problem(reason: &str, kept_with: &str) -> Option<String> {
+pub(crate) fn reason_problem(reason: &str, kept_with: &str) -> Option<String> {
     if reason.trim().is_empty() {
         return Some(format!("give a reason; it is kept with {kept_with}"));
     }
@@ -75,13 +75,13 @@ pub(super) fn reason_problem(reason: &str, kept_with: &str) -> Option<String> {
 }
 
 impl AuditEntry {
-    pub(super) fn new(what: &str, by: Option<&str>, reason: &str) -> Self {
+    pub(crate) fn new(what: &str, by: Option<&str>, reason: &str) -> Self {
         let (what, by, reason) = (what.to_owned(), by.map(str::to_owned), reason.to_owned());
         Self { action: what, actor: by, reason, step: None, input: None, saga: None, plan: None }
     }
 
     /// What is wrong with who acts, or with the reason.
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         let is_long = |text: &str, max: usize| (text.len() > max).then(|| format!("of at most {max} bytes"));
         if let Some(problem) = reason_problem(&self.reason, "the action") {
             return Some(problem);
@@ -93,14 +93,14 @@ impl AuditEntry {
         is_long(by, BY_BYTES_MAX).map(|limit| format!("whoever acts needs a name {limit}"))
     }
 
-    pub(super) fn entry(&self, saga: SagaId) -> HistoryEntry {
+    pub(crate) fn entry(&self, saga: SagaId) -> HistoryEntry {
         // Text always encodes.
         let detail = serde_json::to_string(self).unwrap_or_else(|_| self.to_string());
         HistoryEntry { saga, step: None, kind: HistoryKind::Operator, attempt: 0, detail }
     }
 
     /// What a line of the history says. One of before it had a form says what was done and why, with a colon between.
-    pub(super) fn read(detail: &str) -> Self {
+    pub(crate) fn read(detail: &str) -> Self {
         serde_json::from_str(detail).unwrap_or_else(|_| {
             let (what, reason) = detail.split_once(": ").unwrap_or(("", detail));
             Self::new(what, None, reason)

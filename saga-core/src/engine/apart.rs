@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::asking::backoff_after;
-use super::grouped::Request;
-use super::recorder::RecordError;
-use super::shared::EngineContext;
+use crate::engine::asking::backoff_after;
+use crate::engine::grouped::Request;
+use crate::engine::recorder::RecordError;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::{Store, StoreError};
 
@@ -19,9 +19,9 @@ const LINES: usize = 2;
 
 /// Calls that met a lock. Nothing of them was done.
 #[derive(Debug)]
-pub(super) struct LockConflict<T> {
-    pub(super) group: Vec<T>,
-    pub(super) error: StoreError,
+pub(crate) struct LockConflict<T> {
+    pub(crate) group: Vec<T>,
+    pub(crate) error: StoreError,
 }
 
 /// A call with the answer that its caller waits for.
@@ -32,17 +32,17 @@ type MakeGroup<S, T, A, F> = fn(Arc<EngineContext<S>>, Vec<Call<T, A>>) -> F;
 
 /// The calls that are made apart.
 #[derive(Debug, Clone)]
-pub(super) struct LockRetry {
+pub(crate) struct LockRetry {
     lines: Arc<Semaphore>,
 }
 
 impl LockRetry {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { lines: Arc::new(Semaphore::new(LINES)) }
     }
 
     /// Makes the calls of a group, in halves where one of them waits for a lock, until that one is alone.
-    pub(super) async fn make<S, T, A, F>(
+    pub(crate) async fn make<S, T, A, F>(
         &self,
         shared: &Arc<EngineContext<S>>,
         group: Vec<Call<T, A>>,

@@ -4,30 +4,30 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::backoff_after;
-use super::letters::HandleError;
-use super::recorder::RecordError;
-use super::shared::EngineContext;
+use crate::engine::asking::backoff_after;
+use crate::engine::letters::HandleError;
+use crate::engine::recorder::RecordError;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::{Changes, Condition, DeadLetterReason, Message, MessageKind, Postponed, Store, StoreError, WorkRef};
 use crate::unwind::caught_while;
 
 /// A message that is handled now.
 #[derive(Debug)]
-pub(super) struct InboundMessage {
-    pub(super) message: Message,
+pub(crate) struct InboundMessage {
+    pub(crate) message: Message,
     /// Its row; none for one that came before.
-    pub(super) work: Option<WorkRef>,
+    pub(crate) work: Option<WorkRef>,
     /// How long ago it was committed.
-    pub(super) age: Duration,
-    pub(super) attempts: u32,
+    pub(crate) age: Duration,
+    pub(crate) attempts: u32,
     /// The service that it was received for.
-    pub(super) source: String,
+    pub(crate) source: String,
 }
 
 impl InboundMessage {
     /// The changes with which the message has been handled.
-    pub(super) fn handled(&self, changes: Changes) -> Changes {
+    pub(crate) fn handled(&self, changes: Changes) -> Changes {
         let mut changes = changes;
         changes.finished.extend(self.work.map(|work| (work, Condition::Held)));
         changes
@@ -36,7 +36,7 @@ impl InboundMessage {
 
 impl<S: Store> EngineContext<S> {
     /// Handles messages side by side, a bounded number at a time.
-    pub(super) async fn dispatch_all(self: &Arc<Self>, arrived: Vec<InboundMessage>) {
+    pub(crate) async fn dispatch_all(self: &Arc<Self>, arrived: Vec<InboundMessage>) {
         for arrived in arrived {
             // The semaphore is never closed.
             let Ok(line) = Arc::clone(&self.inbox_permits).acquire_owned().await else { return };

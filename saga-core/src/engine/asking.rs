@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::shared::EngineContext;
+use crate::engine::shared::EngineContext;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::unwind::caught_while;
 
@@ -14,19 +14,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// How long a caller waits between its attempts to reach the store. The caller makes it before the first attempt, so that it
 /// notices a recovery that happens during that attempt.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     failures: u32,
     /// How often the store had recovered when the attempt began.
     recoveries: u64,
 }
 
 /// How long to wait before what failed so many times, and once more, is asked for again.
-pub(super) fn backoff_after(failures: u32) -> Duration {
+pub(crate) fn backoff_after(failures: u32) -> Duration {
     PAUSE.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
 }
 
 /// What the store answers. A panic of it is an error of this call, which may have been carried out.
-pub(super) async fn catch_panic<T>(
+pub(crate) async fn catch_panic<T>(
     operation: &'static str,
     call: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
@@ -39,7 +39,7 @@ pub(super) async fn catch_panic<T>(
 
 impl<S: Store> EngineContext<S> {
     /// What the store answers, however often it fails before. Nothing when the runtime is told to stop while it fails.
-    pub(super) async fn retry_store<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
+    pub(crate) async fn retry_store<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>> + Send,
     {
@@ -47,7 +47,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// The same for what is not left undone by a shutdown: nothing only when its patience is over.
-    pub(super) async fn retry_store_to_the_end<T, F>(
+    pub(crate) async fn retry_store_to_the_end<T, F>(
         &self,
         doing: &'static str,
         call: impl FnMut() -> F + Send,
@@ -86,13 +86,13 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A backoff for a caller whose last `failures` attempts failed.
-    pub(super) fn backoff(&self, failures: u32) -> Backoff {
+    pub(crate) fn backoff(&self, failures: u32) -> Backoff {
         Backoff { failures, recoveries: self.store_health.recoveries() }
     }
 
     /// Waits before the store is asked again. Once it has recovered, also between the failure and this call, there is
     /// nothing to wait for: what could not be recorded while it was away is recorded before its leases end.
-    pub(super) async fn pause_for_store(&self, backoff: &mut Backoff) {
+    pub(crate) async fn pause_for_store(&self, backoff: &mut Backoff) {
         tokio::select! {
             biased;
             () = self.store_health.recovers(backoff.recoveries) => {

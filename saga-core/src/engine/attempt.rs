@@ -6,13 +6,13 @@ use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::choreography::tell_of_success;
-use super::command::WorkItem;
-use super::guard::inside_step;
-use super::in_flight::SagaInstance;
-use super::prepared::AttemptDetails;
-use super::report::IN_TRANSACTION;
-use super::shared::EngineContext;
+use crate::engine::choreography::tell_of_success;
+use crate::engine::command::WorkItem;
+use crate::engine::guard::inside_step;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::report::IN_TRANSACTION;
+use crate::engine::shared::EngineContext;
 use crate::env::timeout;
 use crate::log;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
@@ -28,14 +28,14 @@ type Output = Result<Option<Vec<u8>>, Unfinished>;
 
 /// An attempt that was made.
 #[derive(Debug)]
-pub(super) struct AttemptResult {
-    pub(super) ending: Ending,
-    pub(super) findings: AttemptDetails,
+pub(crate) struct AttemptResult {
+    pub(crate) ending: Ending,
+    pub(crate) findings: AttemptDetails,
 }
 
 impl<S: Store> EngineContext<S> {
     /// Runs a handler on the connection of a transaction.
-    pub(super) async fn attempt_in_transaction(
+    pub(crate) async fn attempt_in_transaction(
         &self,
         command: &WorkItem<S>,
         conn: &mut S::Conn,
@@ -62,7 +62,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Runs a handler that calls the outside world.
-    pub(super) async fn attempt_external(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
+    pub(crate) async fn attempt_external(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
         let limit = command.options().timeout;
         let cancel = self.stopping.child();
         let ctx = self.context(command, limit, &cancel, self.reporting(command));
@@ -84,12 +84,12 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What comes after an attempt of this command.
-    pub(super) fn after(&self, command: &WorkItem<S>, attempted: &AttemptResult) -> Next {
+    pub(crate) fn after(&self, command: &WorkItem<S>, attempted: &AttemptResult) -> Next {
         after_attempt(&self.attempt_of(command, &attempted.findings), attempted.ending.clone())
     }
 
     /// An attempt of this command as the machine sees it.
-    pub(super) fn attempt_of<'a>(&self, command: &'a WorkItem<S>, findings: &AttemptDetails) -> Attempt<'a> {
+    pub(crate) fn attempt_of<'a>(&self, command: &'a WorkItem<S>, findings: &AttemptDetails) -> Attempt<'a> {
         let step = command.step_index();
         Attempt {
             step,
@@ -110,7 +110,7 @@ impl<S: Store> EngineContext<S> {
         }
     }
 
-    pub(super) async fn finish_attempt(
+    pub(crate) async fn finish_attempt(
         &self,
         command: &WorkItem<S>,
         ctx: &StepContext,
@@ -143,7 +143,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether the handler failed because its transaction met another one, as far as its error still tells.
-    pub(super) fn is_conflict(&self, error: &StepError) -> bool {
+    pub(crate) fn is_conflict(&self, error: &StepError) -> bool {
         let is_conflict = || {
             let first = error.cause().map(|source| source as &(dyn Error + 'static));
             successors(first, |&error: &&(dyn Error + 'static)| error.source())
@@ -154,7 +154,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether what a handler gave and emitted can be stored; then it is noted.
-    pub(super) fn check_effects(
+    pub(crate) fn check_effects(
         &self,
         command: &WorkItem<S>,
         output: Option<Vec<u8>>,
@@ -183,7 +183,7 @@ impl<S: Store> EngineContext<S> {
         Ok(())
     }
 
-    pub(super) fn context(
+    pub(crate) fn context(
         &self,
         command: &WorkItem<S>,
         limit: Duration,
@@ -213,7 +213,7 @@ impl<S: Store> EngineContext<S> {
 
 impl<S: Store> SagaInstance<S> {
     /// What the service says that its step reads.
-    pub(super) fn earlier(&self) -> OptionalOutputs {
+    pub(crate) fn earlier(&self) -> OptionalOutputs {
         match &self.definition.told {
             Some(told) if !told.reads.is_empty() => OptionalOutputs {
                 reads: told.reads.iter().map(|reads| reads.step).collect(),
@@ -233,7 +233,7 @@ fn failure_of<S: Store>(command: &WorkItem<S>) -> Option<FailedStep> {
 
 /// What an attempt ended with that gave no bytes. The error may be the user's own: where its text or its end panics, the
 /// attempt is one without an answer.
-pub(super) fn ending_of(unfinished: Unfinished) -> Ending {
+pub(crate) fn ending_of(unfinished: Unfinished) -> Ending {
     let ending = caught(|| ending_in_words(unfinished));
     ending.unwrap_or_else(|panic| erred(format!("its error panicked: {panic}")))
 }
@@ -255,7 +255,7 @@ fn ending_in_words(unfinished: Unfinished) -> Ending {
     }
 }
 
-pub(super) fn erred(message: impl Into<String>) -> Ending {
+pub(crate) fn erred(message: impl Into<String>) -> Ending {
     Ending::Erred { message: limited(message.into()), not_sent: false }
 }
 
@@ -263,7 +263,7 @@ fn no_handler() -> Unfinished {
     Unfinished::Failed(StepError::stuck("the registered definition has no function for it"))
 }
 
-pub(super) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
+pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
     let (key, member) = (&command.saga.key, command.saga.tenant.as_str());
     let step = match ending {
         // Who does not listen pays for nothing.
@@ -288,7 +288,7 @@ pub(super) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u
 
 impl<S: Store> WorkItem<S> {
     /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
-    pub(super) fn attempt_number(&self) -> u32 {
+    pub(crate) fn attempt_number(&self) -> u32 {
         if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
     }
 }

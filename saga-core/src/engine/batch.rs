@@ -4,15 +4,15 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::attempt::AttemptResult;
-use super::batch_member::BatchEntry;
-use super::batch_plan::{BatchOrder, HandlerCall};
-use super::batch_step::BatchAttempt;
-use super::command::WorkItem;
-use super::doubts::Protection;
-use super::savepoints::{Made, Savepoints};
-use super::shared::EngineContext;
-use super::trial::RerunPolicy;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::batch_member::BatchEntry;
+use crate::engine::batch_plan::{BatchOrder, HandlerCall};
+use crate::engine::batch_step::BatchAttempt;
+use crate::engine::command::WorkItem;
+use crate::engine::doubts::Protection;
+use crate::engine::savepoints::{Made, Savepoints};
+use crate::engine::shared::EngineContext;
+use crate::engine::trial::RerunPolicy;
 use crate::env::BoxFuture;
 use crate::log;
 use crate::store::{
@@ -22,7 +22,7 @@ use crate::store::{
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
 /// it, so that nothing is lost when the store drops the body.
-pub(super) struct Batch<S: Store> {
+pub(crate) struct Batch<S: Store> {
     held: Mutex<Held<S>>,
 }
 
@@ -35,14 +35,14 @@ struct Held<S: Store> {
     trial: RerunPolicy,
 }
 
-pub(super) struct Body<S: Store> {
+pub(crate) struct Body<S: Store> {
     shared: Arc<EngineContext<S>>,
     batch: Arc<Batch<S>>,
 }
 
 impl<S: Store> Batch<S> {
     /// `is_careful`: each handler has a savepoint of its own.
-    pub(super) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
+    pub(crate) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
         // Those that failed before need a savepoint each. Behind the others they part nobody.
         commands.sort_by_key(|command| command.attempts > 0);
         let member = |mut command: WorkItem<S>| {
@@ -66,26 +66,26 @@ impl<S: Store> Batch<S> {
         Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, trial }) })
     }
 
-    pub(super) fn claims(&self) -> Vec<Claim> {
+    pub(crate) fn claims(&self) -> Vec<Claim> {
         self.lock().members.iter().filter_map(BatchEntry::claim).collect()
     }
 
-    pub(super) fn body(self: &Arc<Self>, shared: &Arc<EngineContext<S>>) -> Box<dyn TransactionBody<S::Conn>> {
+    pub(crate) fn body(self: &Arc<Self>, shared: &Arc<EngineContext<S>>) -> Box<dyn TransactionBody<S::Conn>> {
         Box::new(Body { shared: Arc::clone(shared), batch: Arc::clone(self) })
     }
 
     /// What became of the commands.
-    pub(super) fn take(&self) -> Vec<BatchEntry<S>> {
+    pub(crate) fn take(&self) -> Vec<BatchEntry<S>> {
         std::mem::take(&mut self.lock().members)
     }
 
     /// Whether all of it is to run again with a savepoint for each handler.
-    pub(super) fn takes_care(&self, error: &TransactError) -> bool {
+    pub(crate) fn takes_care(&self, error: &TransactError) -> bool {
         self.lock().trial.takes_care(error)
     }
 
     /// Who is to blame where the store blames one: all whose handler was called with his.
-    pub(super) fn blamed(&self, culprit: Option<usize>) -> Vec<usize> {
+    pub(crate) fn blamed(&self, culprit: Option<usize>) -> Vec<usize> {
         let held = self.lock();
         match (culprit, held.plan.latest()) {
             (None, _) => Vec::new(),

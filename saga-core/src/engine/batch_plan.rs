@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
-use super::batch_member::BatchEntry;
-use super::command::WorkItem;
+use crate::engine::batch_member::BatchEntry;
+use crate::engine::command::WorkItem;
 use crate::store::Store;
 
 /// The members of a transaction whose handler is called at once: one, or those of a batch step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum HandlerCall {
+pub(crate) enum HandlerCall {
     One(usize),
     Many(Vec<usize>),
 }
 
 /// The calls that a transaction still has to make.
 #[derive(Debug, Default)]
-pub(super) struct BatchOrder {
+pub(crate) struct BatchOrder {
     /// Whose handler was called by now, by itself or with another's; those that were not granted count as such.
     begun: Vec<bool>,
     /// How many of these were not.
@@ -30,7 +30,7 @@ pub(super) struct BatchOrder {
 }
 
 impl HandlerCall {
-    pub(super) fn members(&self) -> &[usize] {
+    pub(crate) fn members(&self) -> &[usize] {
         match self {
             Self::One(index) => std::slice::from_ref(index),
             Self::Many(indexes) => indexes,
@@ -38,7 +38,7 @@ impl HandlerCall {
     }
 
     /// Its parts, where it is made again in halves.
-    pub(super) fn halves(&self) -> [Self; 2] {
+    pub(crate) fn halves(&self) -> [Self; 2] {
         let (first, second) = self.members().split_at(self.members().len() / 2);
         [first, second].map(|half| Self::Many(half.to_vec()))
     }
@@ -52,23 +52,23 @@ impl Default for HandlerCall {
 
 impl BatchOrder {
     /// The plan for commands that were granted, or were not.
-    pub(super) fn of_granted(granted: &[bool]) -> Self {
+    pub(crate) fn of_granted(granted: &[bool]) -> Self {
         let fresh = granted.iter().filter(|granted| **granted).count();
         Self { begun: granted.iter().map(|granted| !granted).collect(), fresh, ..Self::default() }
     }
 
     /// Whether the handler of that command was called by now.
-    pub(super) fn has_begun(&self, index: usize) -> bool {
+    pub(crate) fn has_begun(&self, index: usize) -> bool {
         self.begun.get(index).copied().unwrap_or_default()
     }
 
     /// Whether another call follows before the next command has its turn.
-    pub(super) fn has_more(&self) -> bool {
+    pub(crate) fn has_more(&self) -> bool {
         !self.next.is_empty() || (!self.later.is_empty() && self.fresh == 0)
     }
 
     /// One of the members of the call that comes next, when that command has its turn.
-    pub(super) fn is_next<S: Store>(&self, members: &[BatchEntry<S>], index: usize) -> usize {
+    pub(crate) fn is_next<S: Store>(&self, members: &[BatchEntry<S>], index: usize) -> usize {
         let next = match self.next.front() {
             Some(call) => call.members().first().copied(),
             None if self.has_begun(index) => self.first_later(members),
@@ -78,7 +78,7 @@ impl BatchOrder {
     }
 
     /// One of the members of the call that comes next, whoever has his turn then.
-    pub(super) fn follows<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
+    pub(crate) fn follows<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
         let turn = if self.fresh > 0 { self.begun.iter().position(|begun| !begun) } else { None };
         match (self.next.front(), turn) {
             (Some(call), _) => call.members().first().copied(),
@@ -88,7 +88,7 @@ impl BatchOrder {
     }
 
     /// Takes the call that comes next, when that command has its turn.
-    pub(super) fn take_next<S: Store>(&mut self, members: &[BatchEntry<S>], index: usize) -> HandlerCall {
+    pub(crate) fn take_next<S: Store>(&mut self, members: &[BatchEntry<S>], index: usize) -> HandlerCall {
         let call = match self.next.pop_front() {
             Some(call) => call,
             None if self.has_begun(index) => self.take_later(members),
@@ -99,19 +99,19 @@ impl BatchOrder {
     }
 
     /// Calls are made again, or a call in parts, in front of all others.
-    pub(super) fn put_first(&mut self, calls: impl DoubleEndedIterator<Item = HandlerCall>) {
+    pub(crate) fn put_first(&mut self, calls: impl DoubleEndedIterator<Item = HandlerCall>) {
         for call in calls.rev().filter(|call| !call.members().is_empty()) {
             self.next.push_front(call);
         }
     }
 
     /// The saga of that member ran on to its next step.
-    pub(super) fn ran_on(&mut self, index: usize) {
+    pub(crate) fn ran_on(&mut self, index: usize) {
         self.later.push(index);
     }
 
     /// The members of the latest call, who are to blame for what went wrong since.
-    pub(super) fn latest(&self) -> &[usize] {
+    pub(crate) fn latest(&self) -> &[usize] {
         self.latest.members()
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::attempt::{AttemptResult, ending_of, erred, trace};
-use super::command::WorkItem;
-use super::guard::inside_step;
-use super::prepared::AttemptDetails;
-use super::report::IN_TRANSACTION;
-use super::shared::EngineContext;
+use crate::engine::attempt::{AttemptResult, ending_of, erred, trace};
+use crate::engine::command::WorkItem;
+use crate::engine::guard::inside_step;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::report::IN_TRANSACTION;
+use crate::engine::shared::EngineContext;
 use crate::env::timeout;
 use crate::key::{Key, StepId};
 use crate::log;
@@ -20,7 +20,7 @@ use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
 
 /// What became of a call of a batch step.
-pub(super) enum BatchAttempt {
+pub(crate) enum BatchAttempt {
     /// Each command has an answer of its own, and what was written is kept.
     Each(Vec<AttemptResult>),
     /// Nothing is known of the single commands: what was written is taken back, by this verdict.
@@ -33,7 +33,7 @@ pub(super) enum BatchAttempt {
 
 impl<S: Store> EngineContext<S> {
     /// Calls the handler of a batch step, on the connection of a transaction, for commands of that step.
-    pub(super) async fn attempt_batch_in(&self, commands: &[&WorkItem<S>], conn: &mut S::Conn) -> BatchAttempt {
+    pub(crate) async fn attempt_batch_in(&self, commands: &[&WorkItem<S>], conn: &mut S::Conn) -> BatchAttempt {
         let Some(first) = commands.first() else { return BatchAttempt::Each(Vec::new()) };
         let contexts = self.contexts(commands);
         let encoded = commands.iter().map(|command| command.saga.input_of(command.step_index())).collect();

@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::command::WorkItem;
-use super::grouped::{Batcher, Request};
-use super::recorder::RecordError;
-use super::shared::EngineContext;
-use super::transactions::refs;
+use crate::engine::command::WorkItem;
+use crate::engine::grouped::{Batcher, Request};
+use crate::engine::recorder::RecordError;
+use crate::engine::shared::EngineContext;
+use crate::engine::transactions::refs;
 use crate::log;
 use crate::store::{Lease, Store, WorkRef};
 
@@ -21,7 +21,7 @@ const GROUP_MAX: usize = 256;
 
 /// Calls that are about to begin: those that come together are told to the store together.
 #[derive(Debug)]
-pub(super) struct CallStarts {
+pub(crate) struct CallStarts {
     calls: Batcher<(WorkRef, Duration), Result<Begun, RecordError>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct CallStarts {
 type Begun = Option<(Duration, crate::store::MemberId)>;
 
 impl CallStarts {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { calls: Batcher::new() }
     }
 }
@@ -37,13 +37,13 @@ impl CallStarts {
 impl<S: Store> EngineContext<S> {
     /// Whether nobody else can have the command now, nor while an attempt takes its time. A transaction looks at the row
     /// itself; before a call, this process must not have been taken for dead since it got the row.
-    pub(super) fn surely_has(&self, command: &WorkItem<S>) -> bool {
+    pub(crate) fn surely_has(&self, command: &WorkItem<S>) -> bool {
         let lasts = self.env.now().saturating_add(command.lease_needed()) <= command.lease_until;
         lasts && !command.is_claimed_only && (!command.is_call() || self.is_still_owner(command))
     }
 
     /// Whether no time has passed in which somebody else could take the command.
-    pub(super) fn may_call(&self, command: &WorkItem<S>) -> bool {
+    pub(crate) fn may_call(&self, command: &WorkItem<S>) -> bool {
         !command.is_call() || (self.env.now() < command.lease_until && self.is_still_owner(command))
     }
 
@@ -53,7 +53,7 @@ impl<S: Store> EngineContext<S> {
 
     /// Keeps the commands that are surely this process' own, renewing their leases where that is needed; what does not come
     /// back belongs to somebody else.
-    pub(super) async fn hold_leases(&self, commands: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
+    pub(crate) async fn hold_leases(&self, commands: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
         let is_held = |command: &WorkItem<S>| command.inline_start.is_some() || self.surely_has(command);
         let (held, short): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_held);
         if short.is_empty() {
@@ -110,7 +110,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Tells the store which calls begin, those that came together in one statement.
-    pub(super) async fn serve_begins(self: Arc<Self>) {
+    pub(crate) async fn serve_begins(self: Arc<Self>) {
         self.call_starts.calls.serve(GROUP_MAX, |group| self.begin_group(group)).await;
     }
 

@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::access::MessageAuthorizer;
-use super::error::BuildError;
-use super::register::register;
-use super::runtime::Runtime;
-use super::settings::Settings;
-use super::shared::{EngineContext, EngineParts};
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::choreography::Reaction;
+use crate::engine::access::MessageAuthorizer;
+use crate::engine::error::BuildError;
+use crate::engine::register::register;
+use crate::engine::runtime::Runtime;
+use crate::engine::settings::Settings;
+use crate::engine::shared::{EngineContext, EngineParts};
 use crate::env::{Environment, TokioEnvironment};
 use crate::key::check_step_name;
 use crate::log;
@@ -38,7 +38,7 @@ pub struct RuntimeBuilder<S: Store> {
 }
 
 impl<S: Store> RuntimeBuilder<S> {
-    pub(super) fn new(store: Arc<S>) -> Self {
+    pub(crate) fn new(store: Arc<S>) -> Self {
         Self {
             store,
             transport: None,

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::act::AuditEntry;
-use super::choreography::TIMELINES;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::outcome::{Outcome, outcome_of};
-use super::saga_desk::SagaAdmin;
+use crate::engine::act::AuditEntry;
+use crate::engine::choreography::TIMELINES;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::outcome::{Outcome, outcome_of};
+use crate::engine::saga_desk::SagaAdmin;
 use crate::key::Key;
 use crate::machine::{self, Action, Event, SagaState};
 use crate::step::Rejection;

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::in_flight::SagaInstance;
-use super::remote::message_to;
-use super::shared::EngineContext;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::remote::message_to;
+use crate::engine::shared::EngineContext;
 use crate::key::StepId;
 use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
@@ -12,14 +12,14 @@ use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
 impl<S: Store> EngineContext<S> {
     /// What is told when a hosted step has moved: nothing as long as there is nothing new to tell.
-    pub(super) fn reply_to_move(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
+    pub(crate) fn reply_to_move(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
         let answer = answer_of(&saga.state).filter(|answer| Some(*answer) != before)?;
         self.reply(saga, caller, answer)
     }
 
     /// What is told when the same is asked again, if there is anything to tell yet.
-    pub(super) fn reply_again(&self, saga: &SagaInstance<S>, asked: u128, is_undo: bool) -> Option<NewMessage> {
+    pub(crate) fn reply_again(&self, saga: &SagaInstance<S>, asked: u128, is_undo: bool) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
         let answer = answer_again(&saga.state, is_undo)?;
         let asked = Some(asked);
@@ -50,7 +50,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// How far a hosted step or its undo is, where somebody waits for a reply.
-    pub(super) fn report_message(&self, saga: &SagaInstance<S>, is_undo: bool, payload: Vec<u8>) -> Option<NewMessage> {
+    pub(crate) fn report_message(&self, saga: &SagaInstance<S>, is_undo: bool, payload: Vec<u8>) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref().filter(|caller| !caller.reply_to.is_empty())?;
         // A step that is taken back while it runs is under way for who asked for it.
         let undo = caller.undo.filter(|_| is_undo);
@@ -82,7 +82,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// A reason as it travels: JSON of its message and, where there are any, its details.
-pub(super) fn reason_bytes(reason: &Rejection) -> Vec<u8> {
+pub(crate) fn reason_bytes(reason: &Rejection) -> Vec<u8> {
     // A message and JSON text always encode.
     serde_json::to_vec(reason).unwrap_or_default()
 }

@@ -4,16 +4,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::AttemptResult;
-use super::bulkhead::{Admission, ConcurrencyKey, FairLane, Pool};
-use super::choose::make_choice;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::late;
-use super::prepared::{AttemptDetails, NextSlot, NextWork};
-use super::put_back::TakenWork;
-use super::shared::EngineContext;
-use super::transactions::refs;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::bulkhead::{Admission, ConcurrencyKey, FairLane, Pool};
+use crate::engine::choose::make_choice;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::late;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork};
+use crate::engine::put_back::TakenWork;
+use crate::engine::shared::EngineContext;
+use crate::engine::transactions::refs;
 use crate::log;
 use crate::machine::{Ending, Event, Next};
 use crate::saga::StepRun;
@@ -22,7 +22,7 @@ use crate::unwind::caught;
 
 /// What an owner that lost its command knows of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum LateFinding {
+pub(crate) enum LateFinding {
     /// It took effect.
     Success,
     /// A call of it ended without a definite answer at that moment of this process' clock.
@@ -31,7 +31,7 @@ pub(super) enum LateFinding {
 
 impl<S: Store> EngineContext<S> {
     /// Makes calls until the queue is closed.
-    pub(super) async fn serve_calls(self: Arc<Self>) {
+    pub(crate) async fn serve_calls(self: Arc<Self>) {
         let line_of = |seat: ConcurrencyKey| match seat.pool {
             Pool::Calls => Admission::on(self.bulkheads.try_line(seat)),
             // What the engine does itself is short, and waits for no call.
@@ -45,7 +45,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Takes the first command that may run now, unless one was admitted. `line_of` says whether it may, and with which line.
-    pub(super) fn take_first(
+    pub(crate) fn take_first(
         &self,
         lane: &mut FairLane<WorkItem<S>>,
         admitted: &mut Vec<WorkItem<S>>,
@@ -63,7 +63,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Makes a call on its line, beside all others. If that panics, the command is put back.
-    pub(super) fn start_call(self: &Arc<Self>, command: WorkItem<S>) {
+    pub(crate) fn start_call(self: &Arc<Self>, command: WorkItem<S>) {
         let taken = [TakenWork::of(&command)];
         let Err(panic) = caught(|| self.spawn_call(command, taken)) else { return };
         self.has_panicked("call", &panic);
@@ -89,7 +89,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Makes one call and records what came of it.
-    pub(super) async fn run_call(self: &Arc<Self>, command: WorkItem<S>) {
+    pub(crate) async fn run_call(self: &Arc<Self>, command: WorkItem<S>) {
         // Nothing is waited for between the look at the claim and the call.
         let Some(next_ids) = self.take_ids(command.saga.definition.width).await else { return };
         let Some(mut command) = self.hold_leases(vec![command]).await.pop() else { return };
@@ -118,7 +118,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Records what came of an attempt. It is recorded again as often as that takes; the call is not made again.
-    pub(super) async fn record_attempt(
+    pub(crate) async fn record_attempt(
         self: &Arc<Self>,
         mut command: WorkItem<S>,
         mut attempted: AttemptResult,
@@ -265,7 +265,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Gives rows back, and tries as long as the runtime runs: what is not given back waits for the end of its lease.
-    pub(super) async fn release(&self, rows: &[WorkRef]) {
+    pub(crate) async fn release(&self, rows: &[WorkRef]) {
         if rows.is_empty() {
             return;
         }
@@ -275,15 +275,15 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Gives back what waited in a queue when it was closed.
-    pub(super) async fn release_all(&self, commands: Vec<WorkItem<S>>) {
+    pub(crate) async fn release_all(&self, commands: Vec<WorkItem<S>>) {
         self.release(&refs(&commands)).await;
     }
 
     /// Changes that an operator or a claim decided on, with what follows.
-    pub(super) async fn commit_decision(
+    pub(crate) async fn commit_decision(
         self: &Arc<Self>,
-        mut prepared: super::prepared::PendingCommit<S>,
-    ) -> Result<Applied, super::recorder::RecordError> {
+        mut prepared: crate::engine::prepared::PendingCommit<S>,
+    ) -> Result<Applied, crate::engine::recorder::RecordError> {
         let changes = prepared.take_changes();
         match self.recorder.record(changes).await {
             Ok(applied) => {
@@ -304,7 +304,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// What a command that vanished with its owner as often as it may be tried ended with.
-pub(super) fn vanished<S: Store>(command: &WorkItem<S>) -> AttemptResult {
+pub(crate) fn vanished<S: Store>(command: &WorkItem<S>) -> AttemptResult {
     AttemptResult {
         ending: Ending::Vanished,
         findings: AttemptDetails { attempts: command.attempts, ..AttemptDetails::default() },

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::act::AuditEntry;
-use super::deadline::overdue;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::missed::ControlError;
-use super::outcome::{Outcome, outcome_of};
-use super::saga_desk::{SagaAdmin, refused, unreadable};
+use crate::engine::act::AuditEntry;
+use crate::engine::deadline::overdue;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::missed::ControlError;
+use crate::engine::outcome::{Outcome, outcome_of};
+use crate::engine::saga_desk::{SagaAdmin, refused, unreadable};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
@@ -31,7 +31,7 @@ pub enum CancelOutcome {
 
 /// Why a saga is to turn round.
 #[derive(Clone, Copy)]
-pub(super) enum CancelCause<'a> {
+pub(crate) enum CancelCause<'a> {
     /// Somebody wants it.
     Act(&'a AuditEntry),
     /// Its deadline passed, which this row says.
@@ -62,7 +62,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// Cancels a saga that still stands as somebody saw it.
-    pub(super) async fn cancel_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
+    pub(crate) async fn cancel_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
         loop {
             match self.try_to_cancel(key, Some(revision), reason).await {
@@ -83,7 +83,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// The saga turns round, if that is still to be.
-    pub(super) async fn try_to_compensate(
+    pub(crate) async fn try_to_compensate(
         &self,
         key: &Key,
         seen: Option<u64>,

@@ -12,7 +12,7 @@ const RULE: u8 = 1;
 ///
 /// Canonical means that the members of objects are sorted by their names and that there is no white space. Numbers stay as
 /// they were written; the order in arrays counts.
-pub(super) fn request_hash(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn request_hash(payload: &[u8]) -> Vec<u8> {
     let mut hash = vec![RULE];
     match serde_json::from_slice::<Value>(payload) {
         Ok(value) => {
@@ -27,7 +27,7 @@ pub(super) fn request_hash(payload: &[u8]) -> Vec<u8> {
 }
 
 /// The first path at which two payloads differ, such as `items[2].quantity`.
-pub(super) fn first_difference(known: &[u8], given: &[u8]) -> String {
+pub(crate) fn first_difference(known: &[u8], given: &[u8]) -> String {
     let (Ok(known), Ok(given)) = (serde_json::from_slice(known), serde_json::from_slice(given)) else {
         return "the whole payload".to_owned();
     };

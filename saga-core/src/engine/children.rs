@@ -7,14 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::AttemptResult;
-use super::command::WorkItem;
-use super::deadline::StartTiming;
-use super::error::StartError;
-use super::in_flight::SagaInstance;
-use super::prepared::{AttemptDetails, NextSlot, NextWork};
-use super::saga_desk::SagaAdmin;
-use super::shared::EngineContext;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::command::WorkItem;
+use crate::engine::deadline::StartTiming;
+use crate::engine::error::StartError;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork};
+use crate::engine::saga_desk::SagaAdmin;
+use crate::engine::shared::EngineContext;
 use crate::key::{Key, StepId};
 use crate::log;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
@@ -40,7 +40,7 @@ enum ChildLook {
 
 impl<S: Store> EngineContext<S> {
     /// Does what the command of a sub-saga asks for, as far as that can be done now.
-    pub(super) async fn run_sub_saga(self: &Arc<Self>, command: WorkItem<S>, next_ids: i64) {
+    pub(crate) async fn run_sub_saga(self: &Arc<Self>, command: WorkItem<S>, next_ids: i64) {
         let look = match self.look_at_child(&command).await {
             Some(Ok(look)) => look,
             Some(Err(reason)) if command.is_undo() => {
@@ -221,7 +221,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// Those who look at a saga vanish again and again. Whether it was started is not known without a look.
-pub(super) fn given_up<S: Store>(command: &WorkItem<S>) -> Next {
+pub(crate) fn given_up<S: Store>(command: &WorkItem<S>) -> Next {
     let (step, times) = (command.step_index(), command.attempts);
     let reason = format!("{times} processes vanished while they looked at its saga");
     Next::Settled(if command.is_undo() {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::attempt::AttemptResult;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::notes::add_records;
-use super::prepared::AttemptDetails;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::notes::add_records;
+use crate::engine::prepared::AttemptDetails;
 use crate::machine::{self, Decision, Ending, Event, Next, SagaState, Shape, StepPhase, StepShape};
 use crate::store::{Changes, StepRecord, Store};
 
 /// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
-pub(super) fn choose<S: Store>(saga: &mut SagaInstance<S>, decision: &mut Decision, changes: &mut Changes) {
+pub(crate) fn choose<S: Store>(saga: &mut SagaInstance<S>, decision: &mut Decision, changes: &mut Changes) {
     if !saga.definition.shape.has_choices() {
         return;
     }
@@ -31,7 +31,7 @@ pub(super) fn choose<S: Store>(saga: &mut SagaInstance<S>, decision: &mut Decisi
 }
 
 /// The choice of the command is made.
-pub(super) fn make_choice<S: Store>(command: &WorkItem<S>) -> (AttemptResult, Next) {
+pub(crate) fn make_choice<S: Store>(command: &WorkItem<S>) -> (AttemptResult, Next) {
     let (event, findings) = made(&command.saga, command.step_index());
     let findings = AttemptDetails { attempts: command.attempt_number(), ..findings };
     let ending = match &event {
@@ -67,14 +67,14 @@ fn made<S: Store>(saga: &SagaInstance<S>, step: usize) -> (Event, AttemptDetails
 }
 
 /// An arm as it is recorded: its name, or `null` where none runs.
-pub(super) fn arm_output(choice: &StepShape, arm: Option<usize>) -> Vec<u8> {
+pub(crate) fn arm_output(choice: &StepShape, arm: Option<usize>) -> Vec<u8> {
     let name = arm.and_then(|arm| choice.arms.get(arm));
     // A name always encodes.
     serde_json::to_vec(&name).unwrap_or_default()
 }
 
 /// The arms that were recorded of the choices that the saga made.
-pub(super) fn arms_taken(
+pub(crate) fn arms_taken(
     shape: &Shape,
     state: &SagaState,
     records: &[StepRecord],
@@ -86,7 +86,7 @@ pub(super) fn arms_taken(
 }
 
 /// The arm that was recorded of a choice.
-pub(super) fn arm_taken(choice: &StepShape, records: &[StepRecord]) -> Result<Option<usize>, String> {
+pub(crate) fn arm_taken(choice: &StepShape, records: &[StepRecord]) -> Result<Option<usize>, String> {
     let unknown = || format!("nothing is recorded of `{}` that says which of its arms was taken", choice.name);
     let record = records.iter().find(|record| record.step.as_str() == choice.name).ok_or_else(unknown)?;
     // A choice that was skipped without a word took none.
@@ -98,7 +98,7 @@ pub(super) fn arm_taken(choice: &StepShape, records: &[StepRecord]) -> Result<Op
 
 impl<S: Store> SagaInstance<S> {
     /// Tells whoever reads outputs which steps never run.
-    pub(super) fn note_passed_by(&mut self) {
+    pub(crate) fn note_passed_by(&mut self) {
         for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
             if state.phase == StepPhase::NotTaken {
                 self.outputs.pass_by(step.name);

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::{ConcurrencyPermit, QueueSlot};
-use super::in_flight::SagaInstance;
-use super::keep::HeldLease;
-use super::starting::InlineStart;
+use crate::engine::bulkhead::{ConcurrencyPermit, QueueSlot};
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::keep::HeldLease;
+use crate::engine::starting::InlineStart;
 use crate::key::StepId;
 use crate::machine::{self, Effect};
 use crate::saga::{StepDefinition, StepRun};
@@ -13,37 +13,37 @@ use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkKind, Work
 
 /// A command that this process has leased.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(super) struct WorkItem<S: Store> {
-    pub(super) saga: SagaInstance<S>,
-    pub(super) work: WorkRef,
-    pub(super) command: machine::Command,
+pub(crate) struct WorkItem<S: Store> {
+    pub(crate) saga: SagaInstance<S>,
+    pub(crate) work: WorkRef,
+    pub(crate) command: machine::Command,
     /// Attempts that are written down.
-    pub(super) attempts: u32,
-    pub(super) in_doubt: bool,
-    pub(super) recovered: bool,
+    pub(crate) attempts: u32,
+    pub(crate) in_doubt: bool,
+    pub(crate) recovered: bool,
     /// Whether the saga's next steps may run in the same transaction.
-    pub(super) chains: bool,
-    pub(super) retrying_for: Duration,
-    pub(super) late_success: Option<Vec<u8>>,
+    pub(crate) chains: bool,
+    pub(crate) retrying_for: Duration,
+    pub(crate) late_success: Option<Vec<u8>>,
     /// As which member of its store this process has it.
-    pub(super) owner: MemberId,
+    pub(crate) owner: MemberId,
     /// Whether it was claimed, and the store does not know yet that it begins.
-    pub(super) is_claimed_only: bool,
+    pub(crate) is_claimed_only: bool,
     /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
-    pub(super) lease_until: Duration,
+    pub(crate) lease_until: Duration,
     /// The place in memory that the command fills. Its successor inherits it.
-    pub(super) slot: Option<QueueSlot>,
+    pub(crate) slot: Option<QueueSlot>,
     /// Set where the transaction that runs it starts its saga as well.
-    pub(super) inline_start: Option<Box<InlineStart>>,
+    pub(crate) inline_start: Option<Box<InlineStart>>,
     /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
-    pub(super) held_lease: Option<HeldLease>,
+    pub(crate) held_lease: Option<HeldLease>,
     /// What an earlier call of it reported last.
-    pub(super) reported: Option<Reported>,
+    pub(crate) reported: Option<Reported>,
 }
 
 impl<S: Store> WorkItem<S> {
     /// The command that a claimed row asks for.
-    pub(super) fn of_claim(
+    pub(crate) fn of_claim(
         claimed: ClaimedWork,
         mut saga: SagaInstance<S>,
         owner: MemberId,
@@ -104,7 +104,7 @@ impl<S: Store> WorkItem<S> {
     }
 
     /// The command as the machine sees a claimed row.
-    pub(super) fn row(&self) -> machine::ClaimedRow {
+    pub(crate) fn row(&self) -> machine::ClaimedRow {
         machine::ClaimedRow {
             command: self.command,
             effect: self.effect(),
@@ -116,23 +116,23 @@ impl<S: Store> WorkItem<S> {
         }
     }
 
-    pub(super) fn step_index(&self) -> usize {
+    pub(crate) fn step_index(&self) -> usize {
         match self.command {
             machine::Command::Do { step } | machine::Command::Undo { step, .. } => step,
         }
     }
 
-    pub(super) fn step(&self) -> &StepDefinition<S> {
+    pub(crate) fn step(&self) -> &StepDefinition<S> {
         self.saga.step(self.step_index())
     }
 
     /// Whether its handler is called for several commands at once.
-    pub(super) fn is_batch(&self) -> bool {
+    pub(crate) fn is_batch(&self) -> bool {
         !self.is_undo() && matches!(self.step().run, StepRun::Batch(_))
     }
 
     /// Whether two commands are of one step of one definition.
-    pub(super) fn is_same_step(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_step(&self, other: &Self) -> bool {
         let base = |command: &Self| command.saga.state.base(command.step_index());
         self.is_undo() == other.is_undo()
             && base(self) == base(other)
@@ -140,30 +140,30 @@ impl<S: Store> WorkItem<S> {
     }
 
     /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
-    pub(super) fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         matches!(self.effect(), Effect::Own | Effect::Signal)
     }
 
     /// Whether it is about a step that is a saga of its own.
-    pub(super) fn is_child(&self) -> bool {
+    pub(crate) fn is_child(&self) -> bool {
         self.saga.definition.shape.is_child(self.step_index())
     }
 
     /// Whether a handler of it calls the outside world.
-    pub(super) fn is_call(&self) -> bool {
+    pub(crate) fn is_call(&self) -> bool {
         self.effect() == Effect::External
     }
 
-    pub(super) fn is_undo(&self) -> bool {
+    pub(crate) fn is_undo(&self) -> bool {
         matches!(self.command, machine::Command::Undo { .. })
     }
 
-    pub(super) fn step_id(&self) -> StepId {
+    pub(crate) fn step_id(&self) -> StepId {
         self.saga.step_id(self.command)
     }
 
     /// The options of what is called: the step's, or its compensation's.
-    pub(super) fn options(&self) -> &StepOptions {
+    pub(crate) fn options(&self) -> &StepOptions {
         let step = self.step();
         match &step.undo {
             Some((_, options)) if self.is_undo() => options,
@@ -172,33 +172,33 @@ impl<S: Store> WorkItem<S> {
     }
 
     /// Where the effect of what is called lies.
-    pub(super) fn effect(&self) -> Effect {
+    pub(crate) fn effect(&self) -> Effect {
         self.saga.effect_of(self.command)
     }
 
     /// Whether it may run now.
-    pub(super) fn has_line(&self) -> bool {
+    pub(crate) fn has_line(&self) -> bool {
         self.slot.as_ref().is_some_and(QueueSlot::has_line)
     }
 
     /// The command on its line.
-    pub(super) fn with_line(mut self, line: Option<ConcurrencyPermit>) -> Self {
+    pub(crate) fn with_line(mut self, line: Option<ConcurrencyPermit>) -> Self {
         if let Some(place) = &mut self.slot {
             place.set_line(line);
         }
         self
     }
 
-    pub(super) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
+    pub(crate) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
         self.slot.as_mut().and_then(QueueSlot::take_line)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.
-    pub(super) fn fence(&self) -> u64 {
+    pub(crate) fn fence(&self) -> u64 {
         self.saga.state.steps[self.step_index()].fence + self.work.epoch
     }
 
-    pub(super) fn claim(&self) -> Claim {
+    pub(crate) fn claim(&self) -> Claim {
         Claim {
             work: self.work,
             saga: self.saga.id,

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::act::reason_problem;
-use super::desk::TenantStore;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::shared::EngineContext;
+use crate::engine::act::reason_problem;
+use crate::engine::desk::TenantStore;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::shared::EngineContext;
 use crate::key::Tenant;
 use crate::store::{DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterState, Hint, Store, WorkId};
 
@@ -21,7 +21,7 @@ impl<S: Store> DeadLetterAdmin<S> {
         Self(TenantStore::new(store.into()))
     }
 
-    pub(super) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
+    pub(crate) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
         Self(TenantStore::of(shared, tenant))
     }
 

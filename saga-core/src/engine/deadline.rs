@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cancel::CancelCause;
-use super::error::RuntimeError;
-use super::missed::ControlError;
-use super::saga_desk::SagaAdmin;
-use super::shared::EngineContext;
+use crate::engine::cancel::CancelCause;
+use crate::engine::error::RuntimeError;
+use crate::engine::missed::ControlError;
+use crate::engine::saga_desk::SagaAdmin;
+use crate::engine::shared::EngineContext;
 use crate::key::{Key, StepId};
 use crate::log;
 use crate::machine::{Deadline, SagaState, Timer, set_deadline};
@@ -21,15 +21,15 @@ const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
 
 /// When a saga begins, and by when it must have come to its pivot.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct StartTiming {
-    pub(super) delay: Duration,
+pub(crate) struct StartTiming {
+    pub(crate) delay: Duration,
     /// Counted from the beginning; nothing where the definition decides.
-    pub(super) within: Option<Duration>,
+    pub(crate) within: Option<Duration>,
 }
 
 impl<S: Store> EngineContext<S> {
     /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
-    pub(super) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
+    pub(crate) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
         if let Err(error) = SagaAdmin::of(self, &row.tenant).end_overdue(&row.key, work).await {
             log::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
             // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
@@ -69,13 +69,13 @@ impl<S: Store> SagaAdmin<S> {
 }
 
 /// What the history says of it.
-pub(super) fn overdue(saga: SagaId, within: Duration) -> HistoryEntry {
+pub(crate) fn overdue(saga: SagaId, within: Duration) -> HistoryEntry {
     let detail = format!("its deadline passed, {within:?} after it was to begin");
     HistoryEntry { saga, step: None, kind: HistoryKind::Deadline, attempt: 0, detail }
 }
 
 /// Gives a new saga its deadline, if it has one.
-pub(super) fn deadline_of<S: Store>(
+pub(crate) fn deadline_of<S: Store>(
     definition: &Definition<S>,
     state: &mut SagaState,
     when: StartTiming,
@@ -89,7 +89,7 @@ pub(super) fn deadline_of<S: Store>(
 
 /// The row that falls due at the deadline of a saga that begins after that delay. All but its time is as in another row
 /// of it.
-pub(super) fn deadline_row(deadline: Deadline, delay: Duration, other: &NewWork) -> NewWork {
+pub(crate) fn deadline_row(deadline: Deadline, delay: Duration, other: &NewWork) -> NewWork {
     NewWork {
         id: deadline.timer.row(other.saga),
         kind: WorkKind::Deadline,

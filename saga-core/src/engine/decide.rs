@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::bulkhead::{Pool, QueueSlot};
-use super::choose::choose;
-use super::choreography::tellable;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::notes::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
-use super::outcome::outcome_of;
-use super::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
-use super::shared::EngineContext;
+use crate::engine::bulkhead::{Pool, QueueSlot};
+use crate::engine::choose::choose;
+use crate::engine::choreography::tellable;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::notes::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
+use crate::engine::outcome::outcome_of;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
+use crate::engine::shared::EngineContext;
 use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
@@ -45,7 +45,7 @@ enum Placement {
 
 impl<S: Store> EngineContext<S> {
     /// What follows from an attempt of this command.
-    pub(super) fn decide_attempt(
+    pub(crate) fn decide_attempt(
         &self,
         command: &WorkItem<S>,
         next: &Next,
@@ -58,7 +58,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// The same, from the saga as the command carried it, and without the end of the command's own row.
-    pub(super) fn decide_attempt_on(
+    pub(crate) fn decide_attempt_on(
         &self,
         command: &WorkItem<S>,
         mut saga: SagaInstance<S>,
@@ -86,7 +86,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Moves a saga, and says what is to be written for it.
-    pub(super) fn decide(
+    pub(crate) fn decide(
         &self,
         saga: &mut SagaInstance<S>,
         event: Event,
@@ -193,7 +193,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether bytes are short enough to be stored.
-    pub(super) fn check_length(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    pub(crate) fn check_length(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         let max = self.settings.payload_bytes_max;
         if bytes.len() <= max {
             Ok(bytes)
@@ -309,7 +309,7 @@ impl<S: Store> EngineContext<S> {
 
     /// An event of a saga. Those of a saga with a definition have its name as their topic; those of a step that events
     /// ask for have their own.
-    pub(super) fn event_message(&self, saga: &mut SagaInstance<S>, name: &str, payload: Vec<u8>) -> NewMessage {
+    pub(crate) fn event_message(&self, saga: &mut SagaInstance<S>, name: &str, payload: Vec<u8>) -> NewMessage {
         saga.state.messages += 1;
         let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
         let headers = Headers { saga_key: Some(saga.outside_key().to_string()), traceparent, ..Headers::default() };
@@ -331,7 +331,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// The row that an attempt brings to its end, and under which condition.
-pub(super) fn finished_by<S: Store>(command: &WorkItem<S>, next: &Next) -> Option<(WorkRef, Condition)> {
+pub(crate) fn finished_by<S: Store>(command: &WorkItem<S>, next: &Next) -> Option<(WorkRef, Condition)> {
     match next {
         Next::Again { .. } => None,
         Next::Settled(Event::Done { .. } | Event::Undone { .. }) => Some((command.work, Condition::Held)),
@@ -353,7 +353,7 @@ fn find_undo_input<S: Store>(saga: &mut SagaInstance<S>, step: usize, blocked: &
 }
 
 /// The row of a command; a lease says that this process has it already.
-pub(super) fn work_row<S: Store>(
+pub(crate) fn work_row<S: Store>(
     saga: &SagaInstance<S>,
     order: machine::Command,
     id: i64,

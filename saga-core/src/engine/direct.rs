@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::relay::met_outage;
-use super::shared::EngineContext;
-use super::tasks::TaskGuard;
+use crate::engine::relay::met_outage;
+use crate::engine::shared::EngineContext;
+use crate::engine::tasks::TaskGuard;
 use crate::store::{MessageId, MessageKind, NewMessage, OutboxRow, Store};
 
 /// When the relays may read what is sent from memory.
@@ -24,7 +24,7 @@ const CALLS_MAX: usize = 2;
 
 /// Messages between their commit and the transport.
 #[derive(Debug)]
-pub(super) struct SendQueue {
+pub(crate) struct SendQueue {
     sender: mpsc::UnboundedSender<OutgoingRow>,
     receiver: Mutex<mpsc::UnboundedReceiver<OutgoingRow>>,
     waiting: AtomicUsize,
@@ -37,7 +37,7 @@ struct OutgoingRow {
 }
 
 impl SendQueue {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         Self { sender, receiver: Mutex::new(receiver), waiting: AtomicUsize::new(0) }
     }
@@ -45,7 +45,7 @@ impl SendQueue {
 
 impl<S: Store> EngineContext<S> {
     /// Says of messages that are about to be committed which of them are sent from memory.
-    pub(super) fn mark_sent_from_memory(&self, messages: &mut [NewMessage]) {
+    pub(crate) fn mark_sent_from_memory(&self, messages: &mut [NewMessage]) {
         let is_own = |message: &&mut NewMessage| message.kind != MessageKind::Event;
         if messages.is_empty() || !self.can_send_from_memory() {
             return;
@@ -56,7 +56,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Sends a message that was committed.
-    pub(super) fn send_from_memory(&self, message: NewMessage) {
+    pub(crate) fn send_from_memory(&self, message: NewMessage) {
         // Without a clock it waits for the relays.
         let Some(committed_at) = self.store_clock.now(self.env.now()) else { return };
         let row = OutboxRow {
@@ -79,7 +79,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Sends what is committed here, until it is dropped. What comes while calls are under way goes with the next.
-    pub(super) async fn serve_send_queue(self: Arc<Self>) {
+    pub(crate) async fn serve_send_queue(self: Arc<Self>) {
         let mut receiver = self.send_queue.receiver.lock().await;
         let lines = Arc::new(Semaphore::new(CALLS_MAX));
         while let Ok(line) = Arc::clone(&lines).acquire_owned().await {

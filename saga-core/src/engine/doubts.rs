@@ -14,7 +14,7 @@ const NEGLIGIBLE: f32 = 1.0 / 1_000.0;
 
 /// What the handler of a step needs, so that its writes can be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protection {
+pub(crate) enum Protection {
     /// A savepoint of its own.
     Own,
     /// A savepoint that it shares with so many of the same step, itself included.
@@ -25,24 +25,24 @@ pub(super) enum Protection {
 
 /// How often the first attempt at a step failed lately.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FailureRate {
+pub(crate) struct FailureRate {
     rate: f32,
 }
 
 impl FailureRate {
-    pub(super) fn unknown() -> Self {
+    pub(crate) fn unknown() -> Self {
         Self { rate: UNKNOWN }
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         self.rate -= self.rate / REMEMBERED;
     }
 
-    pub(super) fn failed(&mut self) {
+    pub(crate) fn failed(&mut self) {
         self.rate += (1.0 - self.rate) / REMEMBERED;
     }
 
-    pub(super) fn protection(self) -> Protection {
+    pub(crate) fn protection(self) -> Protection {
         if self.rate < NEGLIGIBLE {
             return Protection::Spared;
         }

@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::asking::catch_panic;
-use super::inbox::InboundSource;
-use super::shared::EngineContext;
+use crate::engine::asking::catch_panic;
+use crate::engine::inbox::InboundSource;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::{Hint, Store};
 use crate::transport::Incoming;
 
 impl<S: Store> EngineContext<S> {
     /// Runs the tasks of the runtime until it stops.
-    pub(super) fn spawn_all(self: &Arc<Self>, incoming: Vec<Option<Box<dyn Incoming>>>) {
+    pub(crate) fn spawn_all(self: &Arc<Self>, incoming: Vec<Option<Box<dyn Incoming>>>) {
         for _ in 0..self.settings.transactions_max {
             self.run_lane("transactions", Self::serve_transactions);
         }
@@ -48,7 +48,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Takes nothing new, waits for what is under way, and gives the rest back.
-    pub(super) async fn shut_down(self: &Arc<Self>) {
+    pub(crate) async fn shut_down(self: &Arc<Self>) {
         self.stopping.cancel();
         // The poller may wait for work or for a place; it looks whether it should stop when it is woken.
         self.announce_work(std::time::Duration::ZERO);
@@ -76,7 +76,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Ends every task at its next await.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopping.cancel();
         self.stopped.cancel();
     }

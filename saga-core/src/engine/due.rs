@@ -11,7 +11,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// When to look for work next: the earliest moment that somebody announced.
 #[derive(Debug)]
-pub(super) struct PollTimer {
+pub(crate) struct PollTimer {
     planned: Mutex<Planned>,
     earlier: Notify,
 }
@@ -23,17 +23,17 @@ struct Planned {
 }
 
 impl PollTimer {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { planned: Mutex::new(Planned { at: Duration::ZERO, looked_at: None }), earlier: Notify::new() }
     }
 
     /// There is something to do at that moment.
-    pub(super) fn announce(&self, at: Duration) {
+    pub(crate) fn announce(&self, at: Duration) {
         self.plan(|_| at);
     }
 
     /// Something falls due at that moment, and others may at about the same time.
-    pub(super) fn announce_later(&self, at: Duration) {
+    pub(crate) fn announce_later(&self, at: Duration) {
         self.plan(|looked_at| looked_at.map_or(at, |looked_at| at.max(looked_at.saturating_add(PAUSE))));
     }
 
@@ -51,7 +51,7 @@ impl PollTimer {
     ///
     /// What is announced between a look and its plan would be lost, so the plan is made before the look: see
     /// [`Due::begin`].
-    pub(super) async fn wait(&self, env: &dyn Environment) {
+    pub(crate) async fn wait(&self, env: &dyn Environment) {
         loop {
             let at = self.lock().at;
             let now = env.now();
@@ -67,7 +67,7 @@ impl PollTimer {
     }
 
     /// Before a look: from now on an announcement is for the next one, which is planned for `next` at the latest.
-    pub(super) fn begin(&self, now: Duration, next: Duration) {
+    pub(crate) fn begin(&self, now: Duration, next: Duration) {
         *self.lock() = Planned { at: next, looked_at: Some(now) };
     }
 

@@ -1,10 +1,10 @@
 //! What the engine does itself for a step that is done for each item of a list: it unfolds the list, and joins what the
 //! items gave.
 
-use super::attempt::AttemptResult;
-use super::command::WorkItem;
-use super::prepared::AttemptDetails;
-use super::shared::EngineContext;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::command::WorkItem;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::shared::EngineContext;
 use crate::machine::{Command as Order, Ending, Event, Next};
 use crate::step::{items_of, list_of};
 use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
@@ -15,7 +15,7 @@ const NO_LIST: &[u8] = b"null";
 impl<S: Store> EngineContext<S> {
     /// The list of the command is there: it is unfolded, or what its items gave is joined. Nothing when the runtime stops
     /// first.
-    pub(super) async fn unfold_or_join(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
+    pub(crate) async fn unfold_or_join(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
         let began = self.env.now();
         let step = command.step_index();
         let made = match command.saga.state.items_of(step) {
@@ -47,7 +47,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What an item gave that is to be undone: a claim brings no records of items.
-    pub(super) async fn read_own_output(&self, command: &mut WorkItem<S>) -> Result<(), StoreError> {
+    pub(crate) async fn read_own_output(&self, command: &mut WorkItem<S>) -> Result<(), StoreError> {
         let (saga, step) = (&command.saga, command.step_index());
         let is_needed = matches!(command.command, Order::Undo { known: true, .. });
         if !is_needed || saga.state.item_number(step).is_none() {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::in_flight::SagaInstance;
-use super::shared::EngineContext;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::shared::EngineContext;
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{Phase, StepPhase};
@@ -27,7 +27,7 @@ struct Waiting {
 
 impl<S: Store> EngineContext<S> {
     /// A saga moved: who waits for it, or does for it what is no longer wanted, looks again.
-    pub(super) fn notify_related(self: &Arc<Self>, saga: &SagaInstance<S>) {
+    pub(crate) fn notify_related(self: &Arc<Self>, saga: &SagaInstance<S>) {
         let waiting = match saga.state.phase {
             Phase::Running => None,
             Phase::Compensating => children_of(saga),
@@ -52,7 +52,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// Whoever waits for this saga, which has ended, looks at it now. For those who have no runtime.
-pub(super) async fn notify_parent<S: Store>(
+pub(crate) async fn notify_parent<S: Store>(
     store: &S,
     tenant: &Tenant,
     key: &Key,

@@ -1,8 +1,8 @@
 //! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
 
-use super::choreography::for_service;
-use super::shared::EngineContext;
-use super::step_or_item::step_or_item;
+use crate::engine::choreography::for_service;
+use crate::engine::shared::EngineContext;
+use crate::engine::step_or_item::step_or_item;
 use crate::key::Key;
 use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
 use crate::transport::{DeadLetterInfo, Unreadable};
@@ -13,7 +13,7 @@ const REASON: &str = "x-death-reason";
 
 impl<S: Store> EngineContext<S> {
     /// How what the transport gave up is buried; nothing when the runtime stops first.
-    pub(super) async fn broker_dead_letter_changes(
+    pub(crate) async fn broker_dead_letter_changes(
         &self,
         came: &Result<Message, Unreadable>,
         death: &DeadLetterInfo,

@@ -5,28 +5,28 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 /// Calls that are made together: what arrives while one group is under way goes with the next, so that under load one
 /// commit carries many, and an idle system waits for nobody.
 #[derive(Debug)]
-pub(super) struct Batcher<T, R> {
+pub(crate) struct Batcher<T, R> {
     sender: mpsc::UnboundedSender<Request<T, R>>,
     receiver: Mutex<mpsc::UnboundedReceiver<Request<T, R>>>,
 }
 
 /// A call that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Request<T, R> {
-    pub(super) call: T,
+pub(crate) struct Request<T, R> {
+    pub(crate) call: T,
     answer: oneshot::Sender<R>,
 }
 
 impl<T, R> Request<T, R> {
     /// Answers the call. Whoever made it may be gone by now.
-    pub(super) fn answer(self, answer: R) -> T {
+    pub(crate) fn answer(self, answer: R) -> T {
         drop(self.answer.send(answer));
         self.call
     }
 }
 
 impl<T, R> Batcher<T, R> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         Self { sender, receiver: Mutex::new(receiver) }
     }
@@ -35,7 +35,7 @@ impl<T, R> Batcher<T, R> {
     ///
     /// # Cancel safety
     /// A call that was handed over is made, whether or not its caller waits.
-    pub(super) async fn call(&self, call: T) -> Option<R> {
+    pub(crate) async fn call(&self, call: T) -> Option<R> {
         let (answer, answered) = oneshot::channel();
         self.sender.send(Request { call, answer }).ok()?;
         answered.await.ok()
@@ -45,7 +45,7 @@ impl<T, R> Batcher<T, R> {
     ///
     /// # Cancel safety
     /// That of [`call`](Self::call).
-    pub(super) async fn call_all(&self, calls: Vec<T>) -> Vec<Option<R>> {
+    pub(crate) async fn call_all(&self, calls: Vec<T>) -> Vec<Option<R>> {
         let hand_over = |call| {
             let (answer, answered) = oneshot::channel();
             self.sender.send(Request { call, answer }).ok().map(|()| answered)
@@ -63,7 +63,7 @@ impl<T, R> Batcher<T, R> {
 
     /// Serves the calls, `group_max` at a time, until it is dropped: one who serves at a time. The calls of a group whose
     /// `make` panics are not answered, and those behind them wait for the next who serves.
-    pub(super) async fn serve<F: Future<Output = ()>>(
+    pub(crate) async fn serve<F: Future<Output = ()>>(
         &self,
         group_max: usize,
         mut make: impl FnMut(Vec<Request<T, R>>) -> F,

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::QueueSlot;
-use super::command::WorkItem;
-use super::prepared::PendingCommit;
-use super::shared::EngineContext;
+use crate::engine::bulkhead::QueueSlot;
+use crate::engine::command::WorkItem;
+use crate::engine::prepared::PendingCommit;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::machine::Effect;
 use crate::store::{Hint, Store};
 
 impl<S: Store> EngineContext<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
-    pub(super) fn after_commit(self: &Arc<Self>, prepared: PendingCommit<S>, place: Option<QueueSlot>) {
+    pub(crate) fn after_commit(self: &Arc<Self>, prepared: PendingCommit<S>, place: Option<QueueSlot>) {
         if prepared.has_messages {
             self.wake_relay();
         }
@@ -41,7 +41,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Gives a leased command to the workers of this process.
-    pub(super) fn enqueue(self: &Arc<Self>, mut command: WorkItem<S>) {
+    pub(crate) fn enqueue(self: &Arc<Self>, mut command: WorkItem<S>) {
         if !command.is_call() {
             // That of the command before it, in whose place it is.
             drop(command.take_line());
@@ -57,7 +57,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Gives a claimed command to the workers of this process.
-    pub(super) fn enqueue_claimed(self: &Arc<Self>, command: WorkItem<S>) {
+    pub(crate) fn enqueue_claimed(self: &Arc<Self>, command: WorkItem<S>) {
         let flow = self.seat_of(&command.saga, command.command).flow();
         let refused = match command.effect() {
             Effect::Remote { .. } => return self.resend(command),
@@ -69,7 +69,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A queue that is closed takes nothing: the runtime shuts down, and the command is somebody else's.
-    pub(super) fn return_refused(self: &Arc<Self>, refused: Option<WorkItem<S>>) {
+    pub(crate) fn return_refused(self: &Arc<Self>, refused: Option<WorkItem<S>>) {
         let Some(command) = refused else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
         self.spawn(
@@ -82,7 +82,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Ids for the commands that follow; nothing when the runtime stops before the store gives any.
-    pub(super) async fn take_ids(&self, count: usize) -> Option<std::ops::Range<i64>> {
+    pub(crate) async fn take_ids(&self, count: usize) -> Option<std::ops::Range<i64>> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let ids = self.retry_store("reserve_ids", || self.ids.take(&*self.store, count)).await;
         if ids.is_none() {
@@ -92,7 +92,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A commit of this process left work that nobody has, due after so long: whoever has a place for it may take it.
-    pub(super) fn announce_unclaimed(&self, due_in: Duration) {
+    pub(crate) fn announce_unclaimed(&self, due_in: Duration) {
         self.announce_work(due_in);
         // What falls due later is found by who looks then.
         if due_in.is_zero() {
@@ -101,13 +101,13 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A commit of this process left messages in the outbox. They are sent from here, or by whoever has their lane.
-    pub(super) fn wake_relay(&self) {
+    pub(crate) fn wake_relay(&self) {
         self.outbox_filled.notify_one();
         self.store.hint(Hint::Outbox);
     }
 
     /// Hears from other processes what there is to do, until it is dropped.
-    pub(super) async fn listen(self: Arc<Self>) {
+    pub(crate) async fn listen(self: Arc<Self>) {
         let Some(mut listener) = self.store.listen() else { return };
         loop {
             match listener.heard().await {
@@ -119,7 +119,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Says that there is work in the store that nobody has, due after so long.
-    pub(super) fn announce_work(&self, due_in: Duration) {
+    pub(crate) fn announce_work(&self, due_in: Duration) {
         let now = self.env.now();
         if due_in.is_zero() {
             self.poll_timer.announce(now);

@@ -11,14 +11,14 @@ const TOPICS_MAX: usize = 1_000;
 
 /// The topics whose messages could not be sent lately, so that each is warned of once and not for each of its messages.
 #[derive(Debug, Default)]
-pub(super) struct BlockedTopics {
+pub(crate) struct BlockedTopics {
     is_any: AtomicBool,
     kinds: Mutex<BTreeMap<String, TransportErrorKind>>,
 }
 
 impl BlockedTopics {
     /// A message of this topic was not sent; answers whether that was not known yet.
-    pub(super) fn is_news(&self, topic: &str, kind: TransportErrorKind) -> bool {
+    pub(crate) fn is_news(&self, topic: &str, kind: TransportErrorKind) -> bool {
         let mut kinds = self.lock();
         if kinds.len() >= TOPICS_MAX && !kinds.contains_key(topic) {
             return false;
@@ -28,7 +28,7 @@ impl BlockedTopics {
     }
 
     /// A message of this topic was sent.
-    pub(super) fn sent(&self, topic: &str) {
+    pub(crate) fn sent(&self, topic: &str) {
         // Nearly always there is nothing to forget.
         if !self.is_any.load(Ordering::Acquire) {
             return;

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrivals::InboundMessage;
-use super::canonical::request_hash;
-use super::command::WorkItem;
-use super::in_flight::{SagaInstance, earlier_outputs};
-use super::letters::HandleError;
-use super::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
-use super::remote::UndoContent;
-use super::shared::EngineContext;
-use super::step_or_item::step_or_item;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::canonical::request_hash;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::{SagaInstance, earlier_outputs};
+use crate::engine::letters::HandleError;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
+use crate::engine::remote::UndoContent;
+use crate::engine::shared::EngineContext;
+use crate::engine::step_or_item::step_or_item;
 use crate::key::Key;
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::Definition;
@@ -28,41 +28,41 @@ const MARGIN_MAX: Duration = Duration::from_hours(24);
 const DECISIONS_MAX: usize = 8;
 
 /// What a message asks for.
-pub(super) struct HostRequest<S: Store> {
-    pub(super) definition: Arc<Definition<S>>,
+pub(crate) struct HostRequest<S: Store> {
+    pub(crate) definition: Arc<Definition<S>>,
     /// The key of the hosted step.
-    pub(super) key: Key,
+    pub(crate) key: Key,
     /// Who waits for a reply; empty where nobody does, since an event asked.
-    pub(super) reply_to: String,
+    pub(crate) reply_to: String,
     /// The id of what asked.
-    pub(super) by: u128,
+    pub(crate) by: u128,
     /// What an event was made into; nothing where the message itself brings the step's input.
-    pub(super) made: Option<MappedEvent>,
+    pub(crate) made: Option<MappedEvent>,
 }
 
 /// What an event was made into.
-pub(super) struct MappedEvent {
+pub(crate) struct MappedEvent {
     /// The step's input.
-    pub(super) input: Vec<u8>,
+    pub(crate) input: Vec<u8>,
     /// The hash of the event.
-    pub(super) hash: Vec<u8>,
+    pub(crate) hash: Vec<u8>,
     /// What earlier steps returned, of those that the step reads.
-    pub(super) earlier: Vec<(String, String)>,
+    pub(crate) earlier: Vec<(String, String)>,
 }
 
 impl<S: Store> EngineContext<S> {
     /// The definition of a step that a service hosts here.
-    pub(super) fn hosted(&self, service: &str, step: &str) -> Option<&Arc<Definition<S>>> {
+    pub(crate) fn hosted(&self, service: &str, step: &str) -> Option<&Arc<Definition<S>>> {
         self.hosted.get(&(service.to_owned(), step.to_owned()))
     }
 
     /// Begins a hosted step, or answers again from its record.
-    pub(super) async fn handle_command(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_command(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         self.begin_hosted(&self.asked(arrived)?, arrived).await
     }
 
     /// The same, once it is known what is asked for.
-    pub(super) async fn begin_hosted(
+    pub(crate) async fn begin_hosted(
         self: &Arc<Self>,
         asked: &HostRequest<S>,
         arrived: &InboundMessage,
@@ -91,7 +91,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
-    pub(super) async fn begin_at_once(self: &Arc<Self>, arrived: &InboundMessage) -> bool {
+    pub(crate) async fn begin_at_once(self: &Arc<Self>, arrived: &InboundMessage) -> bool {
         let asked = match arrived.message.kind {
             MessageKind::Event => self.asked_by_event(arrived).await,
             _ => self.asked(arrived),
@@ -162,12 +162,12 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Undoes a hosted step that was done, and bars one that was not.
-    pub(super) async fn handle_undo(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_undo(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         self.undo_hosted(&self.asked(arrived)?, arrived).await
     }
 
     /// The same, once it is known what is asked for.
-    pub(super) async fn undo_hosted(
+    pub(crate) async fn undo_hosted(
         self: &Arc<Self>,
         asked: &HostRequest<S>,
         arrived: &InboundMessage,
@@ -187,7 +187,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
-    pub(super) async fn answer_again(
+    pub(crate) async fn answer_again(
         &self,
         asked: &HostRequest<S>,
         row: &SagaRow,
@@ -285,7 +285,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Bars a step that has not begun, and tells of it in the same commit; answers whether that is how it went.
-    pub(super) async fn tombstone_and_emit(
+    pub(crate) async fn tombstone_and_emit(
         self: &Arc<Self>,
         asked: &HostRequest<S>,
         arrived: &InboundMessage,
@@ -295,7 +295,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Applies what was decided for a message; answers whether it need not be decided again.
-    pub(super) async fn commit_inbound(
+    pub(crate) async fn commit_inbound(
         self: &Arc<Self>,
         mut prepared: PendingCommit<S>,
         arrived: &InboundMessage,
@@ -310,7 +310,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Ids for the commands that may follow from a decision, one of which is run here if there is a place for it.
-    pub(super) async fn reserve_next_work(&self, definition: &Definition<S>) -> Result<NextWork, HandleError> {
+    pub(crate) async fn reserve_next_work(&self, definition: &Definition<S>) -> Result<NextWork, HandleError> {
         let ids = self.take_ids(definition.width).await;
         let ids =
             ids.ok_or_else(|| HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
@@ -339,7 +339,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether what a message asks for would still be known, had it been done before.
-    pub(super) fn check_age(&self, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) fn check_age(&self, arrived: &InboundMessage) -> Result<(), HandleError> {
         let horizon = self.settings.retention.saturating_sub(MARGIN_MAX.min(self.settings.retention / 4));
         if arrived.age > horizon {
             let (age, limit) = (arrived.age.as_secs(), horizon.as_secs());
@@ -381,7 +381,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// A hosted step that is about to be written.
-pub(super) fn in_flight<S: Store>(
+pub(crate) fn in_flight<S: Store>(
     definition: &Arc<Definition<S>>,
     new: &NewSaga,
 ) -> Result<SagaInstance<S>, HandleError> {
@@ -419,6 +419,6 @@ fn undo_content<S: Store>(asked: &HostRequest<S>, message: &Message) -> Result<(
 }
 
 /// Whether bytes decode. What reads them is the user's code: a panic in it concerns this message only.
-pub(super) fn check_value(check: fn(&[u8]) -> Result<(), String>, bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn check_value(check: fn(&[u8]) -> Result<(), String>, bytes: &[u8]) -> Result<(), String> {
     caught(|| check(bytes)).unwrap_or_else(|panic| Err(format!("reading it panicked: {panic}")))
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::arrivals::InboundMessage;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::letters::HandleError;
-use super::replies::told;
-use super::shared::EngineContext;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::letters::HandleError;
+use crate::engine::replies::told;
+use crate::engine::shared::EngineContext;
 use crate::key::Key;
 use crate::log;
 use crate::store::{Changes, DeadLetterReason, Store, WorkId};
@@ -35,7 +35,7 @@ struct Content<'a> {
 
 impl<S: Store> EngineContext<S> {
     /// Tells the service that asked for the step what was just written down here. The call does not wait for that.
-    pub(super) fn tell_report(self: &Arc<Self>, command: &WorkItem<S>, number: u64, report: &[u8]) {
+    pub(crate) fn tell_report(self: &Arc<Self>, command: &WorkItem<S>, number: u64, report: &[u8]) {
         let Some(payload) = content(command.fence(), number, report) else { return };
         let Some(message) = self.report_message(&command.saga, command.is_undo(), payload) else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
@@ -52,7 +52,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Keeps what a host reports on the row that waits for its reply. What is over, or not known here, is passed over.
-    pub(super) async fn handle_report(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_report(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let unreadable = |problem: String| HandleError::Dead(DeadLetterReason::Unreadable, problem);
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::AttemptResult;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::prepared::AttemptDetails;
-use super::shared::EngineContext;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::shared::EngineContext;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next};
 use crate::saga::{Idle, LONGEST, Or, StepDefinition, StepRun};
 use crate::step::Rejection;
@@ -19,7 +19,7 @@ const NOTHING: &[u8] = b"null";
 /// How long a step waits from when its turn has come, if it is one that only waits. What it waits for may be there.
 ///
 /// A moment is compared with the store's clock, which is read when the row is claimed: that is at once.
-pub(super) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Option<Duration> {
+pub(crate) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Option<Duration> {
     let StepRun::Idle(idle) = &step.run else { return None };
     let waits = match idle {
         Idle::For(duration) => *duration,
@@ -33,7 +33,7 @@ pub(super) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Opti
 
 impl<S: Store> SagaInstance<S> {
     /// How long the command waits before it is due, if it is one that only waits.
-    pub(super) fn idle_for(&self, order: machine::Command) -> Option<Duration> {
+    pub(crate) fn idle_for(&self, order: machine::Command) -> Option<Duration> {
         let machine::Command::Do { step } = order else { return None };
         let of = self.definition.steps.get(step)?;
         let is_there = self.state.steps[step].signal.is_some();
@@ -43,7 +43,7 @@ impl<S: Store> SagaInstance<S> {
 
 impl<S: Store> EngineContext<S> {
     /// The row of a step that only waits is claimed.
-    pub(super) async fn end_wait(self: &Arc<Self>, command: WorkItem<S>, idle: &Idle, next_ids: i64) {
+    pub(crate) async fn end_wait(self: &Arc<Self>, command: WorkItem<S>, idle: &Idle, next_ids: i64) {
         let left = match idle {
             Idle::For(_) | Idle::Mapped | Idle::Signal(_) => Ok(Duration::ZERO),
             Idle::Until => self.time_until(&command).await,
@@ -85,7 +85,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What a step that only waited ends with, as its saga stands now; nothing for any other step.
-    pub(super) fn wait_result(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
+    pub(crate) fn wait_result(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
         let StepRun::Idle(idle) = &command.step().run else { return None };
         let (saga, step) = (&command.saga, command.step_index());
         let settled = |output: Vec<u8>| (Some(output), Ending::Done, Event::Done { step });

@@ -9,17 +9,17 @@ const BLOCK: u32 = 4_096;
 /// Ids from blocks that the store hands out. What is left of a block when a larger demand comes is lost, which costs
 /// nothing.
 #[derive(Debug)]
-pub(super) struct IdBlocks {
+pub(crate) struct IdBlocks {
     block: Mutex<Range<i64>>,
 }
 
 impl IdBlocks {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { block: Mutex::new(0..0) }
     }
 
     /// `count` ids in a row that nobody else has.
-    pub(super) async fn take(&self, ids: &dyn Ids, count: u32) -> Result<Range<i64>, StoreError> {
+    pub(crate) async fn take(&self, ids: &dyn Ids, count: u32) -> Result<Range<i64>, StoreError> {
         if let Some(taken) = self.take_from_block(count) {
             return Ok(taken);
         }

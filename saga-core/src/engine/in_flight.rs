@@ -7,24 +7,24 @@ use crate::step::{NeededOutput, Outputs, items_of};
 use crate::store::{RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
 
 /// A saga as this process holds it while one of its commands is under way.
-pub(super) struct SagaInstance<S: Store> {
-    pub(super) id: SagaId,
-    pub(super) tenant: Tenant,
-    pub(super) key: Key,
-    pub(super) definition: Arc<Definition<S>>,
-    pub(super) version: u64,
-    pub(super) state: SagaState,
-    pub(super) input: Arc<[u8]>,
-    pub(super) outputs: Outputs,
+pub(crate) struct SagaInstance<S: Store> {
+    pub(crate) id: SagaId,
+    pub(crate) tenant: Tenant,
+    pub(crate) key: Key,
+    pub(crate) definition: Arc<Definition<S>>,
+    pub(crate) version: u64,
+    pub(crate) state: SagaState,
+    pub(crate) input: Arc<[u8]>,
+    pub(crate) outputs: Outputs,
     /// The inputs that mappings gave, by the step's index.
-    pub(super) inputs: Vec<(usize, Arc<[u8]>)>,
+    pub(crate) inputs: Vec<(usize, Arc<[u8]>)>,
     /// What the item that is under way gave, or the one that was done last.
-    pub(super) item_output: Option<(usize, Arc<[u8]>)>,
+    pub(crate) item_output: Option<(usize, Arc<[u8]>)>,
 }
 
 impl<S: Store> SagaInstance<S> {
     /// The saga as the store has it.
-    pub(super) fn of_row(
+    pub(crate) fn of_row(
         row: &SagaRow,
         records: Vec<StepRecord>,
         definition: &Arc<Definition<S>>,
@@ -56,7 +56,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// What the machine decides on after somebody else moved the saga, and what the other branches of a group left since.
-    pub(super) fn refresh(&mut self, row: &SagaRow, records: Vec<StepRecord>) -> Result<(), String> {
+    pub(crate) fn refresh(&mut self, row: &SagaRow, records: Vec<StepRecord>) -> Result<(), String> {
         if row.digest != self.definition.digest {
             return Err(format!("it moved to {}", row.definition));
         }
@@ -70,12 +70,12 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// The same saga while it is not stored: what is decided now goes into its start, by which it gets its first version.
-    pub(super) fn unstored(self) -> Self {
+    pub(crate) fn unstored(self) -> Self {
         Self { version: 0, ..self }
     }
 
     /// Whether all is here that the command will need of earlier steps. Whoever claims its row reads all of it.
-    pub(super) fn knows_all_for(&self, order: machine::Command) -> bool {
+    pub(crate) fn knows_all_for(&self, order: machine::Command) -> bool {
         if self.definition.width == 1 {
             return true;
         }
@@ -98,7 +98,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// The saga out of a command that neither runs nor is decided on again.
-    pub(super) fn take(&mut self) -> Self {
+    pub(crate) fn take(&mut self) -> Self {
         Self {
             id: self.id,
             tenant: self.tenant.clone(),
@@ -114,24 +114,24 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// The step, or the one that it is an item of.
-    pub(super) fn step(&self, index: usize) -> &StepDefinition<S> {
+    pub(crate) fn step(&self, index: usize) -> &StepDefinition<S> {
         &self.definition.steps[self.state.base(index)]
     }
 
     /// The key that others know: of a step that is hosted for another service, that of the saga which asked for it.
-    pub(super) fn outside_key(&self) -> Key {
+    pub(crate) fn outside_key(&self) -> Key {
         if self.definition.is_hosted() { self.key.asked_for() } else { self.key.clone() }
     }
 
     /// The id of doing the step.
-    pub(super) fn doing(&self, step: usize) -> StepId {
+    pub(crate) fn doing(&self, step: usize) -> StepId {
         match self.state.item_number(step) {
             None => self.step(step).doing.clone(),
             Some(item) => StepId::of_item(self.step(step).name, item),
         }
     }
 
-    pub(super) fn step_id(&self, order: machine::Command) -> StepId {
+    pub(crate) fn step_id(&self, order: machine::Command) -> StepId {
         match order {
             machine::Command::Do { step } => self.doing(step),
             machine::Command::Undo { step, round, .. } => self.doing(step).undone(round),
@@ -139,7 +139,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// Where the effect of what is called lies.
-    pub(super) fn effect_of(&self, order: machine::Command) -> Effect {
+    pub(crate) fn effect_of(&self, order: machine::Command) -> Effect {
         match order {
             machine::Command::Do { step } => self.definition.shape.effect(&self.state, step),
             machine::Command::Undo { step, .. } => match &self.step(step).undo {
@@ -150,14 +150,14 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// What the step or the item itself returned, where that is here.
-    pub(super) fn own_output_of(&self, step: usize) -> Option<&Arc<[u8]>> {
+    pub(crate) fn own_output_of(&self, step: usize) -> Option<&Arc<[u8]>> {
         match self.state.item_number(step) {
             None => self.outputs.get(self.step(step).name),
             Some(_) => self.item_output.as_ref().filter(|(item, _)| *item == step).map(|(_, output)| output),
         }
     }
 
-    pub(super) fn keep_own_output(&mut self, step: usize, output: Arc<[u8]>) {
+    pub(crate) fn keep_own_output(&mut self, step: usize, output: Arc<[u8]>) {
         let base = self.state.base(step);
         if base == step {
             self.outputs.insert(self.definition.steps[base].name, output);
@@ -167,7 +167,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// Picks the input of an item out of its list.
-    pub(super) fn pick_item(&mut self, step: usize) -> Result<(), String> {
+    pub(crate) fn pick_item(&mut self, step: usize) -> Result<(), String> {
         let Some(number) = self.state.item_number(step) else { return Ok(()) };
         if self.mapped_input_of(step).is_some() {
             return Ok(());
@@ -184,16 +184,16 @@ impl<S: Store> SagaInstance<S> {
         Ok(())
     }
 
-    pub(super) fn mapped_input_of(&self, step: usize) -> Option<&Arc<[u8]>> {
+    pub(crate) fn mapped_input_of(&self, step: usize) -> Option<&Arc<[u8]>> {
         self.inputs.iter().find(|(index, _)| *index == step).map(|(_, input)| input)
     }
 
-    pub(super) fn set_input(&mut self, step: usize, input: Arc<[u8]>) {
+    pub(crate) fn set_input(&mut self, step: usize, input: Arc<[u8]>) {
         self.inputs.retain(|(index, _)| *index != step);
         self.inputs.push((step, input));
     }
 
-    pub(super) fn remember(&mut self, record: StepRecord) {
+    pub(crate) fn remember(&mut self, record: StepRecord) {
         let undone = record.step.undo_round().is_some();
         let Some(step) = self.definition.shape.position(record.step.step()).filter(|_| !undone) else { return };
         // Of items only the list is kept here; each reads its own record where it is undone.
@@ -211,7 +211,7 @@ impl<S: Store> SagaInstance<S> {
 }
 
 /// What a step that an event asked for reads of earlier ones.
-pub(super) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> Outputs {
+pub(crate) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> Outputs {
     let (Some(told), Some(caller)) = (&definition.told, &state.caller) else { return Outputs::new() };
     let name_of = |step: &str| told.reads.iter().find(|reads| reads.step == step).map(|reads| reads.step);
     let known = |(step, output): &(String, String)| Some((name_of(step)?, Arc::from(output.as_bytes())));

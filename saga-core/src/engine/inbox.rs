@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrivals::InboundMessage;
-use super::asking::{backoff_after, catch_panic};
-use super::choreography::for_service;
-use super::letters::HandleError;
-use super::shared::EngineContext;
-use super::step_or_item::step_or_item;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::asking::{backoff_after, catch_panic};
+use crate::engine::choreography::for_service;
+use crate::engine::letters::HandleError;
+use crate::engine::shared::EngineContext;
+use crate::engine::step_or_item::step_or_item;
 use crate::key::{Key, check_step_name};
 use crate::log;
 use crate::store::{
@@ -30,7 +30,7 @@ const UNDO_FRAME_BYTES: usize = 64;
 
 /// Where a service's messages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InboundSource {
+pub(crate) enum InboundSource {
     /// What is addressed to it.
     Messages,
     /// What the transport gave up of that.
@@ -49,7 +49,7 @@ impl InboundSource {
 impl<S: Store> EngineContext<S> {
     /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
     /// later.
-    pub(super) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
+    pub(crate) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
         let subscribing = self.subscribe(service, InboundSource::Messages);
         let problem = match crate::env::timeout(&*self.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
             Ok(Ok(incoming)) => return incoming,
@@ -61,7 +61,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Receives what is addressed to a service, or was given up of it, until the runtime stops.
-    pub(super) async fn receive(
+    pub(crate) async fn receive(
         self: Arc<Self>,
         service: String,
         inlet: InboundSource,
@@ -206,7 +206,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether a message can be handled at all. What needs the store is looked at later.
-    pub(super) fn check(&self, message: &Message, service: &str) -> Result<(), HandleError> {
+    pub(crate) fn check(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         let dead = |reason, detail: String| Err(HandleError::Dead(reason, detail));
         let (bytes, max) = (message.payload.len(), self.bytes_max(message.kind));
         if bytes > max {
@@ -251,14 +251,14 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// How long the content of a message may be.
-    pub(super) fn bytes_max(&self, kind: MessageKind) -> usize {
+    pub(crate) fn bytes_max(&self, kind: MessageKind) -> usize {
         let max = self.settings.payload_bytes_max;
         if kind == MessageKind::Undo { 2 * max + UNDO_FRAME_BYTES } else { max }
     }
 
     /// Claims messages that nobody has, until the runtime stops: those that are tried again or were replayed, and what
     /// dead processes left behind.
-    pub(super) async fn poll_inbox(self: Arc<Self>) {
+    pub(crate) async fn poll_inbox(self: Arc<Self>) {
         let mut failures = 0;
         let mut forget_at = self.env.now().saturating_add(self.settings.retention / RETENTION_SHARE);
         loop {
@@ -343,12 +343,12 @@ fn arrived(messages: Vec<Message>, receipt: &ReceivedBatch, first_id: i64, servi
     messages.into_iter().zip(rows).map(arrived).collect()
 }
 
-pub(super) fn panicked(kind: TransportErrorKind, operation: &'static str, panic: &str) -> TransportError {
+pub(crate) fn panicked(kind: TransportErrorKind, operation: &'static str, panic: &str) -> TransportError {
     TransportError::new(kind, operation, format!("the transport panicked: {panic}"))
 }
 
 /// How long ago a message was committed; nothing where that lies ahead.
-pub(super) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
+pub(crate) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(message.committed_at.0)).unwrap_or(0))
 }
 

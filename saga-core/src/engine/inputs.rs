@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::in_flight::SagaInstance;
-use super::letters::HandleError;
-use super::shared::EngineContext;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::letters::HandleError;
+use crate::engine::shared::EngineContext;
 use crate::machine::Sent;
 use crate::store::{Store, WorkKind, WorkStatus};
 
@@ -17,7 +17,7 @@ impl<S: Store> SagaInstance<S> {
     ///
     /// Where a mapping gave it and it is not here, there are no bytes: nobody is given the whole input of the saga in the
     /// place of what a mapping took from it.
-    pub(super) fn input_of(&self, step: usize) -> &[u8] {
+    pub(crate) fn input_of(&self, step: usize) -> &[u8] {
         match self.mapped_input_of(step) {
             Some(input) => input,
             None if self.is_mapped(step) => &[],
@@ -26,7 +26,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// Whether it is known what the step was given, or is given.
-    pub(super) fn knows_input_of(&self, step: usize) -> bool {
+    pub(crate) fn knows_input_of(&self, step: usize) -> bool {
         !self.is_mapped(step) || self.mapped_input_of(step).is_some()
     }
 
@@ -36,7 +36,7 @@ impl<S: Store> SagaInstance<S> {
 
     /// Has the mapping make what the step is given, where that is not known: for a step that begins, and for records of
     /// versions of this crate that did not keep it each time.
-    pub(super) fn find_input(&mut self, step: usize) -> Result<(), String> {
+    pub(crate) fn find_input(&mut self, step: usize) -> Result<(), String> {
         // A list and a signal have records of their own, and an item finds its input in the list.
         let has_record = self.state.items_of(step).is_some()
             || self.state.item_number(step).is_some()
@@ -56,7 +56,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// What the rows of the steps under way say that they were given.
-    pub(super) fn remember_rows(&mut self, rows: &[WorkStatus]) {
+    pub(crate) fn remember_rows(&mut self, rows: &[WorkStatus]) {
         for row in rows.iter().filter(|row| row.kind == WorkKind::Do) {
             let base = self.definition.shape.position(row.step.step());
             let step = base.and_then(|base| self.state.index_of(base, row.step.item()));
@@ -68,7 +68,7 @@ impl<S: Store> SagaInstance<S> {
 
     /// What the row of a step says that it was given. One without anything was given the saga's own input, also where the
     /// version that the saga moved to has a mapping.
-    pub(super) fn remember_given(&mut self, step: usize, payload: Option<Vec<u8>>) {
+    pub(crate) fn remember_given(&mut self, step: usize, payload: Option<Vec<u8>>) {
         let is_of_list = self.state.items_of(step).is_some() || self.state.item_number(step).is_some();
         if is_of_list || (payload.is_none() && self.knows_input_of(step)) {
             return;
@@ -78,13 +78,13 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// What a mapping gave the step of that name.
-    pub(super) fn given_to(&self, name: &str) -> Option<Arc<[u8]>> {
+    pub(crate) fn given_to(&self, name: &str) -> Option<Arc<[u8]>> {
         let step = self.definition.shape.position(name)?;
         self.mapped_input_of(step).cloned()
     }
 
     /// What whoever did the step knows of its input, where its record does not say it.
-    pub(super) fn recall_given(&mut self, step: usize, given: Option<Arc<[u8]>>) {
+    pub(crate) fn recall_given(&mut self, step: usize, given: Option<Arc<[u8]>>) {
         let is_item = self.state.item_number(step).is_some();
         if let Some(given) = given.filter(|_| !is_item && !self.knows_input_of(step)) {
             self.set_input(step, given);
@@ -92,7 +92,7 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// What tells this step's input from another one; 0 where no mapping gave it.
-    pub(super) fn given_checksum(&self, step: usize) -> u64 {
+    pub(crate) fn given_checksum(&self, step: usize) -> u64 {
         let is_item = self.state.item_number(step).is_some();
         self.mapped_input_of(step).filter(|_| !is_item).map_or(0, |input| checksum(input))
     }
@@ -101,7 +101,7 @@ impl<S: Store> SagaInstance<S> {
 impl<S: Store> EngineContext<S> {
     /// Finds out what a step was given that was asked of another service, since its record is to say so: the process that
     /// asked may have been another one, and the mapping there another one as well.
-    pub(super) async fn learn_input(
+    pub(crate) async fn learn_input(
         &self,
         saga: &mut SagaInstance<S>,
         step: usize,
@@ -127,7 +127,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// FNV-1a (Fowler, Noll and Vo), never 0.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step).max(1)
 }

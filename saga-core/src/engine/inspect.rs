@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::act::{AuditEntry, AuditRecord};
-use super::choreography::TIMELINES;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::outline::Outline;
-use super::status::{SagaStatus, SagaSummary};
+use crate::engine::act::{AuditEntry, AuditRecord};
+use crate::engine::choreography::TIMELINES;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::outline::Outline;
+use crate::engine::status::{SagaStatus, SagaSummary};
 use crate::key::{Key, Tenant};
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
@@ -35,8 +35,8 @@ impl fmt::Display for Unregistered {
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
 pub struct SagaQuery<S: Store> {
-    pub(super) store: Arc<S>,
-    pub(super) tenant: Tenant,
+    pub(crate) store: Arc<S>,
+    pub(crate) tenant: Tenant,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
 }
 
@@ -46,7 +46,7 @@ impl<S: Store> SagaQuery<S> {
         Self { store: store.into(), tenant: Tenant::default(), definitions: BTreeMap::new() }
     }
 
-    pub(super) fn with(
+    pub(crate) fn with(
         store: &Arc<S>,
         tenant: &Tenant,
         definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,

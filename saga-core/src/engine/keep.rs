@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use super::asking::catch_panic;
-use super::command::WorkItem;
-use super::shared::EngineContext;
+use crate::engine::asking::catch_panic;
+use crate::engine::command::WorkItem;
+use crate::engine::shared::EngineContext;
 use crate::saga::Unfinished;
 use crate::step::{CancelSignal, StepError};
 use crate::store::{Lease, MemberId, Status, Store};
@@ -18,7 +18,7 @@ const LOST: &str = "its claim could not be kept, so it was given up before anoth
 
 /// The claim of an exclusive step, as it was renewed last.
 #[derive(Debug, Default)]
-pub(super) struct HeldLease {
+pub(crate) struct HeldLease {
     /// The end of the lease by this process' clock, in nanoseconds.
     until: AtomicU64,
     /// As which member of its store this process has it: once it was taken for dead, it goes on as another one.
@@ -27,7 +27,7 @@ pub(super) struct HeldLease {
 
 impl HeldLease {
     /// It is this member's until then.
-    pub(super) fn renewed(&self, until: Duration, owner: MemberId) {
+    pub(crate) fn renewed(&self, until: Duration, owner: MemberId) {
         self.until.store(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
         self.member.store(owner.0, Ordering::Release);
     }
@@ -37,7 +37,7 @@ impl HeldLease {
     }
 
     /// Somebody else has it.
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.until.store(0, Ordering::Release);
     }
 }
@@ -47,7 +47,7 @@ impl<S: Store> EngineContext<S> {
     ///
     /// The claim of an exclusive step is renewed with it. When that fails, the call is dropped before anybody else can have
     /// the claim: also where this process stood still, the claim is looked at before the call goes on.
-    pub(super) async fn keep_lease<T>(
+    pub(crate) async fn keep_lease<T>(
         &self,
         command: &WorkItem<S>,
         cancel: &CancelSignal,
@@ -85,7 +85,7 @@ impl<S: Store> EngineContext<S> {
 
     /// Makes the claim of an exclusive step last for a whole lease, and this process be known to live; false where that
     /// cannot be had now, so that the step is better begun by somebody else, or later.
-    pub(super) async fn take_lease(&self, command: &mut WorkItem<S>) -> bool {
+    pub(crate) async fn take_lease(&self, command: &mut WorkItem<S>) -> bool {
         let kept = HeldLease::default();
         if self.alive_until() < self.env.now().saturating_add(self.settings.member_ttl / 2) {
             self.heartbeat_now().await;

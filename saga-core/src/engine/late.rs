@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::AttemptResult;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::prepared::AttemptDetails;
-use super::shared::EngineContext;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::shared::EngineContext;
 use crate::machine::{Ending, StepPhase};
 use crate::step::Emitted;
 use crate::store::{StepRecord, Store};
@@ -26,7 +26,7 @@ struct LateSuccess {
 }
 
 /// The success as it is noted on the row.
-pub(super) fn encode(findings: &AttemptDetails) -> Vec<u8> {
+pub(crate) fn encode(findings: &AttemptDetails) -> Vec<u8> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let late = LateSuccess {
         output: findings.output.as_deref().map(text).unwrap_or_default(),
@@ -37,7 +37,7 @@ pub(super) fn encode(findings: &AttemptDetails) -> Vec<u8> {
 }
 
 /// The success that an older owner noted on the row, as if this command had ended with it.
-pub(super) fn attempted<S: Store>(command: &WorkItem<S>, noted: &[u8]) -> AttemptResult {
+pub(crate) fn attempted<S: Store>(command: &WorkItem<S>, noted: &[u8]) -> AttemptResult {
     AttemptResult {
         ending: Ending::Done,
         findings: AttemptDetails { attempts: command.attempt_number(), ..findings(noted) },
@@ -45,7 +45,7 @@ pub(super) fn attempted<S: Store>(command: &WorkItem<S>, noted: &[u8]) -> Attemp
 }
 
 /// What the success that was noted brings with it.
-pub(super) fn findings(noted: &[u8]) -> AttemptDetails {
+pub(crate) fn findings(noted: &[u8]) -> AttemptDetails {
     match serde_json::from_slice::<LateSuccess>(noted) {
         Ok(late) => {
             let event = |(name, payload): (String, String)| Emitted { name: Cow::Owned(name), payload: payload.into() };
@@ -64,7 +64,7 @@ impl<S: Store> EngineContext<S> {
     /// Whether a call that was not answered ended too late for what was decided without it. An undo that does not know
     /// whether there is anything to undo waits for the end of every call that keeps its time limit; one that began before
     /// the end of this call, which did not keep it, may have missed its effect.
-    pub(super) async fn is_news(
+    pub(crate) async fn is_news(
         &self,
         saga: &SagaInstance<S>,
         step: usize,

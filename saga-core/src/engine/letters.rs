@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::arrivals::InboundMessage;
-use super::asking::backoff_after;
-use super::callers::reason_bytes;
-use super::remote::message_to;
-use super::shared::EngineContext;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::asking::backoff_after;
+use crate::engine::callers::reason_bytes;
+use crate::engine::remote::message_to;
+use crate::engine::shared::EngineContext;
 use crate::key::check_step_name;
 use crate::log;
 use crate::step::Rejection;
@@ -20,7 +20,7 @@ use crate::transport::Unreadable;
 
 /// Why a message was not handled.
 #[derive(Debug)]
-pub(super) enum HandleError {
+pub(crate) enum HandleError {
     /// It never will be: the reason, and the same in a sentence.
     Dead(DeadLetterReason, String),
     /// It may be later.
@@ -34,7 +34,7 @@ pub(super) enum HandleError {
 
 impl<S: Store> EngineContext<S> {
     /// How a message that was not stored is buried; nothing when the runtime stops first.
-    pub(super) async fn dead_letter_changes(
+    pub(crate) async fn dead_letter_changes(
         &self,
         message: &Message,
         source: &str,
@@ -47,13 +47,13 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// How what is no message is buried; nothing when the runtime stops first.
-    pub(super) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
+    pub(crate) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
         let letter = self.new_unreadable(unreadable, source).await?;
         Some(Changes { letters: vec![letter], ..Changes::default() })
     }
 
     /// The letter of what is no message.
-    pub(super) async fn new_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<NewDeadLetter> {
+    pub(crate) async fn new_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<NewDeadLetter> {
         let mut hash = Sha256::new();
         hash.update(source.as_bytes());
         if let Some(id) = unreadable.id {
@@ -80,7 +80,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Buries a message that was stored, in the commit that ends its row.
-    pub(super) async fn dead_letter_handled(
+    pub(crate) async fn dead_letter_handled(
         self: &Arc<Self>,
         arrived: &InboundMessage,
         problem: &HandleError,
@@ -105,7 +105,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Buries what came together, in as few commits as it fits into; nothing when the runtime stops first.
-    pub(super) async fn store_dead_letters(self: &Arc<Self>, burials: Vec<Changes>) -> Option<()> {
+    pub(crate) async fn store_dead_letters(self: &Arc<Self>, burials: Vec<Changes>) -> Option<()> {
         let mut open = burials;
         for failures in 0.. {
             if open.is_empty() {
@@ -133,7 +133,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What the sender of a command that became a dead letter is told, if it can be told anything.
-    pub(super) fn refusal(
+    pub(crate) fn refusal(
         &self,
         message: &Message,
         source: &str,
@@ -170,7 +170,7 @@ impl<S: Store> EngineContext<S> {
         })
     }
 
-    pub(super) async fn new_dead_letter(
+    pub(crate) async fn new_dead_letter(
         &self,
         message: &Message,
         source: &str,
@@ -209,6 +209,6 @@ fn warn_of(letter: &NewDeadLetter) {
 }
 
 /// The same for the same message from the same source.
-pub(super) fn fingerprint_of(source: &str, message: MessageId) -> [u8; 32] {
+pub(crate) fn fingerprint_of(source: &str, message: MessageId) -> [u8; 32] {
     Sha256::new().chain_update(source.as_bytes()).chain_update(message.0.as_bytes()).finalize().into()
 }

@@ -2,20 +2,20 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::doubts::{FailureRate, Protection};
+use crate::engine::doubts::{FailureRate, Protection};
 use crate::store::WorkId;
 
 /// So many commands of a step run after it met a lock before its transactions run beside each other again.
 const CALM_AFTER: u32 = 5_000;
 /// A handler that took longer than this lately is not grouped with others: they would wait for it.
-pub(super) const SLOW: Duration = Duration::from_millis(20);
+pub(crate) const SLOW: Duration = Duration::from_millis(20);
 
 /// How many commands of each step one transaction may carry, and which steps run beside others. A step that met a lock
 /// runs in one transaction at a time, together with all others that did: two of them would wait for each other, and a
 /// wait costs more than what it lets run beside it. If it meets a lock even so, somebody else's, its limit is halved; it
 /// grows by one with each success.
 #[derive(Debug)]
-pub(super) struct BatchLimits {
+pub(crate) struct BatchLimits {
     batch_max: usize,
     /// The same for batch steps, and which these are.
     batch_steps_max: usize,
@@ -80,7 +80,7 @@ impl StepLimit {
 }
 
 impl BatchLimits {
-    pub(super) fn new(
+    pub(crate) fn new(
         batch_max: usize,
         batch_steps_max: usize,
         batch_steps: impl IntoIterator<Item = &'static str>,
@@ -90,11 +90,11 @@ impl BatchLimits {
     }
 
     /// How many commands of any steps one transaction may carry.
-    pub(super) fn batch_max(&self) -> usize {
+    pub(crate) fn batch_max(&self) -> usize {
         self.batch_max
     }
 
-    pub(super) fn of(&self, step: &'static str) -> usize {
+    pub(crate) fn of(&self, step: &'static str) -> usize {
         match self.lock().get(step) {
             Some(StepLimit { is_slow: true, .. }) => 1,
             Some(StepLimit { limit, .. }) => *limit,
@@ -103,19 +103,19 @@ impl BatchLimits {
     }
 
     /// Whether the step was neither slow nor in the way of locks lately.
-    pub(super) fn is_open(&self, step: &'static str) -> bool {
+    pub(crate) fn is_open(&self, step: &'static str) -> bool {
         let max = self.max_of(step);
         self.lock().get(step).is_none_or(|step| !step.is_slow && step.limit == max)
     }
 
     /// Whether the step is known to be neither slow nor in the way of locks.
-    pub(super) fn is_proven(&self, step: &'static str) -> bool {
+    pub(crate) fn is_proven(&self, step: &'static str) -> bool {
         let max = self.max_of(step);
         self.lock().get(step).is_some_and(|step| !step.is_slow && step.limit == max)
     }
 
     /// A transaction with this step met a lock that somebody else held.
-    pub(super) fn met_lock(&self, step: &'static str) {
+    pub(crate) fn met_lock(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
         let step = steps.of(step, batch_max);
@@ -126,12 +126,12 @@ impl BatchLimits {
     }
 
     /// Whether transactions with this step run one at a time.
-    pub(super) fn is_contended(&self, step: &'static str) -> bool {
+    pub(crate) fn is_contended(&self, step: &'static str) -> bool {
         self.lock().get(step).is_some_and(|step| step.calm_in > 0)
     }
 
     /// Begins a transaction with steps that met locks, unless another one is under way.
-    pub(super) fn enter_contended(&self, first: WorkId) -> bool {
+    pub(crate) fn enter_contended(&self, first: WorkId) -> bool {
         let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
         let is_free = contended.is_none();
         if is_free {
@@ -141,12 +141,12 @@ impl BatchLimits {
     }
 
     /// The transactions of these commands have ended.
-    pub(super) fn leave_contended(&self, mut commands: impl Iterator<Item = WorkId>) {
+    pub(crate) fn leave_contended(&self, mut commands: impl Iterator<Item = WorkId>) {
         let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
         contended.take_if(|first| commands.any(|command| command == *first));
     }
 
-    pub(super) fn halve(&self, step: &'static str) {
+    pub(crate) fn halve(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
         let step = steps.of(step, batch_max);
@@ -154,20 +154,20 @@ impl BatchLimits {
     }
 
     /// What the handler of the step, or its compensation, needs, so that its writes can be taken back.
-    pub(super) fn protection_of(&self, step: &'static str, is_undo: bool) -> Protection {
+    pub(crate) fn protection_of(&self, step: &'static str, is_undo: bool) -> Protection {
         let doubt = self.lock().get_mut(step).map_or(FailureRate::unknown(), |step| *step.doubt(is_undo));
         doubt.protection()
     }
 
     /// A first attempt at the step, or its compensation, failed.
-    pub(super) fn failed(&self, step: &'static str, is_undo: bool) {
+    pub(crate) fn failed(&self, step: &'static str, is_undo: bool) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
         steps.of(step, batch_max).doubt(is_undo).failed();
     }
 
     /// The step, or its compensation, was done.
-    pub(super) fn was_done(&self, step: &'static str, is_undo: bool, took: Duration) {
+    pub(crate) fn was_done(&self, step: &'static str, is_undo: bool, took: Duration) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
         let step = steps.of(step, batch_max);
@@ -176,7 +176,7 @@ impl BatchLimits {
     }
 
     /// The transaction of the step committed, whatever became of the step.
-    pub(super) fn succeeded(&self, step: &'static str, took: Duration) {
+    pub(crate) fn succeeded(&self, step: &'static str, took: Duration) {
         let batch_max = self.max_of(step);
         self.lock().of(step, batch_max).succeeded(batch_max, took);
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::asking::catch_panic;
-use super::shared::EngineContext;
+use crate::engine::asking::catch_panic;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::Store;
 
 impl<S: Store> EngineContext<S> {
     /// Beats until it is dropped.
-    pub(super) async fn run_heartbeat(self: Arc<Self>) {
+    pub(crate) async fn run_heartbeat(self: Arc<Self>) {
         loop {
             self.env.sleep(self.settings.member_ttl / 4).await;
             self.heartbeat_now().await;
@@ -21,7 +21,7 @@ impl<S: Store> EngineContext<S> {
     ///
     /// While the store cannot be reached by one process, it often cannot be by any: all of them look dead when it is back.
     /// So whoever could not beat takes nothing over for as long as others need to come back.
-    pub(super) async fn heartbeat_now(&self) {
+    pub(crate) async fn heartbeat_now(&self) {
         let known_until = self.alive_until();
         let _one_at_a_time = self.heartbeat.lock().await;
         if self.alive_until() != known_until {
@@ -63,7 +63,7 @@ impl<S: Store> EngineContext<S> {
 
     /// Waits until this process is known to live; false where it stops first. Whoever may be dead claims nothing: what is
     /// free then may be its own.
-    pub(super) async fn wait_until_alive(&self) -> bool {
+    pub(crate) async fn wait_until_alive(&self) -> bool {
         while !self.is_alive() {
             if self.is_stopping() {
                 return false;

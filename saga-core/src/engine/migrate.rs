@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use super::act::reason_problem;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::migration::{MigrationCheck, prepare_move};
-use super::runtime::Runtime;
+use crate::engine::act::reason_problem;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::migration::{MigrationCheck, prepare_move};
+use crate::engine::runtime::Runtime;
 use crate::key::{Key, Tenant};
 use crate::saga::Migration;
 use crate::store::{Miss, SagaFilter, SagaId, Status, Store};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::choose::{arm_output, arm_taken, arms_taken};
-use super::in_flight::SagaInstance;
+use crate::engine::choose::{arm_output, arm_taken, arms_taken};
+use crate::engine::in_flight::SagaInstance;
 use crate::key::StepId;
 use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
 use crate::saga::{Definition, Plan, StepDefinition};
@@ -14,7 +14,7 @@ use crate::store::{
 };
 
 /// Where a saga stands to a migration.
-pub(super) enum MigrationCheck {
+pub(crate) enum MigrationCheck {
     /// It has the new version already.
     There,
     /// It can move.
@@ -22,7 +22,7 @@ pub(super) enum MigrationCheck {
 }
 
 /// What moving this saga writes; or why it cannot move, in words.
-pub(super) fn prepare_move<S: Store>(
+pub(crate) fn prepare_move<S: Store>(
     plan: &Plan<S>,
     stored: &SagaWithSteps,
     reason: &str,

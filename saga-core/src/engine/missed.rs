@@ -1,11 +1,11 @@
 //! Why a wish of somebody outside was not done.
 
-use super::error::RuntimeError;
+use crate::engine::error::RuntimeError;
 use crate::machine::Refused;
 use crate::store::Status;
 
 /// Why nothing was done to a saga.
-pub(super) enum ControlError {
+pub(crate) enum ControlError {
     /// It moved, or a command of it did: it is to be looked at again.
     Moved,
     /// The machine refuses.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::in_flight::SagaInstance;
-use super::prepared::AttemptDetails;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::prepared::AttemptDetails;
 use crate::key::StepId;
 use crate::log;
 use crate::machine::{self, Decision, Event, Record, Stuck};
 use crate::step::Rejection;
 use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
 
-pub(super) fn add_records<S: Store>(
+pub(crate) fn add_records<S: Store>(
     saga: &mut SagaInstance<S>,
     decision: &Decision,
     findings: &AttemptDetails,
@@ -82,7 +82,7 @@ fn insert_list<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32, cha
     });
 }
 
-pub(super) fn add_revision<S: Store>(
+pub(crate) fn add_revision<S: Store>(
     saga: &mut SagaInstance<S>,
     decision: &Decision,
     findings: &AttemptDetails,
@@ -116,7 +116,7 @@ pub(super) fn add_revision<S: Store>(
     });
 }
 
-pub(super) fn reason_of(event: &Event) -> Option<Rejection> {
+pub(crate) fn reason_of(event: &Event) -> Option<Rejection> {
     match event {
         Event::Rejected { failure, .. } | Event::Failed { failure, .. } | Event::Unknown { failure, .. } => {
             Some(failure.reason.clone())
@@ -126,7 +126,7 @@ pub(super) fn reason_of(event: &Event) -> Option<Rejection> {
 }
 
 /// The commands are gone while a person decides, and what their mappings gave is never computed again.
-pub(super) fn keep_inputs<S: Store>(saga: &mut SagaInstance<S>) {
+pub(crate) fn keep_inputs<S: Store>(saga: &mut SagaInstance<S>) {
     let (inputs, lists) = (&saga.inputs, &saga.state.items);
     let (stuck, stuck_too) = (&mut saga.state.stuck, &mut saga.state.also_stuck);
     // A list is recorded, and items find their inputs there.
@@ -139,7 +139,7 @@ pub(super) fn keep_inputs<S: Store>(saga: &mut SagaInstance<S>) {
 }
 
 /// What got stuck just now, though its turn with a person may come later.
-pub(super) fn stuck_entry<S: Store>(saga: &SagaInstance<S>, step: usize) -> Option<HistoryEntry> {
+pub(crate) fn stuck_entry<S: Store>(saga: &SagaInstance<S>, step: usize) -> Option<HistoryEntry> {
     let stuck = saga.state.stuck_at(step)?;
     let order = if stuck.undo {
         let round = saga.state.steps[stuck.step].undo_round;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::choose::arm_output;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::in_flight::SagaInstance;
-use super::pause::due_now;
-use super::prepared::AttemptDetails;
-use super::saga_desk::{SagaAdmin, moved, refused};
+use crate::engine::choose::arm_output;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::pause::due_now;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::saga_desk::{SagaAdmin, moved, refused};
 use crate::key::Key;
 use crate::machine::{Action, Event, StepPhase, Stuck};
 use crate::store::{Miss, SagaWithSteps, Status, Store};
@@ -21,13 +21,13 @@ use crate::store::{Miss, SagaWithSteps, Status, Store};
 /// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's
 /// history.
 pub struct SagaControl<S: Store> {
-    pub(super) desk: SagaAdmin<S>,
-    pub(super) key: Key,
-    pub(super) revision: u64,
+    pub(crate) desk: SagaAdmin<S>,
+    pub(crate) key: Key,
+    pub(crate) revision: u64,
 }
 
 impl<S: Store> SagaControl<S> {
-    pub(super) fn new(desk: SagaAdmin<S>, key: Key, revision: u64) -> Self {
+    pub(crate) fn new(desk: SagaAdmin<S>, key: Key, revision: u64) -> Self {
         Self { desk, key, revision }
     }
 
@@ -139,7 +139,7 @@ impl<S: Store> SagaControl<S> {
     }
 
     /// The same, where a step that is tried again has another input from now on.
-    pub(super) async fn act_with(
+    pub(crate) async fn act_with(
         &self,
         action: Action,
         output: Option<Vec<u8>>,
@@ -231,7 +231,7 @@ impl<S: Store> SagaControl<S> {
         }
     }
 
-    pub(super) fn refused(&self, problem: String) -> RuntimeError {
+    pub(crate) fn refused(&self, problem: String) -> RuntimeError {
         refused(&self.key, problem)
     }
 }

@@ -56,12 +56,12 @@ impl fmt::Display for Outcome {
 }
 
 /// The outcome of a saga in this state, if it has one.
-pub(super) fn outcome_of(shape: &Shape, state: &SagaState) -> Option<Outcome> {
+pub(crate) fn outcome_of(shape: &Shape, state: &SagaState) -> Option<Outcome> {
     outcome_by(|step| shape.steps.get(step).map_or("", |step| step.name), state)
 }
 
 /// The same, where only the names of the steps are known.
-pub(super) fn outcome_by<'a>(name_of: impl Fn(usize) -> &'a str, state: &SagaState) -> Option<Outcome> {
+pub(crate) fn outcome_by<'a>(name_of: impl Fn(usize) -> &'a str, state: &SagaState) -> Option<Outcome> {
     let name = |step: usize| {
         let of = name_of(state.base(step));
         state.item_number(step).map_or_else(|| of.to_owned(), |item| StepId::of_item(of, item).to_string())

@@ -7,25 +7,25 @@ use crate::store::{Store, StoredDefinition};
 
 /// The steps of a definition, by name.
 #[derive(Debug, Clone)]
-pub(super) struct Outline {
-    pub(super) steps: Vec<OutlinedStep>,
+pub(crate) struct Outline {
+    pub(crate) steps: Vec<OutlinedStep>,
     /// Whether the definition itself is known here.
-    pub(super) is_registered: bool,
+    pub(crate) is_registered: bool,
 }
 
 /// A step, and those that it comes after.
 #[derive(Debug, Clone)]
-pub(super) struct OutlinedStep {
-    pub(super) name: String,
-    pub(super) after: Vec<usize>,
+pub(crate) struct OutlinedStep {
+    pub(crate) name: String,
+    pub(crate) after: Vec<usize>,
     /// The arms of a choice, by name.
-    pub(super) arms: Vec<String>,
+    pub(crate) arms: Vec<String>,
     /// Whether it is a saga of its own.
-    pub(super) is_child: bool,
+    pub(crate) is_child: bool,
     /// Whether it only waits: for a time or a signal.
-    pub(super) waits: bool,
+    pub(crate) waits: bool,
     /// Whether that is for a signal.
-    pub(super) awaits_signal: bool,
+    pub(crate) awaits_signal: bool,
 }
 
 /// What is read of a kept shape.
@@ -50,7 +50,7 @@ struct KeptStep {
 }
 
 impl Outline {
-    pub(super) fn of<S: Store>(definition: &Definition<S>) -> Self {
+    pub(crate) fn of<S: Store>(definition: &Definition<S>) -> Self {
         let steps = definition.steps.iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name.to_owned(),
             after: definition.shape.predecessors(index).collect(),
@@ -63,7 +63,7 @@ impl Outline {
     }
 
     /// As the store keeps it, where it can be read.
-    pub(super) fn of_kept(kept: &StoredDefinition) -> Option<Self> {
+    pub(crate) fn of_kept(kept: &StoredDefinition) -> Option<Self> {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,

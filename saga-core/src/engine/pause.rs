@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::act::AuditEntry;
-use super::command::WorkItem;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::missed::ControlError;
-use super::prepared::{AttemptDetails, NextSlot, NextWork};
-use super::runtime::Runtime;
-use super::saga_desk::{SagaAdmin, refused, unreadable};
-use super::shared::EngineContext;
+use crate::engine::act::AuditEntry;
+use crate::engine::command::WorkItem;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::missed::ControlError;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork};
+use crate::engine::runtime::Runtime;
+use crate::engine::saga_desk::{SagaAdmin, refused, unreadable};
+use crate::engine::shared::EngineContext;
 use crate::key::Key;
 use crate::machine::{Event, Refused};
 use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store};
@@ -148,13 +148,13 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// Pauses a saga that still stands as somebody saw it.
-    pub(super) async fn pause_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
+    pub(crate) async fn pause_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         let granted = self.pause_or_resume(PauseAction::Pause, key, Some(revision), reason).await?;
         granted.map_err(|(refusal, _)| refused(key, refusal.to_string()))
     }
 
     /// Resumes a saga that still stands as somebody saw it.
-    pub(super) async fn resume_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
+    pub(crate) async fn resume_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         let granted = self.pause_or_resume(PauseAction::Resume, key, Some(revision), reason).await?;
         granted.map_err(|(refusal, _)| refused(key, refusal.to_string()))
     }
@@ -228,7 +228,7 @@ impl PauseAction {
 }
 
 /// What was put off while the saga was paused. What somebody has goes on by itself.
-pub(super) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> {
+pub(crate) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> {
     let waits = stored.work.iter().filter(|work| work.owner.is_none() && parked.contains(&work.work.id.0));
     waits
         .map(|work| Postponed {
@@ -244,7 +244,7 @@ pub(super) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> 
 impl<S: Store> EngineContext<S> {
     /// A command fell due, or was given back, and its saga is paused: it waits, with all that is known of it, until the
     /// saga is resumed. That moves the saga, so that of this and a resumption at the same moment one looks again.
-    pub(super) async fn park(self: &Arc<Self>, command: WorkItem<S>) {
+    pub(crate) async fn park(self: &Arc<Self>, command: WorkItem<S>) {
         let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
         let mut saga = command.saga.clone();
         let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };

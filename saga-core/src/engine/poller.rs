@@ -5,15 +5,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::catch_panic;
-use super::bulkhead::{CLAIM_MAX, ClaimPlan, QueueSlot};
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::late;
-use super::outcome::Outcome;
-use super::prepared::{AttemptDetails, NextSlot, NextWork};
-use super::put_back::TakenWork;
-use super::shared::EngineContext;
+use crate::engine::asking::catch_panic;
+use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan, QueueSlot};
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::late;
+use crate::engine::outcome::Outcome;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork};
+use crate::engine::put_back::TakenWork;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::machine::{self, Effect, Event};
 use crate::store::{
@@ -28,7 +28,7 @@ const WHILE_STUCK_MAX: Duration = Duration::from_secs(30);
 
 impl<S: Store> EngineContext<S> {
     /// Claims work until the runtime stops.
-    pub(super) async fn poll(self: Arc<Self>) {
+    pub(crate) async fn poll(self: Arc<Self>) {
         // Whether the last claim was full: then much is due, and every second claim gives each definition a part.
         let (mut was_full, mut is_fair) = (false, false);
         loop {
@@ -201,7 +201,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What is stored of a saga cannot be read: that is nobody's rejection, so the saga needs a person.
-    pub(super) async fn block_unreadable(self: &Arc<Self>, row: &SagaRow, problem: &str, work: Option<WorkRef>) {
+    pub(crate) async fn block_unreadable(self: &Arc<Self>, row: &SagaRow, problem: &str, work: Option<WorkRef>) {
         log::error!(key = %row.key, definition = %row.definition, problem, "a saga cannot be read; it is stuck");
         let changes = Changes {
             saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),

@@ -3,33 +3,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::{ConcurrencyKey, QueueSlot};
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::outcome::Outcome;
+use crate::engine::bulkhead::{ConcurrencyKey, QueueSlot};
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::outcome::Outcome;
 use crate::step::Emitted;
 use crate::store::{Changes, NewMessage, SagaId, Store};
 
 /// What is known of an attempt besides how it ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AttemptDetails {
-    pub(super) output: Option<Vec<u8>>,
-    pub(super) emitted: Vec<Emitted>,
+pub(crate) struct AttemptDetails {
+    pub(crate) output: Option<Vec<u8>>,
+    pub(crate) emitted: Vec<Emitted>,
     /// How many attempts were made, with this one.
-    pub(super) attempts: u32,
+    pub(crate) attempts: u32,
     /// Whether the other side was asked when no call could be on its way any more.
-    pub(super) is_settled: bool,
+    pub(crate) is_settled: bool,
     /// How long ago the last attempt began.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
     /// How much of that falls to this command: of a batch step's call a part.
-    pub(super) share: Duration,
+    pub(crate) share: Duration,
     /// What the attempt reported last of how far it is.
-    pub(super) reported: Option<Arc<[u8]>>,
+    pub(crate) reported: Option<Arc<[u8]>>,
 }
 
 /// Which place a next command may have in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NextSlot {
+pub(crate) enum NextSlot {
     /// None: it is left to whoever claims it.
     Nowhere,
     /// One that is free.
@@ -45,7 +45,7 @@ pub(super) enum NextSlot {
 
 impl NextSlot {
     /// The place of this command goes to its successor.
-    pub(super) fn after<S: Store>(command: &WorkItem<S>) -> Self {
+    pub(crate) fn after<S: Store>(command: &WorkItem<S>) -> Self {
         let of = |place: &QueueSlot| Self::Of { seat: place.seat(), has_line: place.has_line() };
         command.slot.as_ref().map_or(Self::Nowhere, of)
     }
@@ -53,43 +53,43 @@ impl NextSlot {
 
 /// Where the next command goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NextWork {
+pub(crate) struct NextWork {
     /// The first of the ids for the rows of the next commands: as many as can follow at once.
-    pub(super) ids: i64,
+    pub(crate) ids: i64,
     /// Whether this process may take it.
-    pub(super) slot: NextSlot,
+    pub(crate) slot: NextSlot,
 }
 
 /// What is to be written, and what follows when it is committed.
-pub(super) struct PendingCommit<S: Store> {
+pub(crate) struct PendingCommit<S: Store> {
     /// Without the encoded state, which [`take_changes`](Prepared::take_changes) adds.
-    pub(super) changes: Changes,
+    pub(crate) changes: Changes,
     /// The saga as it will be, where no successor carries it.
-    pub(super) saga: Option<SagaInstance<S>>,
+    pub(crate) saga: Option<SagaInstance<S>>,
     /// The next command, leased to this process. It is large, and goes through many hands.
-    pub(super) successor: Option<Box<WorkItem<S>>>,
+    pub(crate) successor: Option<Box<WorkItem<S>>>,
     /// After how long a command falls due that nobody has yet.
-    pub(super) unclaimed_due_in: Option<Duration>,
+    pub(crate) unclaimed_due_in: Option<Duration>,
     /// A command is due for which this process has no room.
-    pub(super) has_no_room: bool,
+    pub(crate) has_no_room: bool,
     /// The saga moved; it has this outcome now, if it has one.
-    pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
+    pub(crate) outcome: Option<(SagaId, Option<Outcome>)>,
     /// Whether there are messages that the relays send.
-    pub(super) has_messages: bool,
+    pub(crate) has_messages: bool,
     /// Those that are sent from memory.
-    pub(super) sent_from_memory: Vec<NewMessage>,
+    pub(crate) sent_from_memory: Vec<NewMessage>,
     /// Whether a step is asked of another service, whose reply the saga waits for.
-    pub(super) awaits_reply: bool,
+    pub(crate) awaits_reply: bool,
 }
 
 impl<S: Store> PendingCommit<S> {
     /// A command falls due after so long that nobody has yet.
-    pub(super) fn leave_free(&mut self, due_in: Duration) {
+    pub(crate) fn leave_free(&mut self, due_in: Duration) {
         self.unclaimed_due_in = Some(self.unclaimed_due_in.map_or(due_in, |earlier| earlier.min(due_in)));
     }
 
     /// Nothing is written, and nothing follows.
-    pub(super) fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self {
             changes: Changes::default(),
             saga: None,
@@ -104,13 +104,13 @@ impl<S: Store> PendingCommit<S> {
     }
 
     /// Steps that were done, and one that is left for later.
-    pub(super) fn left(changes: Changes, saga: SagaInstance<S>, due_in: Duration) -> Self {
+    pub(crate) fn left(changes: Changes, saga: SagaInstance<S>, due_in: Duration) -> Self {
         let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
         Self { changes, saga: Some(saga), unclaimed_due_in: left_free, outcome, ..Self::nothing() }
     }
 
     /// What is to be written.
-    pub(super) fn take_changes(&mut self) -> Changes {
+    pub(crate) fn take_changes(&mut self) -> Changes {
         let mut changes = std::mem::take(&mut self.changes);
         let saga = self.successor.as_ref().map(|successor| &successor.saga).or(self.saga.as_ref());
         if let (Some(advance), Some(saga)) = (&mut changes.saga, saga) {

@@ -7,11 +7,11 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::canonical::request_hash;
-use super::guard::is_inside_step;
-use super::remote::message_to;
-use super::shared::EngineContext;
-use super::start::store_error;
+use crate::engine::canonical::request_hash;
+use crate::engine::guard::is_inside_step;
+use crate::engine::remote::message_to;
+use crate::engine::shared::EngineContext;
+use crate::engine::start::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
 use crate::step::Event;
 use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
@@ -66,7 +66,7 @@ impl<S: Store> UncommittedPublish<S> {
 }
 
 impl<S: StartIn> EngineContext<S> {
-    pub(super) async fn publish_in_tx<E: Event>(
+    pub(crate) async fn publish_in_tx<E: Event>(
         self: &Arc<Self>,
         conn: &mut S::Conn,
         tenant: &Tenant,
@@ -97,7 +97,7 @@ impl<S: StartIn> EngineContext<S> {
 
 impl<S: Store> EngineContext<S> {
     /// Publishes an event that the same call publishes once, however often it is made.
-    pub(super) async fn publish_event<E: Event>(
+    pub(crate) async fn publish_event<E: Event>(
         self: &Arc<Self>,
         tenant: &Tenant,
         key: &str,

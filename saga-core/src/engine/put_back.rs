@@ -3,24 +3,24 @@
 
 use std::sync::Arc;
 
-use super::asking::backoff_after;
-use super::command::WorkItem;
-use super::shared::EngineContext;
+use crate::engine::asking::backoff_after;
+use crate::engine::command::WorkItem;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::{Changes, ClaimedWork, Postponed, Store, WorkRef};
 use crate::unwind::caught_while;
 
 /// What is known of a command that a worker took.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TakenWork {
-    pub(super) work: WorkRef,
+pub(crate) struct TakenWork {
+    pub(crate) work: WorkRef,
     attempts: u32,
     /// Whether its effect may have happened outside when the worker panics.
     maybe: bool,
 }
 
 impl TakenWork {
-    pub(super) fn of<S: Store>(command: &WorkItem<S>) -> Self {
+    pub(crate) fn of<S: Store>(command: &WorkItem<S>) -> Self {
         let maybe = command.in_doubt || command.effect().is_outside();
         Self { work: command.work, attempts: command.attempts, maybe }
     }
@@ -28,14 +28,14 @@ impl TakenWork {
 
 impl TakenWork {
     /// A command that was just claimed, and has not begun.
-    pub(super) fn claimed(claimed: &ClaimedWork) -> Self {
+    pub(crate) fn claimed(claimed: &ClaimedWork) -> Self {
         Self { work: claimed.work, attempts: claimed.attempts, maybe: claimed.in_doubt || claimed.recovered }
     }
 }
 
 impl<S: Store> EngineContext<S> {
     /// Does something with commands. If that panics, what is left of them is put back.
-    pub(super) async fn watch_over(
+    pub(crate) async fn watch_over(
         self: &Arc<Self>,
         doing: &'static str,
         taken: &[TakenWork],
@@ -48,7 +48,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Puts commands back that nobody works on any more. What was recorded before is recorded, and has no row by now.
-    pub(super) async fn put_back(&self, taken: &[TakenWork], panic: &str) {
+    pub(crate) async fn put_back(&self, taken: &[TakenWork], panic: &str) {
         for taken in taken {
             let put_back = caught_while(self.put_back_one(*taken, panic));
             if let Err(panic) = put_back.await {

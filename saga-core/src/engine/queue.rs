@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::bulkhead::FairLane;
+use crate::engine::bulkhead::FairLane;
 use crate::env::{Environment, timeout};
 
 /// Of so many rounds one serves first what was claimed, so that retries and what another process left behind are not
@@ -19,7 +19,7 @@ const GATHERING_MAX: Duration = Duration::from_millis(2);
 /// claimed from the store. In each lane the flows take turns: the definitions, and in the queue of calls what the engine does
 /// itself. The places of the runtime bound it.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
+pub(crate) struct Queue<T> {
     lanes: Mutex<Lanes<T>>,
     filled: Arc<Notify>,
 }
@@ -82,7 +82,7 @@ enum Found<T> {
 }
 
 impl<T> Queue<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let lanes = Lanes {
             handed_on: FairLane::new(),
             claimed: FairLane::new(),
@@ -96,34 +96,34 @@ impl<T> Queue<T> {
     }
 
     /// What wakes those who wait for a command: a new one, or a line that another one needs.
-    pub(super) fn filled(&self) -> Arc<Notify> {
+    pub(crate) fn filled(&self) -> Arc<Notify> {
         Arc::clone(&self.filled)
     }
 
     /// Adds a command that was handed on, to the flow of that number. A closed queue gives it back.
-    pub(super) fn push(&self, flow: u32, command: T) -> Option<T> {
+    pub(crate) fn push(&self, flow: u32, command: T) -> Option<T> {
         self.push_to(flow, command, |lanes| &mut lanes.handed_on)
     }
 
     /// Adds a command that was claimed, to the flow of that number. A closed queue gives it back.
-    pub(super) fn push_claimed(&self, flow: u32, command: T) -> Option<T> {
+    pub(crate) fn push_claimed(&self, flow: u32, command: T) -> Option<T> {
         self.push_to(flow, command, |lanes| &mut lanes.claimed)
     }
 
     /// Whether a command of that flow waits.
-    pub(super) fn has_waiting(&self, flow: u32) -> bool {
+    pub(crate) fn has_waiting(&self, flow: u32) -> bool {
         let lanes = self.lock();
         lanes.handed_on.has_of(flow) || lanes.claimed.has_of(flow)
     }
 
     /// Shows each command that waits.
-    pub(super) fn look(&self, mut see: impl FnMut(&T)) {
+    pub(crate) fn look(&self, mut see: impl FnMut(&T)) {
         let lanes = self.lock();
         lanes.handed_on.iter().chain(lanes.claimed.iter()).for_each(&mut see);
     }
 
     /// Changes commands that wait, and drops those that are not to be kept; answers how many these were.
-    pub(super) fn retain(&self, mut keep: impl FnMut(&mut T) -> bool) -> usize {
+    pub(crate) fn retain(&self, mut keep: impl FnMut(&mut T) -> bool) -> usize {
         let mut lanes = self.lock();
         let before = lanes.waiting();
         lanes.handed_on.retain_mut(&mut keep);
@@ -132,7 +132,7 @@ impl<T> Queue<T> {
     }
 
     /// Takes those that `takes` says so of, beginning with what was claimed last.
-    pub(super) fn take_last(&self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
+    pub(crate) fn take_last(&self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut lanes = self.lock();
         let mut last_ones = lanes.claimed.take_last(&mut takes);
         last_ones.extend(lanes.handed_on.take_last(&mut takes));
@@ -144,7 +144,7 @@ impl<T> Queue<T> {
     ///
     /// # Cancel safety
     /// When dropped, nothing was taken.
-    pub(super) async fn next(&self, mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>)) -> Option<Vec<T>> {
+    pub(crate) async fn next(&self, mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>)) -> Option<Vec<T>> {
         loop {
             let filled = self.filled.notified();
             match self.find(None, |lane, taken, _| take(lane, taken)) {
@@ -161,7 +161,7 @@ impl<T> Queue<T> {
     ///
     /// # Cancel safety
     /// When dropped, nothing was taken.
-    pub(super) async fn next_share(
+    pub(crate) async fn next_share(
         &self,
         env: &dyn Environment,
         workers: usize,
@@ -187,7 +187,7 @@ impl<T> Queue<T> {
     }
 
     /// What was taken as a share has come to its end.
-    pub(super) fn done(&self, commands: usize) {
+    pub(crate) fn done(&self, commands: usize) {
         let mut lanes = self.lock();
         lanes.under_way -= commands;
         let is_empty = lanes.waiting() == 0;
@@ -232,7 +232,7 @@ impl<T> Queue<T> {
     }
 
     /// Closes the queue and hands out what waited in it.
-    pub(super) fn close(&self) -> Vec<T> {
+    pub(crate) fn close(&self) -> Vec<T> {
         let mut lanes = self.lock();
         lanes.closed = true;
         let mut left: Vec<T> = lanes.handed_on.drain().collect();

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::{Pool, QueueSlot};
-use super::command::WorkItem;
-use super::queue::Queue;
-use super::shared::EngineContext;
+use crate::engine::bulkhead::{Pool, QueueSlot};
+use crate::engine::command::WorkItem;
+use crate::engine::queue::Queue;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::{Lease, MemberId, Store, WorkRef};
 
@@ -16,7 +16,7 @@ const GROUP_MAX: usize = 1_000;
 
 impl<S: Store> EngineContext<S> {
     /// Renews the leases of commands that wait, each third of a lease, until it is dropped. What is lost leaves its queue.
-    pub(super) async fn renew_queued(self: Arc<Self>) {
+    pub(crate) async fn renew_queued(self: Arc<Self>) {
         let third = self.settings.lease_ttl / 3;
         loop {
             self.env.sleep(third).await;

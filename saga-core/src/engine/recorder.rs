@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::apart::{LockConflict, LockRetry};
-use super::asking::catch_panic;
-use super::grouped::{Batcher, Request};
-use super::shared::EngineContext;
+use crate::engine::apart::{LockConflict, LockRetry};
+use crate::engine::asking::catch_panic;
+use crate::engine::grouped::{Batcher, Request};
+use crate::engine::shared::EngineContext;
 use crate::store::{Applied, Changes, RetryClass, SagaId, Store, StoreError, StoreErrorKind};
 
 /// How many changes one commit carries at most.
@@ -12,7 +12,7 @@ const GROUP_MAX: usize = 64;
 
 /// Records what was decided outside of step transactions: the outcomes of calls, failed attempts, operators' actions.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     calls: Batcher<Changes, Recorded>,
     apart: LockRetry,
 }
@@ -23,16 +23,16 @@ type Group<R> = Vec<Request<Changes, R>>;
 /// A commit of several changes that failed. The error is everybody's.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{operation}: {detail}")]
-pub(super) struct RecordError {
-    pub(super) kind: StoreErrorKind,
-    pub(super) class: RetryClass,
-    pub(super) operation: &'static str,
-    pub(super) detail: String,
+pub(crate) struct RecordError {
+    pub(crate) kind: StoreErrorKind,
+    pub(crate) class: RetryClass,
+    pub(crate) operation: &'static str,
+    pub(crate) detail: String,
 }
 
 impl RecordError {
     /// Nobody answered, so what was to be written may be there.
-    pub(super) fn unanswered(operation: &'static str, detail: &str) -> Self {
+    pub(crate) fn unanswered(operation: &'static str, detail: &str) -> Self {
         let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
         Self { kind, class, operation, detail: detail.to_owned() }
     }
@@ -50,24 +50,24 @@ impl From<&StoreError> for RecordError {
 }
 
 impl Recorder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { calls: Batcher::new(), apart: LockRetry::new() }
     }
 
     /// Applies changes, together with those of others.
-    pub(super) async fn record(&self, changes: Changes) -> Recorded {
+    pub(crate) async fn record(&self, changes: Changes) -> Recorded {
         self.calls.call(changes).await.unwrap_or_else(|| Err(RecordError::ended()))
     }
 
     /// Applies changes that have nothing to do with each other, in as few commits as they fit into.
-    pub(super) async fn record_all(&self, changes: Vec<Changes>) -> Vec<Recorded> {
+    pub(crate) async fn record_all(&self, changes: Vec<Changes>) -> Vec<Recorded> {
         let answers = self.calls.call_all(changes).await;
         answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(RecordError::ended()))).collect()
     }
 }
 
 impl<S: Store> EngineContext<S> {
-    pub(super) async fn serve_recorder(self: &Arc<Self>) {
+    pub(crate) async fn serve_recorder(self: &Arc<Self>) {
         self.recorder.calls.serve(GROUP_MAX, |group| self.record_group(group)).await;
     }
 

@@ -8,7 +8,7 @@ use crate::saga::Definition;
 use crate::store::{DefinitionId, NewDefinition, Store, StoreError, StoredDefinition};
 
 /// Registers definitions with the store. Answers a sentence for each that is not what is kept of it.
-pub(super) async fn register<S: Store>(
+pub(crate) async fn register<S: Store>(
     store: &S,
     definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,
 ) -> Result<Vec<String>, StoreError> {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::backoff_after;
-use super::inbox::panicked;
-use super::shared::EngineContext;
+use crate::engine::asking::backoff_after;
+use crate::engine::inbox::panicked;
+use crate::engine::shared::EngineContext;
 use crate::key::Tenant;
 use crate::log;
 use crate::store::{Hint, LANES, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
@@ -54,7 +54,7 @@ struct Sending {
 impl<S: Store> EngineContext<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
-    pub(super) async fn relay(self: Arc<Self>) {
+    pub(crate) async fn relay(self: Arc<Self>) {
         if !self.is_relayed {
             return;
         }
@@ -256,7 +256,7 @@ impl<S: Store> EngineContext<S> {
         NewParked { message, attempts, error: error.to_string(), retry_in }
     }
 
-    pub(super) async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
+    pub(crate) async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
         match self.publish_together(rows).await {
             Ok(results) => results,
             // Which of them it was is found out one by one.
@@ -292,7 +292,7 @@ impl<S: Store> EngineContext<S> {
 
 /// Whether the transport says that it can send nothing. How many messages of a round were refused does not say that: all of
 /// them may be for one queue that is full.
-pub(super) fn met_outage(results: &[Result<(), TransportError>]) -> bool {
+pub(crate) fn met_outage(results: &[Result<(), TransportError>]) -> bool {
     let kinds = || results.iter().map(|result| result.as_ref().map_err(TransportError::kind));
     // A connection that breaks in the middle leaves messages behind of which nothing is known.
     let is_silent = |kind| matches!(kind, Err(kind) if kind == TransportErrorKind::Unknown || is_outage(kind));

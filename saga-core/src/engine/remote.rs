@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::command::WorkItem;
-use super::decide::work_row;
-use super::in_flight::SagaInstance;
-use super::inputs::checksum;
-use super::prepared::{NextWork, PendingCommit};
-use super::put_back::TakenWork;
-use super::shared::EngineContext;
+use crate::engine::command::WorkItem;
+use crate::engine::decide::work_row;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::inputs::checksum;
+use crate::engine::prepared::{NextWork, PendingCommit};
+use crate::engine::put_back::TakenWork;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::machine::{self, Effect, SagaState, Sent, StepShape};
 use crate::saga::Definition;
@@ -29,16 +29,16 @@ const DOUBLINGS_MAX: u32 = 5;
 
 /// What an undo brings: what its step took, and what it returned if that is known.
 #[derive(Serialize, Deserialize)]
-pub(super) struct UndoContent<'a> {
+pub(crate) struct UndoContent<'a> {
     #[serde(borrow)]
-    pub(super) input: &'a RawValue,
+    pub(crate) input: &'a RawValue,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(super) output: Option<&'a RawValue>,
+    pub(crate) output: Option<&'a RawValue>,
 }
 
 impl<S: Store> EngineContext<S> {
     /// Sends a command to the service that hosts its step, in the commit that gives it out.
-    pub(super) fn send_remote(
+    pub(crate) fn send_remote(
         &self,
         saga: &mut SagaInstance<S>,
         order: machine::Command,
@@ -70,7 +70,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Sends a command whose reply did not come, or that was never sent.
-    pub(super) fn resend(self: &Arc<Self>, command: WorkItem<S>) {
+    pub(crate) fn resend(self: &Arc<Self>, command: WorkItem<S>) {
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
         self.spawn(
             "send again",
@@ -141,7 +141,7 @@ impl<S: Store> EngineContext<S> {
 }
 
 /// An empty message to a service. It has an ordering key of its own: nothing is promised about its order.
-pub(super) fn message_to(id: MessageId, tenant: &crate::key::Tenant, service: &str) -> NewMessage {
+pub(crate) fn message_to(id: MessageId, tenant: &crate::key::Tenant, service: &str) -> NewMessage {
     let (topic, key) = (service_topic(service), id.to_string());
     NewMessage {
         id,
@@ -160,7 +160,7 @@ pub(super) fn message_to(id: MessageId, tenant: &crate::key::Tenant, service: &s
 
 /// A command that a saga begins with, where another service hosts its step: what its reply will name is decided now.
 /// `mapped` is what a mapping gave the step.
-pub(super) fn note_sent<S: Store>(
+pub(crate) fn note_sent<S: Store>(
     definition: &Definition<S>,
     state: &mut SagaState,
     step: usize,
@@ -173,7 +173,7 @@ pub(super) fn note_sent<S: Store>(
 }
 
 /// The same, once the row that waits for the reply has its id.
-pub(super) fn note_row<S: Store>(definition: &Definition<S>, saga: &mut NewSaga) {
+pub(crate) fn note_row<S: Store>(definition: &Definition<S>, saga: &mut NewSaga) {
     let remote: Vec<(usize, i64)> = saga
         .commands
         .iter()

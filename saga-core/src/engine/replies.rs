@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::arrivals::InboundMessage;
-use super::hosted::check_value;
-use super::in_flight::SagaInstance;
-use super::letters::HandleError;
-use super::prepared::AttemptDetails;
-use super::shared::EngineContext;
-use super::step_or_item::step_or_item;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::hosted::check_value;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::letters::HandleError;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::shared::EngineContext;
+use crate::engine::step_or_item::step_or_item;
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{self, AnsweredCommand, Event, event_of_answer};
@@ -20,7 +20,7 @@ const DECISIONS_MAX: usize = 8;
 
 impl<S: Store> EngineContext<S> {
     /// Brings a reply to the saga that waits for it. One that nobody waits for changes nothing.
-    pub(super) async fn handle_reply(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_reply(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
@@ -79,7 +79,7 @@ impl<S: Store> EngineContext<S> {
         SagaInstance::of_row(&row, records, definition).map(Some).map_err(unreadable)
     }
 
-    pub(super) async fn drop_reply(&self, arrived: &InboundMessage, why: &str) -> Result<(), HandleError> {
+    pub(crate) async fn drop_reply(&self, arrived: &InboundMessage, why: &str) -> Result<(), HandleError> {
         log::debug!(message = %arrived.message.id, why, "a reply changes nothing");
         if arrived.work.is_some() {
             // Who lost the row to another has nothing to do either.
@@ -117,7 +117,7 @@ impl<S: Store> EngineContext<S> {
 
 /// The step or the item that a reply is about, and which of its commands. A reply names the message that it answers, whose
 /// id only its receiver knows.
-pub(super) fn told<S: Store>(saga: &SagaInstance<S>, message: &Message) -> Option<(usize, AnsweredCommand)> {
+pub(crate) fn told<S: Store>(saga: &SagaInstance<S>, message: &Message) -> Option<(usize, AnsweredCommand)> {
     let (name, item) = step_or_item(message.headers.step.as_deref()?).ok()?;
     let step = saga.state.index_of(saga.definition.shape.position(name)?, item)?;
     let asked = message.headers.correlation?;

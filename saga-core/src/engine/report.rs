@@ -6,28 +6,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use super::asking::catch_panic;
-use super::attempt::AttemptResult;
-use super::command::WorkItem;
-use super::in_flight::SagaInstance;
-use super::prepared::AttemptDetails;
-use super::shared::EngineContext;
+use crate::engine::asking::catch_panic;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::shared::EngineContext;
 use crate::machine::Ending;
 use crate::step::{CancelSignal, ReportLimit, Reporting, Reports, StepContext};
 use crate::store::{Lease, Store, StoreError};
 
 /// Why a step in a transaction reports nothing.
-pub(super) const IN_TRANSACTION: &str =
+pub(crate) const IN_TRANSACTION: &str =
     "a step in a transaction reports no progress: nobody could see it before the step's own commit";
 /// Why a resolution reports nothing.
-pub(super) const IN_RESOLUTION: &str = "a resolution reports no progress: it asks how far the step came";
+pub(crate) const IN_RESOLUTION: &str = "a resolution reports no progress: it asks how far the step came";
 
 impl<S: Store> EngineContext<S> {
     /// Makes a call, and meanwhile writes down what it reports. When this returns, nothing is written any more, and what a
     /// call reported last that was not done is there for the next one.
     ///
     /// A call that reports nothing pays for nothing.
-    pub(super) async fn while_reporting(
+    pub(crate) async fn while_reporting(
         self: &Arc<Self>,
         command: &WorkItem<S>,
         ctx: &StepContext,
@@ -63,7 +63,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Keeps what a command reported in the state of its saga, since its row goes.
-    pub(super) fn keep_report(command: &WorkItem<S>, saga: &mut SagaInstance<S>, findings: &AttemptDetails) {
+    pub(crate) fn keep_report(command: &WorkItem<S>, saga: &mut SagaInstance<S>, findings: &AttemptDetails) {
         let last = findings.reported.as_deref().or(command.reported.as_ref().map(|reported| &*reported.progress));
         if let Some(Ok(report)) = last.map(std::str::from_utf8) {
             saga.state.keep_report(command.command, report.to_owned());
@@ -126,7 +126,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What a call of this command may report, and what the call before it reported.
-    pub(super) fn reporting(&self, command: &WorkItem<S>) -> Reporting {
+    pub(crate) fn reporting(&self, command: &WorkItem<S>) -> Reporting {
         let limit = if command.effect().is_outside() {
             ReportLimit::Bytes(self.settings.report_bytes_max)
         } else {

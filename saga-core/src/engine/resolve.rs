@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{AttemptResult, erred};
-use super::command::WorkItem;
-use super::prepared::AttemptDetails;
-use super::report::IN_RESOLUTION;
-use super::shared::EngineContext;
+use crate::engine::attempt::{AttemptResult, erred};
+use crate::engine::command::WorkItem;
+use crate::engine::prepared::AttemptDetails;
+use crate::engine::report::IN_RESOLUTION;
+use crate::engine::shared::EngineContext;
 use crate::env::timeout;
 use crate::machine::{Ending, Phase, Resolving, attempts_max};
 use crate::saga::StepResolve;
@@ -17,7 +17,7 @@ use crate::unwind::Guarded;
 
 impl<S: Store> EngineContext<S> {
     /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.
-    pub(super) async fn ask_or_call(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
+    pub(crate) async fn ask_or_call(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
         let Some(resolve) = command.asks() else { return self.attempt_external(command).await };
         let mut asked = self.ask_other_side(command, resolve).await;
         if asked.ending == Ending::NotDone && self.attempt_of(command, &asked.findings).must_settle() {
@@ -65,12 +65,12 @@ impl<S: Store> WorkItem<S> {
     }
 
     /// How the other side can be asked what became of the step.
-    pub(super) fn resolve(&self) -> Option<&StepResolve> {
+    pub(crate) fn resolve(&self) -> Option<&StepResolve> {
         self.step().resolve.as_ref().filter(|_| !self.is_undo())
     }
 
     /// The same as the machine sees it.
-    pub(super) fn resolving(&self, findings: &AttemptDetails) -> Option<Resolving<'_>> {
+    pub(crate) fn resolving(&self, findings: &AttemptDetails) -> Option<Resolving<'_>> {
         self.resolve().map(|resolve| Resolving {
             policy: &resolve.options.retry,
             settle_time: self.settle_time(),
@@ -85,17 +85,17 @@ impl<S: Store> WorkItem<S> {
     }
 
     /// How often it is attempted before it counts as out of attempts.
-    pub(super) fn attempts_max(&self) -> u32 {
+    pub(crate) fn attempts_max(&self) -> u32 {
         attempts_max(&self.options().retry, self.resolve().map(|resolve| &resolve.options.retry))
     }
 
     /// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
-    pub(super) fn lease_needed(&self) -> Duration {
+    pub(crate) fn lease_needed(&self) -> Duration {
         if self.options().exclusive { Duration::ZERO } else { self.time_limit() }
     }
 
     /// How long an attempt may take at most.
-    pub(super) fn time_limit(&self) -> Duration {
+    pub(crate) fn time_limit(&self) -> Duration {
         let Some(resolve) = self.asks() else { return self.options().timeout };
         let once = self.options().timeout.saturating_add(resolve.options.timeout);
         if !self.recovered {

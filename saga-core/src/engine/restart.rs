@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::act::AuditEntry;
-use super::deadline::{StartTiming, deadline_of, deadline_row};
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::hosted::in_flight;
-use super::prepared::{AttemptDetails, NextSlot, NextWork};
-use super::saga_desk::{SagaAdmin, refused};
+use crate::engine::act::AuditEntry;
+use crate::engine::deadline::{StartTiming, deadline_of, deadline_row};
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::hosted::in_flight;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork};
+use crate::engine::saga_desk::{SagaAdmin, refused};
 use crate::key::Key;
 use crate::machine::{Event, Items, SagaState, StepPhase, Timer};
 use crate::saga::{Definition, StepUndo};
@@ -91,7 +91,7 @@ impl<S: Store> SagaAdmin<S> {
         self.restart_seen(&key, None, from, new_key, reason).await
     }
 
-    pub(super) async fn restart_seen(
+    pub(crate) async fn restart_seen(
         &self,
         key: &Key,
         seen: Option<u64>,

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::act::{AuditEntry, ReplacedInput};
-use super::canonical::request_hash;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::hosted::check_value;
-use super::in_flight::SagaInstance;
-use super::operator::SagaControl;
-use super::saga_desk::{SagaAdmin, refused};
+use crate::engine::act::{AuditEntry, ReplacedInput};
+use crate::engine::canonical::request_hash;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::hosted::check_value;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::operator::SagaControl;
+use crate::engine::saga_desk::{SagaAdmin, refused};
 use crate::key::Key;
 use crate::machine::{Action, Effect};
 use crate::store::{Changes, Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
@@ -32,7 +32,7 @@ impl<S: Store> SagaAdmin<S> {
         self.retry_seen_now(&key, None, reason).await
     }
 
-    pub(super) async fn retry_seen_now(
+    pub(crate) async fn retry_seen_now(
         &self,
         key: &Key,
         seen: Option<u64>,
@@ -150,7 +150,7 @@ impl<S: Store> SagaControl<S> {
     }
 
     /// A sub-saga that was started keeps the input that it was started with.
-    pub(super) async fn check_not_started(&self, saga: &SagaInstance<S>) -> Result<(), RuntimeError> {
+    pub(crate) async fn check_not_started(&self, saga: &SagaInstance<S>) -> Result<(), RuntimeError> {
         let stuck = saga.state.stuck.as_ref().map(|stuck| stuck.step);
         let Some(step) = stuck.filter(|&step| saga.definition.shape.is_child(step)) else { return Ok(()) };
         let key = self.key.hosted(saga.step(step).name);
@@ -165,7 +165,7 @@ impl<S: Store> SagaControl<S> {
     }
 
     /// Puts the input in the place of the one that the stuck step has.
-    pub(super) fn replace_input(
+    pub(crate) fn replace_input(
         &self,
         saga: &mut SagaInstance<S>,
         input: Vec<u8>,

@@ -8,17 +8,17 @@
 
 use std::time::Duration;
 
-use super::batch_member::BatchEntry;
-use super::command::WorkItem;
-use super::decide::finished_by;
-use super::limits::SLOW;
-use super::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
-use super::shared::EngineContext;
+use crate::engine::batch_member::BatchEntry;
+use crate::engine::command::WorkItem;
+use crate::engine::decide::finished_by;
+use crate::engine::limits::SLOW;
+use crate::engine::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
+use crate::engine::shared::EngineContext;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
 
 /// What ran in this transaction before the present step of the same saga.
-pub(super) struct ChainedSteps<S: Store> {
+pub(crate) struct ChainedSteps<S: Store> {
     /// The command that was claimed.
     claimed: Box<WorkItem<S>>,
     /// What is to be recorded for the steps that were done.
@@ -28,21 +28,21 @@ pub(super) struct ChainedSteps<S: Store> {
 }
 
 /// A step that was done, for the figures.
-pub(super) struct ChainedStep {
-    pub(super) name: &'static str,
-    pub(super) is_undo: bool,
-    pub(super) took: Duration,
+pub(crate) struct ChainedStep {
+    pub(crate) name: &'static str,
+    pub(crate) is_undo: bool,
+    pub(crate) took: Duration,
 }
 
 impl<S: Store> BatchEntry<S> {
     /// Whether the saga runs on behind the attempt that just ended: then its next step has taken the place of this one.
     /// `company` is how many commands share the transaction.
-    pub(super) fn chain(&mut self, shared: &EngineContext<S>, verdict: HandlerVerdict, company: usize) -> bool {
+    pub(crate) fn chain(&mut self, shared: &EngineContext<S>, verdict: HandlerVerdict, company: usize) -> bool {
         verdict == HandlerVerdict::Keep && self.may_chain(shared) && self.chain_next(shared, company)
     }
 
     /// What is to be recorded for all that ran.
-    pub(super) fn prepare(&mut self, shared: &EngineContext<S>) -> Option<Changes> {
+    pub(crate) fn prepare(&mut self, shared: &EngineContext<S>) -> Option<Changes> {
         let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
         if let (Next::Again { delay, message, .. }, true) =
             (next, self.chained_changes.is_some() || self.inline_start.is_some())
@@ -69,32 +69,32 @@ impl<S: Store> BatchEntry<S> {
     }
 
     /// The work row that was claimed.
-    pub(super) fn work(&self) -> Option<WorkRef> {
+    pub(crate) fn work(&self) -> Option<WorkRef> {
         self.chained_changes.as_ref().map(|before| before.claimed.work).or_else(|| Some(self.command.as_ref()?.work))
     }
 
     /// The step that is to run, or ran last.
-    pub(super) fn step(&self) -> Option<&'static str> {
+    pub(crate) fn step(&self) -> Option<&'static str> {
         self.command.as_ref().map(|command| command.step().name)
     }
 
     /// Whether more than one step of the saga ran.
-    pub(super) fn has_chained(&self) -> bool {
+    pub(crate) fn has_chained(&self) -> bool {
         !self.chained.is_empty()
     }
 
     /// Whether what ran was decided on step by step, so that it cannot be decided again as a whole.
-    pub(super) fn is_decided(&self) -> bool {
+    pub(crate) fn is_decided(&self) -> bool {
         self.has_chained() || (self.inline_start.is_some() && self.command.is_none())
     }
 
     /// Whether the step after the claimed one has taken its place, and has not run.
-    pub(super) fn has_only_claimed_step_run(&self) -> bool {
+    pub(crate) fn has_only_claimed_step_run(&self) -> bool {
         self.chained.len() == 1 && self.attempted.is_none()
     }
 
     /// Forgets what ran.
-    pub(super) fn start_over(&mut self) {
+    pub(crate) fn start_over(&mut self) {
         (self.attempted, self.pending, self.prepared_changes) = (None, None, None);
         self.reruns_alone = false;
         self.chained.clear();
@@ -107,13 +107,13 @@ impl<S: Store> BatchEntry<S> {
     }
 
     /// The command that was claimed, to be run again as if nothing had happened.
-    pub(super) fn into_started_over(mut self) -> Option<WorkItem<S>> {
+    pub(crate) fn into_started_over(mut self) -> Option<WorkItem<S>> {
         self.start_over();
         self.into_claimed()
     }
 
     /// The command that was claimed, to be run again. If its saga ran on, it goes step by step now.
-    pub(super) fn into_claimed(mut self) -> Option<WorkItem<S>> {
+    pub(crate) fn into_claimed(mut self) -> Option<WorkItem<S>> {
         let ran_on = self.has_chained();
         self.start_over();
         let starting = self.inline_start.take();

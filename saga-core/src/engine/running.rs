@@ -1,10 +1,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::error::RuntimeError;
-use super::outcome::Outcome;
-use super::shared::EngineContext;
-use super::waiters::{Gone, OutcomeSlot};
+use crate::engine::error::RuntimeError;
+use crate::engine::outcome::Outcome;
+use crate::engine::shared::EngineContext;
+use crate::engine::waiters::{Gone, OutcomeSlot};
 use crate::key::Key;
 use crate::store::{SagaId, Store};
 
@@ -18,7 +18,7 @@ pub struct SagaHandle<S: Store> {
 }
 
 impl<S: Store> SagaHandle<S> {
-    pub(super) fn new(
+    pub(crate) fn new(
         shared: &Arc<EngineContext<S>>,
         slot: Arc<OutcomeSlot>,
         id: SagaId,
@@ -68,7 +68,7 @@ impl<S: Store> SagaHandle<S> {
     }
 
     async fn wait(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, RuntimeError> {
-        if super::guard::is_inside_step() {
+        if crate::engine::guard::is_inside_step() {
             return Err(RuntimeError::InsideStep);
         }
         tokio::select! {

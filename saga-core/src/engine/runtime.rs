@@ -2,16 +2,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::builder::RuntimeBuilder;
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::inspect::SagaQuery;
-use super::publish::{PublishError, UncommittedPublish};
-use super::running::SagaHandle;
-use super::shared::EngineContext;
-use super::statistics::Statistics;
-use super::status::{SagaStatus, SagaSummary};
-use super::trouble::Health;
+use crate::engine::builder::RuntimeBuilder;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::inspect::SagaQuery;
+use crate::engine::publish::{PublishError, UncommittedPublish};
+use crate::engine::running::SagaHandle;
+use crate::engine::shared::EngineContext;
+use crate::engine::statistics::Statistics;
+use crate::engine::status::{SagaStatus, SagaSummary};
+use crate::engine::trouble::Health;
 use crate::key::{Key, Tenant};
 use crate::step::Event;
 use crate::store::{MessageId, SagaFilter, StartIn, Status, Store};
@@ -20,8 +20,8 @@ use crate::transport::Incoming;
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
 /// and what it had not finished goes on when a runtime runs again.
 pub struct Runtime<S: Store> {
-    pub(super) shared: Arc<EngineContext<S>>,
-    pub(super) tenant: Tenant,
+    pub(crate) shared: Arc<EngineContext<S>>,
+    pub(crate) tenant: Tenant,
     /// Shared by all clones: the last one stops the tasks.
     running: Arc<StopWhenDropped<S>>,
 }
@@ -40,7 +40,7 @@ impl<S: Store> Runtime<S> {
         RuntimeBuilder::new(store.into())
     }
 
-    pub(super) fn run(shared: Arc<EngineContext<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
+    pub(crate) fn run(shared: Arc<EngineContext<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
         shared.spawn_all(incoming);
         let running = Arc::new(StopWhenDropped(Arc::clone(&shared)));
         Self { shared, tenant: Tenant::default(), running }

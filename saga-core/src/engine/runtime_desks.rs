@@ -1,13 +1,13 @@
 //! What people do with sagas and messages, through a runtime.
 
-use super::cancel::CancelOutcome;
-use super::dead_letters::DeadLetterAdmin;
-use super::error::RuntimeError;
-use super::operator::SagaControl;
-use super::outgoing::OutboxAdmin;
-use super::runtime::Runtime;
-use super::saga_desk::SagaAdmin;
-use super::signal::SignalOutcome;
+use crate::engine::cancel::CancelOutcome;
+use crate::engine::dead_letters::DeadLetterAdmin;
+use crate::engine::error::RuntimeError;
+use crate::engine::operator::SagaControl;
+use crate::engine::outgoing::OutboxAdmin;
+use crate::engine::runtime::Runtime;
+use crate::engine::saga_desk::SagaAdmin;
+use crate::engine::signal::SignalOutcome;
 use crate::step::Signal;
 use crate::store::Store;
 

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::deadline::StartTiming;
-use super::error::StartError;
-use super::running::SagaHandle;
-use super::runtime::Runtime;
-use super::shared::EngineContext;
-use super::start::{StartedSaga, check_same};
+use crate::engine::deadline::StartTiming;
+use crate::engine::error::StartError;
+use crate::engine::running::SagaHandle;
+use crate::engine::runtime::Runtime;
+use crate::engine::shared::EngineContext;
+use crate::engine::start::{StartedSaga, check_same};
 use crate::key::Key;
 use crate::saga::{LONGEST, Saga};
 use crate::step::{Payload, codec};

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::access::MessageAuthorizer;
-use super::act::AuditEntry;
-use super::desk::TenantStore;
-use super::error::RuntimeError;
-use super::family::notify_parent;
-use super::in_flight::SagaInstance;
-use super::operator::SagaControl;
-use super::prepared::{NextSlot, NextWork, PendingCommit};
-use super::settings::Settings;
-use super::shared::{EngineContext, EngineParts};
+use crate::engine::access::MessageAuthorizer;
+use crate::engine::act::AuditEntry;
+use crate::engine::desk::TenantStore;
+use crate::engine::error::RuntimeError;
+use crate::engine::family::notify_parent;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::operator::SagaControl;
+use crate::engine::prepared::{NextSlot, NextWork, PendingCommit};
+use crate::engine::settings::Settings;
+use crate::engine::shared::{EngineContext, EngineParts};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
 use crate::machine::SagaState;
@@ -29,8 +29,8 @@ use crate::store::{Applied, Changes, DefinitionId, Hint, MemberId, SagaRow, Saga
 /// Each action leaves a line in the saga's history that says what was done, why, and by whom where that is
 /// [said](SagaAdmin::actor).
 pub struct SagaAdmin<S: Store> {
-    pub(super) desk: TenantStore<S>,
-    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(crate) desk: TenantStore<S>,
+    pub(crate) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
     actor: Option<String>,
     /// The name that other services reply to.
     replies_to: Option<String>,
@@ -50,7 +50,7 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    pub(super) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
+    pub(crate) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
         let definitions = shared.definitions.clone();
         Self { desk: TenantStore::of(shared, tenant), definitions, actor: None, replies_to: None, plan: None }
     }
@@ -105,16 +105,16 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// The same desk while it carries out a plan.
-    pub(super) fn carrying_out(self, plan: &str) -> Self {
+    pub(crate) fn carrying_out(self, plan: &str) -> Self {
         Self { plan: Some(plan.to_owned()), ..self }
     }
 
-    pub(super) fn act(&self, what: &str, reason: &str) -> AuditEntry {
+    pub(crate) fn act(&self, what: &str, reason: &str) -> AuditEntry {
         AuditEntry { plan: self.plan.clone(), ..AuditEntry::new(what, self.actor.as_deref(), reason) }
     }
 
     /// The saga of that key; where somebody saw it at a revision, as it was seen.
-    pub(super) async fn stored(&self, key: &Key, seen: Option<u64>) -> Result<SagaWithSteps, RuntimeError> {
+    pub(crate) async fn stored(&self, key: &Key, seen: Option<u64>) -> Result<SagaWithSteps, RuntimeError> {
         let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await?;
         let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
         if seen.is_some_and(|seen| seen != stored.saga.version) {
@@ -123,7 +123,7 @@ impl<S: Store> SagaAdmin<S> {
         Ok(stored)
     }
 
-    pub(super) fn definition_of(&self, row: &SagaRow) -> Result<&Arc<Definition<S>>, RuntimeError> {
+    pub(crate) fn definition_of(&self, row: &SagaRow) -> Result<&Arc<Definition<S>>, RuntimeError> {
         self.definitions.get(&row.definition).ok_or_else(|| {
             let (key, definition) = (row.key.to_string(), row.definition.to_string());
             RuntimeError::UnknownDefinition { key, definition }
@@ -131,7 +131,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// The saga's definition and its state.
-    pub(super) fn read(&self, row: &SagaRow) -> Result<(&Arc<Definition<S>>, SagaState), RuntimeError> {
+    pub(crate) fn read(&self, row: &SagaRow) -> Result<(&Arc<Definition<S>>, SagaState), RuntimeError> {
         let definition = self.definition_of(row)?;
         if row.digest != definition.digest {
             return Err(unreadable(row, "its steps are others than when it was started"));
@@ -141,7 +141,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// The saga as the engine decides about it.
-    pub(super) fn instance(&self, stored: &SagaWithSteps) -> Result<SagaInstance<S>, RuntimeError> {
+    pub(crate) fn instance(&self, stored: &SagaWithSteps) -> Result<SagaInstance<S>, RuntimeError> {
         let definition = self.definition_of(&stored.saga)?;
         let mut saga = SagaInstance::of_row(&stored.saga, stored.records.clone(), definition)
             .map_err(|problem| unreadable(&stored.saga, &problem))?;
@@ -150,7 +150,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// What decides: the runtime of this process, or the same parts of one that does nothing by itself.
-    pub(super) fn engine(&self) -> Result<Arc<EngineContext<S>>, RuntimeError> {
+    pub(crate) fn engine(&self) -> Result<Arc<EngineContext<S>>, RuntimeError> {
         if let Some(runtime) = self.desk.runtime() {
             return Ok(Arc::clone(runtime));
         }
@@ -170,7 +170,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// Ids for the commands that may follow from a decision.
-    pub(super) async fn hand_on(
+    pub(crate) async fn hand_on(
         &self,
         engine: &EngineContext<S>,
         saga: &SagaInstance<S>,
@@ -181,14 +181,14 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// Writes changes that give out no commands.
-    pub(super) async fn record(&self, changes: Changes) -> Result<Applied, RuntimeError> {
+    pub(crate) async fn record(&self, changes: Changes) -> Result<Applied, RuntimeError> {
         let applied = self.desk.store.record(vec![changes]).await?;
         // A store answers each.
         Ok(applied.into_iter().next().unwrap_or(Ok(())))
     }
 
     /// Writes what was decided.
-    pub(super) async fn commit(
+    pub(crate) async fn commit(
         &self,
         engine: &Arc<EngineContext<S>>,
         key: &Key,
@@ -220,22 +220,22 @@ impl<S: Store> SagaAdmin<S> {
     }
 
     /// A saga has this status now: where it is a step of another one, and has ended, that one goes on.
-    pub(super) async fn notify_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
+    pub(crate) async fn notify_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
         if notify_parent(&*self.desk.store, &self.desk.tenant, key, definition, status).await {
             self.desk.wake_workers();
         }
     }
 }
 
-pub(super) fn refused(key: &Key, problem: impl Into<String>) -> RuntimeError {
+pub(crate) fn refused(key: &Key, problem: impl Into<String>) -> RuntimeError {
     RuntimeError::Refused { key: key.to_string(), problem: problem.into() }
 }
 
-pub(super) fn moved(row: &SagaRow) -> RuntimeError {
+pub(crate) fn moved(row: &SagaRow) -> RuntimeError {
     RuntimeError::Moved { key: row.key.to_string(), status: row.status, version: row.version }
 }
 
-pub(super) fn unreadable(row: &SagaRow, problem: &str) -> RuntimeError {
+pub(crate) fn unreadable(row: &SagaRow, problem: &str) -> RuntimeError {
     RuntimeError::Unreadable { key: row.key.to_string(), problem: problem.to_owned() }
 }
 

@@ -4,16 +4,16 @@
 //! fails, what all of them wrote is taken back, and the others run again, with nobody else joining them. So one of them
 //! that left the transaction broken behind it is found out by the next savepoint, and not by an innocent handler.
 
-use super::attempt::AttemptResult;
-use super::doubts::Protection;
+use crate::engine::attempt::AttemptResult;
+use crate::engine::doubts::Protection;
 use crate::machine::Next;
 
 /// An attempt that was made, with what follows from it, and whose it was.
-pub(super) type Made = (usize, (AttemptResult, Next));
+pub(crate) type Made = (usize, (AttemptResult, Next));
 
 /// Where the last savepoint of a transaction stands.
 #[derive(Debug, Default)]
-pub(super) enum Savepoints {
+pub(crate) enum Savepoints {
     /// The store sets one in front of each handler, and does not ask.
     #[default]
     Each,
@@ -34,7 +34,7 @@ pub(super) enum Savepoints {
 
 impl Savepoints {
     /// Whether a handler that needs this protection needs a savepoint in front of it.
-    pub(super) fn before(&mut self, protection: Protection) -> bool {
+    pub(crate) fn before(&mut self, protection: Protection) -> bool {
         *self = match (&self, protection) {
             // It was found to belong to them.
             (Self::Shared { .. }, _) => return false,
@@ -47,12 +47,12 @@ impl Savepoints {
     }
 
     /// Whether what the present handler wrote cannot be taken back alone, nor with a few others.
-    pub(super) fn has_none(&self) -> bool {
+    pub(crate) fn has_none(&self) -> bool {
         matches!(self, Self::Spared)
     }
 
     /// Whose attempts lie behind the same savepoint as the next one may.
-    pub(super) fn open(&self) -> Option<&[Made]> {
+    pub(crate) fn open(&self) -> Option<&[Made]> {
         match self {
             Self::Shared { most, made } if made.len() < *most => Some(made),
             _ => None,
@@ -60,7 +60,7 @@ impl Savepoints {
     }
 
     /// An attempt whose writes are kept; it is given back, with those that waited, where nobody else joins them.
-    pub(super) fn keep(&mut self, attempt: Made) -> Option<Made> {
+    pub(crate) fn keep(&mut self, attempt: Made) -> Option<Made> {
         match self {
             Self::Shared { made, .. } => {
                 made.push(attempt);
@@ -71,7 +71,7 @@ impl Savepoints {
     }
 
     /// Nobody else joins those behind the savepoint.
-    pub(super) fn close(&mut self) -> Vec<Made> {
+    pub(crate) fn close(&mut self) -> Vec<Made> {
         match std::mem::replace(self, Self::Own) {
             Self::Shared { made, .. } => made,
             _ => Vec::new(),
@@ -79,7 +79,7 @@ impl Savepoints {
     }
 
     /// What was written behind the savepoint is taken back: those who are to run again.
-    pub(super) fn roll_back(&mut self) -> Vec<Made> {
+    pub(crate) fn roll_back(&mut self) -> Vec<Made> {
         let Self::Shared { made, .. } = self else { return Vec::new() };
         let again = std::mem::take(made);
         *self = if again.is_empty() { Self::Own } else { Self::RolledBack(again.len()) };

@@ -111,7 +111,7 @@ impl Default for Settings {
 
 impl Settings {
     /// What contradicts what, and what would be enough.
-    pub(super) fn problems(&self, capabilities: &Capabilities) -> Vec<String> {
+    pub(crate) fn problems(&self, capabilities: &Capabilities) -> Vec<String> {
         let mut problems = Vec::new();
         let mut demand = |holds: bool, problem: &str| {
             if !holds {

@@ -6,30 +6,30 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
-use super::access::MessageAuthorizer;
-use super::awaiting::WaitingCache;
-use super::begin::CallStarts;
-use super::bulkhead::{Bulkheads, ConcurrencyKey, Sizes};
-use super::command::WorkItem;
-use super::direct::SendQueue;
-use super::due::PollTimer;
-use super::held_topics::BlockedTopics;
-use super::ids::IdBlocks;
-use super::in_flight::SagaInstance;
-use super::limits::BatchLimits;
-use super::queue::Queue;
-use super::recorder::Recorder;
-use super::settings::Settings;
-use super::start::Starts;
-use super::starting_keys::PendingStarts;
-use super::statistics::Counters;
-use super::straight::StoreClock;
 use super::supervisor::Supervisor;
-use super::tasks::Tasks;
-use super::trouble::HealthTracker;
-use super::turns::KeyedMutex;
-use super::waiters::Waiters;
 use crate::choreography::Reaction;
+use crate::engine::access::MessageAuthorizer;
+use crate::engine::awaiting::WaitingCache;
+use crate::engine::begin::CallStarts;
+use crate::engine::bulkhead::{Bulkheads, ConcurrencyKey, Sizes};
+use crate::engine::command::WorkItem;
+use crate::engine::direct::SendQueue;
+use crate::engine::due::PollTimer;
+use crate::engine::held_topics::BlockedTopics;
+use crate::engine::ids::IdBlocks;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::limits::BatchLimits;
+use crate::engine::queue::Queue;
+use crate::engine::recorder::Recorder;
+use crate::engine::settings::Settings;
+use crate::engine::start::Starts;
+use crate::engine::starting_keys::PendingStarts;
+use crate::engine::statistics::Counters;
+use crate::engine::straight::StoreClock;
+use crate::engine::tasks::Tasks;
+use crate::engine::trouble::HealthTracker;
+use crate::engine::turns::KeyedMutex;
+use crate::engine::waiters::Waiters;
 use crate::env::Environment;
 use crate::machine;
 use crate::saga::{Definition, StepRun};
@@ -41,95 +41,95 @@ use crate::transport::Transport;
 const INBOX_LINES: usize = 64;
 
 /// What all tasks of a runtime share.
-pub(super) struct EngineContext<S: Store> {
-    pub(super) store: Arc<S>,
-    pub(super) transport: Arc<dyn Transport>,
-    pub(super) authorizer: MessageAuthorizer,
-    pub(super) env: Arc<dyn Environment>,
-    pub(super) settings: Settings,
-    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    pub(super) definition_ids: Arc<[DefinitionId]>,
+pub(crate) struct EngineContext<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) authorizer: MessageAuthorizer,
+    pub(crate) env: Arc<dyn Environment>,
+    pub(crate) settings: Settings,
+    pub(crate) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(crate) definition_ids: Arc<[DefinitionId]>,
     /// The steps that are hosted for others, by service and name.
-    pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    pub(crate) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
     /// What is done when events come, by service.
-    pub(super) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
+    pub(crate) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
     /// The services whose messages are received here.
-    pub(super) services: Vec<String>,
-    pub(super) states: States,
-    pub(super) ids: IdBlocks,
+    pub(crate) services: Vec<String>,
+    pub(crate) states: States,
+    pub(crate) ids: IdBlocks,
     /// Commands whose handler runs in a transaction.
-    pub(super) transactions: Queue<WorkItem<S>>,
+    pub(crate) transactions: Queue<WorkItem<S>>,
     /// Commands whose handler calls the outside world.
-    pub(super) calls: Queue<WorkItem<S>>,
+    pub(crate) calls: Queue<WorkItem<S>>,
     /// Commands taken from an owner that vanished.
-    pub(super) recovered: Queue<WorkItem<S>>,
+    pub(crate) recovered: Queue<WorkItem<S>>,
     /// Those that vanished with a process that recovered them: they run one at a time.
-    pub(super) recovered_again: Queue<WorkItem<S>>,
+    pub(crate) recovered_again: Queue<WorkItem<S>>,
     /// Calls that are about to begin under a claim.
-    pub(super) call_starts: CallStarts,
+    pub(crate) call_starts: CallStarts,
     /// The places and lines of those that are under way here.
-    pub(super) bulkheads: Arc<Bulkheads>,
-    pub(super) limits: BatchLimits,
+    pub(crate) bulkheads: Arc<Bulkheads>,
+    pub(crate) limits: BatchLimits,
     /// Whether the store can start a saga in a step transaction.
-    pub(super) starts_in_transactions: bool,
+    pub(crate) starts_in_transactions: bool,
     /// Whether the outbox is sent from here.
-    pub(super) is_relayed: bool,
-    pub(super) recorder: Recorder,
-    pub(super) waiters: Waiters,
-    pub(super) store_clock: StoreClock,
+    pub(crate) is_relayed: bool,
+    pub(crate) recorder: Recorder,
+    pub(crate) waiters: Waiters,
+    pub(crate) store_clock: StoreClock,
     /// Sagas that wait for another service.
-    pub(super) waiting_cache: WaitingCache<S>,
+    pub(crate) waiting_cache: WaitingCache<S>,
     /// Who decides on a reply.
-    pub(super) saga_locks: KeyedMutex,
-    pub(super) tasks: Tasks,
+    pub(crate) saga_locks: KeyedMutex,
+    pub(crate) tasks: Tasks,
     /// What panicked.
-    pub(super) supervisor: Supervisor,
+    pub(crate) supervisor: Supervisor,
     /// When there is work in the store that nobody has.
-    pub(super) poll_timer: PollTimer,
-    pub(super) starts: Starts,
-    pub(super) pending_starts: Arc<PendingStarts>,
-    pub(super) statistics: Counters,
-    pub(super) store_health: HealthTracker,
-    pub(super) transport_health: HealthTracker,
-    pub(super) blocked_topics: BlockedTopics,
+    pub(crate) poll_timer: PollTimer,
+    pub(crate) starts: Starts,
+    pub(crate) pending_starts: Arc<PendingStarts>,
+    pub(crate) statistics: Counters,
+    pub(crate) store_health: HealthTracker,
+    pub(crate) transport_health: HealthTracker,
+    pub(crate) blocked_topics: BlockedTopics,
     /// Messages that are sent from memory.
-    pub(super) send_queue: SendQueue,
+    pub(crate) send_queue: SendQueue,
     /// There may be messages in the outbox.
-    pub(super) outbox_filled: Notify,
+    pub(crate) outbox_filled: Notify,
     /// There may be messages in the inbox that nobody has.
-    pub(super) inbox_filled: Notify,
+    pub(crate) inbox_filled: Notify,
     /// How many messages are handled at a time.
-    pub(super) inbox_permits: Arc<Semaphore>,
+    pub(crate) inbox_permits: Arc<Semaphore>,
     member: AtomicI64,
     /// Until when that member is certainly alive, in nanoseconds of this process' clock.
     alive_until: AtomicU64,
     /// From when on rows are taken over whose owner seems to have vanished, in nanoseconds of this process' clock.
     takes_over_from: AtomicU64,
     /// One beat at a time.
-    pub(super) heartbeat: tokio::sync::Mutex<()>,
+    pub(crate) heartbeat: tokio::sync::Mutex<()>,
     /// Nothing new is taken.
-    pub(super) stopping: CancelSignal,
+    pub(crate) stopping: CancelSignal,
     /// Nothing runs on.
-    pub(super) stopped: CancelSignal,
+    pub(crate) stopped: CancelSignal,
 }
 
 /// What a runtime is made of.
-pub(super) struct EngineParts<S: Store> {
-    pub(super) store: Arc<S>,
-    pub(super) transport: Arc<dyn Transport>,
-    pub(super) authorizer: MessageAuthorizer,
-    pub(super) env: Arc<dyn Environment>,
-    pub(super) settings: Settings,
-    pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
-    pub(super) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
-    pub(super) services: Vec<String>,
-    pub(super) states: States,
-    pub(super) member: MemberId,
+pub(crate) struct EngineParts<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) authorizer: MessageAuthorizer,
+    pub(crate) env: Arc<dyn Environment>,
+    pub(crate) settings: Settings,
+    pub(crate) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(crate) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    pub(crate) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
+    pub(crate) services: Vec<String>,
+    pub(crate) states: States,
+    pub(crate) member: MemberId,
 }
 
 impl<S: Store> EngineContext<S> {
-    pub(super) fn new(parts: EngineParts<S>) -> Self {
+    pub(crate) fn new(parts: EngineParts<S>) -> Self {
         let capabilities = parts.store.capabilities();
         let batch_max = parts.settings.batch_max.min(capabilities.batch_max);
         let steps = parts.definitions.values().flat_map(|definition| &definition.steps);
@@ -197,62 +197,62 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Where a command counts.
-    pub(super) fn seat_of(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
+    pub(crate) fn seat_of(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let is_undo = matches!(order, machine::Command::Undo { .. });
         self.bulkheads.seat(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))
     }
 
     /// This process as the owner of leases; nothing while it takes no new work.
-    pub(super) fn member(&self) -> Option<MemberId> {
+    pub(crate) fn member(&self) -> Option<MemberId> {
         let member = self.member.load(Ordering::Acquire);
         (member > 0 && !self.is_stopping()).then_some(MemberId(member))
     }
 
     /// This process as it is known to the store, also while it stops.
-    pub(super) fn member_id(&self) -> MemberId {
+    pub(crate) fn member_id(&self) -> MemberId {
         MemberId(self.member.load(Ordering::Acquire))
     }
 
-    pub(super) fn set_member(&self, member: MemberId) {
+    pub(crate) fn set_member(&self, member: MemberId) {
         self.member.store(member.0, Ordering::Release);
     }
 
     /// Until when nobody takes this process for dead.
-    pub(super) fn alive_until(&self) -> Duration {
+    pub(crate) fn alive_until(&self) -> Duration {
         Duration::from_nanos(self.alive_until.load(Ordering::Acquire))
     }
 
-    pub(super) fn set_alive_until(&self, moment: Duration) {
+    pub(crate) fn set_alive_until(&self, moment: Duration) {
         self.alive_until.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// Whether this process is certainly known to live: nobody else has what it leased.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.env.now() < self.alive_until()
     }
 
     /// Whether it takes over what others seem to have left.
-    pub(super) fn takes_over(&self) -> bool {
+    pub(crate) fn takes_over(&self) -> bool {
         self.env.now() >= Duration::from_nanos(self.takes_over_from.load(Ordering::Acquire))
     }
 
     /// Others are given this time to come back before anything of theirs is taken over.
-    pub(super) fn take_nothing_over_until(&self, moment: Duration) {
+    pub(crate) fn take_nothing_over_until(&self, moment: Duration) {
         self.takes_over_from.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// Whether it takes no new work.
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.is_cancelled()
     }
 
     /// Whether nothing of it runs on.
-    pub(super) fn has_stopped(&self) -> bool {
+    pub(crate) fn has_stopped(&self) -> bool {
         self.stopped.is_cancelled()
     }
 
-    pub(super) fn random_uuid(&self) -> Uuid {
+    pub(crate) fn random_uuid(&self) -> Uuid {
         let bits = (u128::from(self.env.random()) << 64) | u128::from(self.env.random());
         uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
     }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::hosted::check_value;
-use super::idle::idle_for;
-use super::missed::ControlError;
-use super::saga_desk::{SagaAdmin, refused};
-use super::settings::Settings;
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::hosted::check_value;
+use crate::engine::idle::idle_for;
+use crate::engine::missed::ControlError;
+use crate::engine::saga_desk::{SagaAdmin, refused};
+use crate::engine::settings::Settings;
 use crate::key::{Key, StepId};
 use crate::machine::{self, Event, Refused, SagaState, StepPhase};
 use crate::saga::StepDefinition;

@@ -4,23 +4,23 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::apart::{LockConflict, LockRetry};
-use super::asking::catch_panic;
-use super::bulkhead::{ConcurrencyKey, Pool, QueueSlot};
-use super::canonical::{first_difference, request_hash};
-use super::command::WorkItem;
-use super::deadline::{StartTiming, deadline_of, deadline_row};
-use super::error::StartError;
-use super::grouped::{Batcher, Request};
-use super::guard::is_inside_step;
-use super::idle::idle_for;
-use super::in_flight::SagaInstance;
-use super::recorder::RecordError;
-use super::remote::{note_row, note_sent};
-use super::shared::EngineContext;
-use super::starting::NotInlined;
-use super::tasks::TaskGuard;
-use super::waiters::OutcomeSlot;
+use crate::engine::apart::{LockConflict, LockRetry};
+use crate::engine::asking::catch_panic;
+use crate::engine::bulkhead::{ConcurrencyKey, Pool, QueueSlot};
+use crate::engine::canonical::{first_difference, request_hash};
+use crate::engine::command::WorkItem;
+use crate::engine::deadline::{StartTiming, deadline_of, deadline_row};
+use crate::engine::error::StartError;
+use crate::engine::grouped::{Batcher, Request};
+use crate::engine::guard::is_inside_step;
+use crate::engine::idle::idle_for;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::recorder::RecordError;
+use crate::engine::remote::{note_row, note_sent};
+use crate::engine::shared::EngineContext;
+use crate::engine::starting::NotInlined;
+use crate::engine::tasks::TaskGuard;
+use crate::engine::waiters::OutcomeSlot;
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Effect, Timer};
 use crate::saga::Definition;
@@ -33,11 +33,11 @@ use crate::store::{
 /// How many calls that start sagas one commit carries at most.
 const GROUP_MAX: usize = 128;
 /// How many sagas one commit starts at most.
-pub(super) const COMMIT_MAX: usize = 1_000;
+pub(crate) const COMMIT_MAX: usize = 1_000;
 
 /// Starts that are made together.
 #[derive(Debug)]
-pub(super) struct Starts {
+pub(crate) struct Starts {
     calls: Batcher<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
     apart: LockRetry,
 }
@@ -46,15 +46,15 @@ type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
 
 /// A start, with the place that its first command will fill.
 #[derive(Debug)]
-pub(super) struct StartCall {
-    pub(super) saga: NewSaga,
-    pub(super) place: Option<QueueSlot>,
-    pub(super) lease_until: Duration,
-    pub(super) under_way: TaskGuard,
+pub(crate) struct StartCall {
+    pub(crate) saga: NewSaga,
+    pub(crate) place: Option<QueueSlot>,
+    pub(crate) lease_until: Duration,
+    pub(crate) under_way: TaskGuard,
 }
 
 /// What is needed to judge and to wait for a saga that is about to be started.
-pub(super) struct RequestedStart {
+pub(crate) struct RequestedStart {
     id: SagaId,
     key: Key,
     input: Vec<u8>,
@@ -63,23 +63,23 @@ pub(super) struct RequestedStart {
 }
 
 impl Starts {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { calls: Batcher::new(), apart: LockRetry::new() }
     }
 }
 
 /// A saga that was started, or was there already.
-pub(super) struct StartedSaga {
-    pub(super) id: SagaId,
-    pub(super) key: Key,
+pub(crate) struct StartedSaga {
+    pub(crate) id: SagaId,
+    pub(crate) key: Key,
     /// Where its outcome arrives.
-    pub(super) slot: Arc<OutcomeSlot>,
+    pub(crate) slot: Arc<OutcomeSlot>,
     /// The saga as it was found, if it was there.
-    pub(super) known: Option<Box<SagaRow>>,
+    pub(crate) known: Option<Box<SagaRow>>,
 }
 
 impl<S: Store> EngineContext<S> {
-    pub(super) async fn start_saga(
+    pub(crate) async fn start_saga(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         tenant: &Tenant,
@@ -131,7 +131,7 @@ impl<S: Store> EngineContext<S> {
 
     /// Gives a new saga and its commands their ids, and its first command a place, if there is one: then this process has
     /// it. A saga that begins later is there for whoever looks then.
-    pub(super) fn assign_ids(
+    pub(crate) fn assign_ids(
         &self,
         definition: &Definition<S>,
         saga: &mut NewSaga,
@@ -163,7 +163,7 @@ impl<S: Store> EngineContext<S> {
 
     /// A place for a command that begins now, if there is one. One that is a call and would wait for a line is left for
     /// anybody who has one.
-    pub(super) fn place_to_begin(&self, seat: ConcurrencyKey) -> Option<QueueSlot> {
+    pub(crate) fn place_to_begin(&self, seat: ConcurrencyKey) -> Option<QueueSlot> {
         let mut place = self.bulkheads.try_place(seat)?;
         if seat.pool == Pool::Calls {
             if self.calls.has_waiting(seat.flow()) {
@@ -175,7 +175,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// The saga may end before its start returns, so whoever waits for it is there first.
-    pub(super) fn wanted(&self, saga: &NewSaga) -> RequestedStart {
+    pub(crate) fn wanted(&self, saga: &NewSaga) -> RequestedStart {
         RequestedStart {
             id: saga.id,
             key: saga.key.clone(),
@@ -186,7 +186,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Starts sagas together with others that are started now. Nothing when the runtime has ended.
-    pub(super) async fn start_together(&self, calls: Vec<StartCall>) -> Option<Result<Vec<Started>, RecordError>> {
+    pub(crate) async fn start_together(&self, calls: Vec<StartCall>) -> Option<Result<Vec<Started>, RecordError>> {
         let answer = self.starts.calls.call(calls).await;
         let unanswered = || {
             let detail = "the task that starts sagas panicked; start the saga again, it may be there";
@@ -196,7 +196,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What the caller is told.
-    pub(super) fn start_answer(
+    pub(crate) fn start_answer(
         &self,
         definition: &Definition<S>,
         wanted: RequestedStart,
@@ -212,7 +212,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A saga that is not written yet: without ids and without a lease.
-    pub(super) fn new_saga(
+    pub(crate) fn new_saga(
         &self,
         definition: &Arc<Definition<S>>,
         tenant: &Tenant,
@@ -279,7 +279,7 @@ impl<S: Store> EngineContext<S> {
         })
     }
 
-    pub(super) async fn serve_starts(self: Arc<Self>) {
+    pub(crate) async fn serve_starts(self: Arc<Self>) {
         self.starts.calls.serve(GROUP_MAX, |group| self.start_groups(group)).await;
     }
 
@@ -400,12 +400,12 @@ fn begins_in(saga: &NewSaga) -> Duration {
 }
 
 /// How many ids a saga takes when it starts: its own, and those of the commands that it begins with, and of its deadline.
-pub(super) fn ids_of_start<S: Store>(definition: &Definition<S>) -> usize {
+pub(crate) fn ids_of_start<S: Store>(definition: &Definition<S>) -> usize {
     1 + definition.width + usize::from(definition.deadline.is_some())
 }
 
 /// The same key with the same payload is the same saga; anything else is refused.
-pub(super) fn check_same<S: Store>(
+pub(crate) fn check_same<S: Store>(
     definition: &Definition<S>,
     key: &Key,
     input: &[u8],
@@ -421,6 +421,6 @@ pub(super) fn check_same<S: Store>(
     Ok(())
 }
 
-pub(super) fn store_error(error: &RecordError) -> StoreError {
+pub(crate) fn store_error(error: &RecordError) -> StoreError {
     StoreError::new(error.kind, error.operation, error.detail.clone()).with_class(error.class)
 }

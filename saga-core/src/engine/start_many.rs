@@ -3,25 +3,25 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::deadline::StartTiming;
-use super::error::StartError;
-use super::guard::is_inside_step;
-use super::recorder::RecordError;
-use super::shared::EngineContext;
-use super::start::{COMMIT_MAX, RequestedStart, StartCall, StartedSaga, ids_of_start, store_error};
+use crate::engine::deadline::StartTiming;
+use crate::engine::error::StartError;
+use crate::engine::guard::is_inside_step;
+use crate::engine::recorder::RecordError;
+use crate::engine::shared::EngineContext;
+use crate::engine::start::{COMMIT_MAX, RequestedStart, StartCall, StartedSaga, ids_of_start, store_error};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
 use crate::store::{MemberId, NewSaga, Store};
 
 /// The key and the encoded input of a saga, or why it is not started.
-pub(super) type Asked = Result<(Key, Vec<u8>), StartError>;
+pub(crate) type Asked = Result<(Key, Vec<u8>), StartError>;
 
 type Answered = Result<StartedSaga, StartError>;
 
 impl<S: Store> EngineContext<S> {
     /// Starts sagas of one definition, so many of them together as one commit may carry. There is an answer for each, in
     /// their order; one that is refused does not hinder the others.
-    pub(super) async fn start_sagas(
+    pub(crate) async fn start_sagas(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         tenant: &Tenant,

@@ -7,34 +7,34 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::command::WorkItem;
-use super::recorder::RecordError;
-use super::shared::EngineContext;
-use super::starting_keys::PendingStart;
-use super::tasks::TaskGuard;
+use crate::engine::command::WorkItem;
+use crate::engine::recorder::RecordError;
+use crate::engine::shared::EngineContext;
+use crate::engine::starting_keys::PendingStart;
+use crate::engine::tasks::TaskGuard;
 use crate::machine::Effect;
 use crate::store::{NewSaga, NewWork, Store, StoreError};
 
 /// A saga that is started by the transaction of its first step.
 #[derive(Debug)]
-pub(super) struct InlineStart {
-    pub(super) saga: Arc<NewSaga>,
+pub(crate) struct InlineStart {
+    pub(crate) saga: Arc<NewSaga>,
     answer: oneshot::Sender<Result<(), RecordError>>,
     under_way: TaskGuard,
     key: PendingStart,
 }
 
 /// Why a saga was not started with its first step: it is to be started by itself.
-pub(super) struct NotInlined;
+pub(crate) struct NotInlined;
 
 impl InlineStart {
     /// The row of its first command, which is written only if that is left for later.
-    pub(super) fn row(&self) -> Option<NewWork> {
+    pub(crate) fn row(&self) -> Option<NewWork> {
         self.saga.commands.first().cloned()
     }
 
     /// The transaction committed, or may have.
-    pub(super) fn answer(self, started: Result<(), &StoreError>) {
+    pub(crate) fn answer(self, started: Result<(), &StoreError>) {
         let Self { answer, under_way, key, .. } = self;
         drop(key);
         // A caller that went away does not want to know.
@@ -43,14 +43,14 @@ impl InlineStart {
     }
 
     /// The transaction did not start it.
-    pub(super) fn leave(self) {
+    pub(crate) fn leave(self) {
         drop(self);
     }
 }
 
 impl<S: Store> EngineContext<S> {
     /// Whether the first step may run in the transaction that starts the saga.
-    pub(super) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
+    pub(crate) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
         self.settings.steps_per_transaction_max > 1
             && self.starts_in_transactions
             && first.slot.as_ref().is_some_and(|place| !self.bulkheads.is_limited(place.seat()))
@@ -63,7 +63,7 @@ impl<S: Store> EngineContext<S> {
     ///
     /// # Cancel safety
     /// Dropped, the saga is started or not, as if its process had ended.
-    pub(super) async fn start_with_step(
+    pub(crate) async fn start_with_step(
         self: &Arc<Self>,
         mut first: WorkItem<S>,
         saga: &Arc<NewSaga>,

@@ -11,26 +11,26 @@ use tokio::sync::Notify;
 use crate::key::{Key, Tenant};
 
 #[derive(Debug, Default)]
-pub(super) struct PendingStarts {
+pub(crate) struct PendingStarts {
     keys: Mutex<HashSet<(Tenant, Key)>>,
     ended: Notify,
 }
 
 /// A key that is about to be started. It is not any more when this is dropped.
 #[derive(Debug)]
-pub(super) struct PendingStart {
+pub(crate) struct PendingStart {
     keys: Arc<PendingStarts>,
     key: (Tenant, Key),
 }
 
 impl PendingStarts {
     /// Notes a key; nothing if it is noted already.
-    pub(super) fn enter(self: &Arc<Self>, tenant: &Tenant, key: &Key) -> Option<PendingStart> {
+    pub(crate) fn enter(self: &Arc<Self>, tenant: &Tenant, key: &Key) -> Option<PendingStart> {
         let key = (tenant.clone(), key.clone());
         self.lock().insert(key.clone()).then(|| PendingStart { keys: Arc::clone(self), key })
     }
 
-    pub(super) fn contains(&self, tenant: &Tenant, key: &Key) -> bool {
+    pub(crate) fn contains(&self, tenant: &Tenant, key: &Key) -> bool {
         let keys = self.lock();
         !keys.is_empty() && keys.contains(&(tenant.clone(), key.clone()))
     }
@@ -39,7 +39,7 @@ impl PendingStarts {
     ///
     /// # Cancel safety
     /// Nothing changes when it is dropped.
-    pub(super) async fn wait(&self, tenant: &Tenant, key: &Key) {
+    pub(crate) async fn wait(&self, tenant: &Tenant, key: &Key) {
         loop {
             let ended = self.ended.notified();
             if !self.contains(tenant, key) {

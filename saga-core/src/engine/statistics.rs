@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::command::WorkItem;
+use crate::engine::command::WorkItem;
 use crate::machine::Ending;
 use crate::store::Store;
 
@@ -29,7 +29,7 @@ pub struct Statistics {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     started: AtomicU64,
     already_started: AtomicU64,
     steps: AtomicU64,
@@ -42,7 +42,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn count<S: Store>(&self, command: &WorkItem<S>, ending: &Ending) {
+    pub(crate) fn count<S: Store>(&self, command: &WorkItem<S>, ending: &Ending) {
         let counter = match ending {
             Ending::Done if command.is_undo() => &self.undos,
             Ending::Done => &self.steps,
@@ -52,28 +52,28 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_done(&self, is_undo: bool) {
+    pub(crate) fn count_done(&self, is_undo: bool) {
         let counter = if is_undo { &self.undos } else { &self.steps };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_start(&self, is_new: bool) {
+    pub(crate) fn count_start(&self, is_new: bool) {
         let counter = if is_new { &self.started } else { &self.already_started };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_batch(&self, inputs: usize) {
+    pub(crate) fn count_batch(&self, inputs: usize) {
         if inputs > 1 {
             self.batches.fetch_add(1, Ordering::Relaxed);
             self.batched.fetch_add(inputs as u64, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn count_split(&self) {
+    pub(crate) fn count_split(&self) {
         self.splits.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> Statistics {
+    pub(crate) fn read(&self) -> Statistics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Statistics {
             started: read(&self.started),

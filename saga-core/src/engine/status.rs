@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::act::AuditEntry;
-use super::outcome::{Outcome, outcome_by};
-use super::outline::{Outline, OutlinedStep};
+use crate::engine::act::AuditEntry;
+use crate::engine::outcome::{Outcome, outcome_by};
+use crate::engine::outline::{Outline, OutlinedStep};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
@@ -172,7 +172,7 @@ pub struct HistoryEvent {
 }
 
 impl SagaSummary {
-    pub(super) fn of(row: SagaRow, outline: Option<&Outline>) -> Self {
+    pub(crate) fn of(row: SagaRow, outline: Option<&Outline>) -> Self {
         let state = outline.and_then(|outline| {
             let state = SagaState::decode(&row.state, outline.steps.len()).ok()?;
             Some((outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state), state.paused))
@@ -202,7 +202,7 @@ impl SagaSummary {
 }
 
 impl SagaStatus {
-    pub(super) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
+    pub(crate) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
         let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
         let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
         let mut steps = Vec::with_capacity(outline.steps.len());

@@ -4,7 +4,7 @@ use crate::key::{StepId, check_step_name};
 
 /// The step's name, and which item of its list is meant; or what is wrong with the text. One number has one text: `step#03`
 /// is nobody's, and neither is `step#0`, since the list itself stays where its saga is.
-pub(super) fn step_or_item(text: &str) -> Result<(&str, Option<u32>), String> {
+pub(crate) fn step_or_item(text: &str) -> Result<(&str, Option<u32>), String> {
     let (step, item) = match text.split_once('#') {
         None => (text, None),
         Some((step, digits)) => (step, digits.parse().ok().filter(|item| *item > 0)),

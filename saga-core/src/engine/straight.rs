@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::arrivals::InboundMessage;
-use super::inbox::age;
-use super::shared::EngineContext;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::inbox::age;
+use crate::engine::shared::EngineContext;
 use crate::env::timeout;
 use crate::store::{Message, MessageKind, Store, Timestamp};
 
@@ -22,7 +22,7 @@ const READING_TRUSTED: Duration = Duration::from_mins(1);
 
 /// The clock of the store, as it was read last.
 #[derive(Debug, Default)]
-pub(super) struct StoreClock(Mutex<Option<Reading>>);
+pub(crate) struct StoreClock(Mutex<Option<Reading>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Reading {
@@ -33,12 +33,12 @@ struct Reading {
 }
 
 impl StoreClock {
-    pub(super) fn set(&self, said: Timestamp, at: Duration) {
+    pub(crate) fn set(&self, said: Timestamp, at: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Reading { said, at });
     }
 
     /// What it says now, if it was read lately.
-    pub(super) fn now(&self, now: Duration) -> Option<Timestamp> {
+    pub(crate) fn now(&self, now: Duration) -> Option<Timestamp> {
         let reading = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
         let since = now.saturating_sub(reading.at);
         let micros = i64::try_from(since.as_micros()).ok().filter(|_| since <= READING_TRUSTED)?;
@@ -48,7 +48,7 @@ impl StoreClock {
 
 impl<S: Store> EngineContext<S> {
     /// Handles messages that came for the first time. Answers those that are to be stored.
-    pub(super) async fn handle_fast_path(self: &Arc<Self>, messages: Vec<Message>, service: &str) -> Vec<Message> {
+    pub(crate) async fn handle_fast_path(self: &Arc<Self>, messages: Vec<Message>, service: &str) -> Vec<Message> {
         let Some(now) = self.store_clock.now(self.env.now()).filter(|_| self.member().is_some()) else {
             return messages;
         };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::asking::backoff_after;
-use super::shared::EngineContext;
+use crate::engine::asking::backoff_after;
+use crate::engine::shared::EngineContext;
 use crate::env::BoxFuture;
 use crate::log;
 use crate::store::Store;
@@ -33,7 +33,7 @@ pub struct Panicked {
 
 /// Remembers what panicked.
 #[derive(Debug, Default)]
-pub(super) struct Supervisor {
+pub(crate) struct Supervisor {
     known: Mutex<BTreeMap<&'static str, Known>>,
 }
 
@@ -60,7 +60,7 @@ impl Supervisor {
     }
 
     /// What panicked, by name.
-    pub(super) fn read(&self, now: Duration) -> Vec<Panicked> {
+    pub(crate) fn read(&self, now: Duration) -> Vec<Panicked> {
         let panicked = |(&lane, known): (&&'static str, &Known)| Panicked {
             lane,
             count: known.count,
@@ -78,7 +78,7 @@ impl Supervisor {
 
 impl<S: Store> EngineContext<S> {
     /// Runs a lane until it ends by itself or the runtime stops. When it panics it is started again.
-    pub(super) fn run_lane<F>(self: &Arc<Self>, lane: &'static str, serve: impl Fn(Arc<Self>) -> F + Send + 'static)
+    pub(crate) fn run_lane<F>(self: &Arc<Self>, lane: &'static str, serve: impl Fn(Arc<Self>) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -104,7 +104,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Runs a task on its own, until the runtime stops.
-    pub(super) fn spawn(self: &Arc<Self>, doing: &'static str, task: BoxFuture<'static, ()>) {
+    pub(crate) fn spawn(self: &Arc<Self>, doing: &'static str, task: BoxFuture<'static, ()>) {
         let shared = Arc::clone(self);
         self.env.spawn(Box::pin(async move {
             if let Some(Err(panic)) = shared.until_stopped(caught_while(task)).await {
@@ -114,7 +114,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// What was done for one saga or message panicked.
-    pub(super) fn has_panicked(&self, doing: &'static str, panic: &str) {
+    pub(crate) fn has_panicked(&self, doing: &'static str, panic: &str) {
         self.supervisor.panicked(doing, self.time(), panic, false);
         log::error!(doing, panic, "a task of the runtime panicked; what it did is taken up again");
     }

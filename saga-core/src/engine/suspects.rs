@@ -3,19 +3,19 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::bulkhead::{Admission, ConcurrencyKey};
-use super::calls::vanished;
-use super::children;
-use super::command::WorkItem;
-use super::put_back::TakenWork;
-use super::shared::EngineContext;
+use crate::engine::bulkhead::{Admission, ConcurrencyKey};
+use crate::engine::calls::vanished;
+use crate::engine::children;
+use crate::engine::command::WorkItem;
+use crate::engine::put_back::TakenWork;
+use crate::engine::shared::EngineContext;
 use crate::machine::{Effect, Next};
 use crate::store::Store;
 
 impl<S: Store> EngineContext<S> {
     /// Gives the workers a command whose owner vanished. One that vanished once more when it was recovered, and never ended
     /// otherwise, runs with no other such beside it: they would be counted for what it does.
-    pub(super) fn recover(self: &Arc<Self>, mut command: WorkItem<S>) {
+    pub(crate) fn recover(self: &Arc<Self>, mut command: WorkItem<S>) {
         // Its place was for what waits for a line.
         if let Some(place) = &mut command.slot {
             place.leave_pool();
@@ -29,7 +29,7 @@ impl<S: Store> EngineContext<S> {
 
     /// Runs recovered commands, each alone, its attempt written down before it begins: a command that ends its process is
     /// counted each time. There are several such lanes beside each other.
-    pub(super) async fn serve_recovered(self: Arc<Self>, is_for_repeaters: bool) {
+    pub(crate) async fn serve_recovered(self: Arc<Self>, is_for_repeaters: bool) {
         // It has a lane instead of one of the lines.
         let line_of = |seat: ConcurrencyKey| Admission::on(self.bulkheads.try_beside(seat));
         let lane = if is_for_repeaters { &self.recovered_again } else { &self.recovered };

@@ -5,7 +5,7 @@ use tokio::sync::Notify;
 
 /// What is under way, so that a shutdown can wait for it.
 #[derive(Debug, Clone)]
-pub(super) struct Tasks {
+pub(crate) struct Tasks {
     shared: Arc<Inner>,
 }
 
@@ -17,20 +17,20 @@ struct Inner {
 
 /// Counts as under way until it is dropped.
 #[derive(Debug)]
-pub(super) struct TaskGuard(Arc<Inner>);
+pub(crate) struct TaskGuard(Arc<Inner>);
 
 impl Tasks {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { shared: Arc::new(Inner { under_way: AtomicUsize::new(0), idle: Notify::new() }) }
     }
 
-    pub(super) fn enter(&self) -> TaskGuard {
+    pub(crate) fn enter(&self) -> TaskGuard {
         self.shared.under_way.fetch_add(1, Ordering::AcqRel);
         TaskGuard(Arc::clone(&self.shared))
     }
 
     /// Waits until nothing is under way.
-    pub(super) async fn idle(&self) {
+    pub(crate) async fn idle(&self) {
         loop {
             let idle = self.shared.idle.notified();
             if self.shared.under_way.load(Ordering::Acquire) == 0 {

@@ -1,9 +1,9 @@
 //! The joined status of sagas that are wired by events, as a person sees it.
 
-use super::choreography::{TIMELINES, timeline_key};
-use super::error::RuntimeError;
-use super::guard::outside_step;
-use super::inspect::SagaQuery;
+use crate::engine::choreography::{TIMELINES, timeline_key};
+use crate::engine::error::RuntimeError;
+use crate::engine::guard::outside_step;
+use crate::engine::inspect::SagaQuery;
 use crate::key::Key;
 use crate::machine::{Timeline, TimelineEntry};
 use crate::store::{SagaFilter, SagaId, SagaRow, Status, Store, Timestamp};

@@ -1,36 +1,36 @@
 //! Step transactions that fail again and again for what seems to be the store's fault, and is the step's.
 
-use super::batch_member::BatchEntry;
-use super::command::WorkItem;
-use super::shared::EngineContext;
-use super::transactions::refs;
+use crate::engine::batch_member::BatchEntry;
+use crate::engine::command::WorkItem;
+use crate::engine::shared::EngineContext;
+use crate::engine::transactions::refs;
 use crate::log;
 use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 
 /// What health calls a step transaction.
-pub(super) const DOING: &str = "transact";
+pub(crate) const DOING: &str = "transact";
 
 /// After how many failures in a row the store is asked whether it works otherwise.
 const FAILURES_MAX: u32 = 5;
 
 /// How commands have failed so far.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Failures {
+pub(crate) struct Failures {
     /// How often in a row, before this time, for what is nobody's fault.
-    pub(super) so_far: u32,
+    pub(crate) so_far: u32,
     /// Whether the store was asked in front of this transaction, and wrote for the same rows.
-    pub(super) works_before: bool,
+    pub(crate) works_before: bool,
 }
 
 impl<S: Store> EngineContext<S> {
     /// Whether the store writes for these commands where no step is involved. It is asked about those only that failed
     /// many times in a row.
-    pub(super) async fn writes_without_steps(&self, commands: &[WorkItem<S>], failures: u32) -> bool {
+    pub(crate) async fn writes_without_steps(&self, commands: &[WorkItem<S>], failures: u32) -> bool {
         failures >= FAILURES_MAX && self.writes_for(&refs(commands)).await
     }
 
     /// Whether the steps make their transaction fail, and not the store: it wrote for the same rows before and after.
-    pub(super) async fn is_of_steps(
+    pub(crate) async fn is_of_steps(
         &self,
         members: &[BatchEntry<S>],
         error: &TransactError,
@@ -58,7 +58,7 @@ impl<S: Store> EngineContext<S> {
 
 impl<S: Store> BatchEntry<S> {
     /// Whether a handler of it came to its end.
-    pub(super) fn has_run(&self) -> bool {
+    pub(crate) fn has_run(&self) -> bool {
         self.attempted.is_some() || self.has_chained()
     }
 }

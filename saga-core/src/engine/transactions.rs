@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::attempt::erred;
-use super::batch::Batch;
-use super::batch_member::BatchEntry;
-use super::bulkhead::{Admission, ConcurrencyPermit, FairLane};
-use super::command::WorkItem;
-use super::put_back::TakenWork;
-use super::shared::EngineContext;
-use super::transaction_failures::{DOING, Failures};
+use crate::engine::attempt::erred;
+use crate::engine::batch::Batch;
+use crate::engine::batch_member::BatchEntry;
+use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairLane};
+use crate::engine::command::WorkItem;
+use crate::engine::put_back::TakenWork;
+use crate::engine::shared::EngineContext;
+use crate::engine::transaction_failures::{DOING, Failures};
 use crate::log;
 use crate::machine::Ending;
 use crate::store::{RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
@@ -51,7 +51,7 @@ impl<S: Store> BatchEntry<S> {
 
 impl<S: Store> EngineContext<S> {
     /// Runs transactions until the queue is closed.
-    pub(super) async fn serve_transactions(self: Arc<Self>) {
+    pub(crate) async fn serve_transactions(self: Arc<Self>) {
         let workers = self.settings.transactions_max;
         let take = |lane: &mut _, taken: &mut _, share| self.pick_batch(lane, taken, share);
         while let Some(mut commands) = self.transactions.next_share(&*self.env, workers, take).await {
@@ -128,7 +128,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Runs commands to their end, in as many transactions as that takes.
-    pub(super) async fn run_transactions(self: &Arc<Self>, commands: Vec<WorkItem<S>>) {
+    pub(crate) async fn run_transactions(self: &Arc<Self>, commands: Vec<WorkItem<S>>) {
         let mut waiting = vec![SubBatch::of(commands)];
         while let Some(SubBatch { commands, failures, is_careful }) = waiting.pop() {
             let commands = self.hold_leases(commands).await;
@@ -344,7 +344,7 @@ impl<S: Store> EngineContext<S> {
     }
 }
 
-pub(super) fn refs<S: Store>(commands: &[WorkItem<S>]) -> Vec<WorkRef> {
+pub(crate) fn refs<S: Store>(commands: &[WorkItem<S>]) -> Vec<WorkRef> {
     commands.iter().map(|command| command.work).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::store::{HandlerVerdict, StoreErrorKind, TransactError};
 
 /// What is known of the present run.
 #[derive(Debug, Default)]
-pub(super) struct RerunPolicy {
+pub(crate) struct RerunPolicy {
     /// How many calls of handlers were made.
     calls: usize,
     has_spared: bool,
@@ -15,25 +15,25 @@ pub(super) struct RerunPolicy {
 
 impl RerunPolicy {
     /// The next handler has no savepoint of its own.
-    pub(super) fn spares(&mut self) {
+    pub(crate) fn spares(&mut self) {
         self.has_spared = true;
     }
 
     /// A handler was called, and this becomes of its writes.
-    pub(super) fn called(&mut self, verdict: HandlerVerdict) {
+    pub(crate) fn called(&mut self, verdict: HandlerVerdict) {
         self.calls += 1;
         self.has_abandoned |= verdict == HandlerVerdict::Abandon;
     }
 
     /// A handler failed that had no savepoint: what it wrote can only be taken back with all else.
-    pub(super) fn run_again(&mut self) -> HandlerVerdict {
+    pub(crate) fn run_again(&mut self) -> HandlerVerdict {
         self.runs_again = true;
         HandlerVerdict::Conflict
     }
 
     /// Whether all of it is to run again with a savepoint for each handler, and nothing of this run counts: one failed that
     /// had none, or is blamed for what another may have left behind. Who was dropped in the middle is to blame himself.
-    pub(super) fn takes_care(&self, error: &TransactError) -> bool {
+    pub(crate) fn takes_care(&self, error: &TransactError) -> bool {
         let is_blame_in_doubt = error.culprit.is_some() && self.has_spared && self.calls > 1 && !self.has_abandoned;
         is_blame_in_doubt || (self.runs_again && error.error.kind() == StoreErrorKind::Conflict)
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::shared::EngineContext;
 use super::supervisor::Panicked;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::transport::{TransportError, TransportErrorKind};
@@ -53,7 +53,7 @@ impl Health {
 
 /// Says once that something outside fails, however many find that out, and once that it works again.
 #[derive(Debug)]
-pub(super) struct HealthTracker {
+pub(crate) struct HealthTracker {
     what: &'static str,
     is_failing: AtomicBool,
     over: Notify,
@@ -80,7 +80,7 @@ struct Failing {
 }
 
 impl HealthTracker {
-    pub(super) fn with(what: &'static str) -> Self {
+    pub(crate) fn with(what: &'static str) -> Self {
         Self {
             what,
             is_failing: AtomicBool::new(false),
@@ -128,12 +128,12 @@ impl HealthTracker {
     }
 
     /// How often it worked again after it had failed.
-    pub(super) fn recoveries(&self) -> u64 {
+    pub(crate) fn recoveries(&self) -> u64 {
         self.recoveries.load(Ordering::Acquire)
     }
 
     /// Waits until it has worked again since it had done so `seen` times, which it may have already.
-    pub(super) async fn recovers(&self, seen: u64) {
+    pub(crate) async fn recovers(&self, seen: u64) {
         // Made before the look, so that it is told of what comes behind that.
         let over = self.over.notified();
         if self.recoveries() == seen {
@@ -141,7 +141,7 @@ impl HealthTracker {
         }
     }
 
-    pub(super) fn standing(&self, now: Duration) -> ComponentHealth {
+    pub(crate) fn standing(&self, now: Duration) -> ComponentHealth {
         let known = self.lock();
         let Some(longest) = known.failing.values().min_by_key(|failing| failing.since) else {
             return ComponentHealth::Healthy;
@@ -160,7 +160,7 @@ impl HealthTracker {
 
 impl<S: Store> EngineContext<S> {
     /// A call of the store failed that is tried again.
-    pub(super) fn store_failed(&self, doing: &'static str, error: &StoreError) {
+    pub(crate) fn store_failed(&self, doing: &'static str, error: &StoreError) {
         if error.kind() == StoreErrorKind::Conflict {
             return log::debug!(doing, %error, "the store gave up in favour of another transaction");
         }
@@ -169,7 +169,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A call of the store worked.
-    pub(super) fn store_works(&self, doing: &'static str) {
+    pub(crate) fn store_works(&self, doing: &'static str) {
         // Nearly always there is nothing to say.
         if self.store_health.is_failing.load(Ordering::Acquire) {
             self.store_health.works(self.env.now(), doing);
@@ -177,18 +177,18 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// A call of the transport failed that is tried again.
-    pub(super) fn transport_failed(&self, doing: &'static str, error: &TransportError) {
+    pub(crate) fn transport_failed(&self, doing: &'static str, error: &TransportError) {
         let is_outage = error.kind() != TransportErrorKind::Refused;
         self.transport_health.failed(self.env.now(), doing, is_outage, error);
     }
 
     /// Whether something that the transport was asked for fails.
-    pub(super) fn transport_is_failing(&self) -> bool {
+    pub(crate) fn transport_is_failing(&self) -> bool {
         self.transport_health.is_failing.load(Ordering::Acquire)
     }
 
     /// A call of the transport worked.
-    pub(super) fn transport_works(&self, doing: &'static str) {
+    pub(crate) fn transport_works(&self, doing: &'static str) {
         if self.transport_is_failing() {
             self.transport_health.works(self.env.now(), doing);
         }

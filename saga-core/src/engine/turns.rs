@@ -10,13 +10,13 @@ use crate::key::{Key, Tenant};
 
 /// Who decides about which saga. Nothing rests on it: another process may decide as well.
 #[derive(Debug, Default)]
-pub(super) struct KeyedMutex(Mutex<Lines>);
+pub(crate) struct KeyedMutex(Mutex<Lines>);
 
 /// For each saga that somebody decides about, what all of them wait for.
 type Lines = HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>;
 
 /// The turn of one who decides about a saga. It ends when this is dropped.
-pub(super) struct KeyedMutexGuard<'a> {
+pub(crate) struct KeyedMutexGuard<'a> {
     turns: &'a KeyedMutex,
     name: (Tenant, Key),
     own: Option<OwnedMutexGuard<()>>,
@@ -27,7 +27,7 @@ impl KeyedMutex {
     ///
     /// # Cancel safety
     /// When dropped, the turn is the next one's.
-    pub(super) async fn lock(&self, tenant: &Tenant, key: &Key) -> KeyedMutexGuard<'_> {
+    pub(crate) async fn lock(&self, tenant: &Tenant, key: &Key) -> KeyedMutexGuard<'_> {
         let name = (tenant.clone(), key.clone());
         let line = Arc::clone(self.lines().entry(name.clone()).or_default());
         // From here on it is let go of whatever happens.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::outcome::{Outcome, outcome_of};
-use super::shared::EngineContext;
+use crate::engine::outcome::{Outcome, outcome_of};
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::machine::SagaState;
 use crate::store::{SagaId, SagaProgress, SagaRow, Status, Store, StoreError};
@@ -22,13 +22,13 @@ const ABSENT_MAX: u32 = 3;
 
 /// Who waits for which saga.
 #[derive(Debug)]
-pub(super) struct Waiters {
+pub(crate) struct Waiters {
     slots: Mutex<BTreeMap<SagaId, Weak<OutcomeSlot>>>,
 }
 
 /// Where the outcome of one saga arrives.
 #[derive(Debug)]
-pub(super) struct OutcomeSlot {
+pub(crate) struct OutcomeSlot {
     outcome: Mutex<Option<Outcome>>,
     changed: Notify,
     watched: Mutex<Watched>,
@@ -51,15 +51,15 @@ struct Watched {
 
 /// The saga is not in the store any more.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(crate) struct Gone;
 
 impl Waiters {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { slots: Mutex::default() }
     }
 
     /// The slot of a saga; it is kept as long as somebody holds it.
-    pub(super) fn slot(&self, saga: SagaId) -> Arc<OutcomeSlot> {
+    pub(crate) fn slot(&self, saga: SagaId) -> Arc<OutcomeSlot> {
         let mut slots = self.lock();
         if let Some(slot) = slots.get(&saga).and_then(Weak::upgrade) {
             return slot;
@@ -75,7 +75,7 @@ impl Waiters {
         slot
     }
 
-    pub(super) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
+    pub(crate) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
         let slot = self.lock().get(&saga).and_then(Weak::upgrade);
         if let Some(slot) = slot {
             slot.set(outcome);
@@ -124,7 +124,7 @@ impl OutcomeSlot {
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    pub(super) async fn outcome(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, Gone> {
+    pub(crate) async fn outcome(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, Gone> {
         self.is_awaited.store(true, Ordering::Release);
         loop {
             let changed = self.changed.notified();
@@ -190,7 +190,7 @@ impl OutcomeSlot {
 
 impl<S: Store> EngineContext<S> {
     /// Asks the store what became of sagas that somebody waits for and that others may have ended.
-    pub(super) async fn watch(&self) {
+    pub(crate) async fn watch(&self) {
         // What ends in this process is told at once; the store is asked for the rest.
         let pause = if self.store.capabilities().shared { 1 } else { 10 };
         loop {
@@ -228,14 +228,14 @@ impl<S: Store> EngineContext<S> {
         Ok(())
     }
 
-    pub(super) fn tell_of(&self, row: &SagaRow) {
+    pub(crate) fn tell_of(&self, row: &SagaRow) {
         let outcome = self.outcome_of_row(row);
         if outcome.is_some() {
             self.waiters.tell(row.id, outcome);
         }
     }
 
-    pub(super) fn outcome_of_row(&self, row: &SagaRow) -> Option<Outcome> {
+    pub(crate) fn outcome_of_row(&self, row: &SagaRow) -> Option<Outcome> {
         let definition = self.definitions.get(&row.definition)?;
         match SagaState::decode(&row.state, definition.steps.len()) {
             Ok(state) => outcome_of(&definition.shape, &state),

@@ -14,8 +14,8 @@ mod permits;
 mod seat;
 mod usage;
 
-pub(super) use self::bulkheads::{Bulkheads, Sizes};
-pub(super) use self::claim_plan::{CLAIM_MAX, ClaimPlan};
-pub(super) use self::fair_lane::FairLane;
-pub(super) use self::permits::{Admission, ConcurrencyPermit, QueueSlot};
-pub(super) use self::seat::{ConcurrencyKey, Pool};
+pub(crate) use self::bulkheads::{Bulkheads, Sizes};
+pub(crate) use self::claim_plan::{CLAIM_MAX, ClaimPlan};
+pub(crate) use self::fair_lane::FairLane;
+pub(crate) use self::permits::{Admission, ConcurrencyPermit, QueueSlot};
+pub(crate) use self::seat::{ConcurrencyKey, Pool};

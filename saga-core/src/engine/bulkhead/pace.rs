@@ -8,7 +8,7 @@ const WEIGHT: u32 = 3;
 /// How long the calls of a definition took lately. Before the first one it is taken for a long call: one that fails at once
 /// says little about the next.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CallDuration(Duration);
+pub(crate) struct CallDuration(Duration);
 
 impl Default for CallDuration {
     fn default() -> Self {
@@ -17,14 +17,14 @@ impl Default for CallDuration {
 }
 
 impl CallDuration {
-    pub(super) fn took(&mut self, duration: Duration) {
+    pub(crate) fn took(&mut self, duration: Duration) {
         let mean = self.0;
         self.0 = mean.saturating_sub(mean / (1 << WEIGHT)).saturating_add(duration / (1 << WEIGHT));
     }
 
     /// How many calls are worth a place on so many lines: one that runs and one that comes next for each line, and more
     /// where they are short.
-    pub(super) fn places(self, lines: usize) -> usize {
+    pub(crate) fn places(self, lines: usize) -> usize {
         let turns = AHEAD.as_micros() / self.0.as_micros().max(1);
         let turns = usize::try_from(turns).unwrap_or(usize::MAX).max(1);
         lines.saturating_add(lines.saturating_mul(turns))

@@ -7,7 +7,7 @@ use crate::store::{ClaimStep, DefinitionId, Store, WorkKind};
 
 /// Which places and lines a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Pool {
+pub(crate) enum Pool {
     /// Of what runs in a transaction, and of what the engine does itself.
     Transactions,
     /// Of what calls the outside world.
@@ -15,7 +15,7 @@ pub(in super::super) enum Pool {
 }
 
 impl Pool {
-    pub(in super::super) fn of(effect: Effect) -> Self {
+    pub(crate) fn of(effect: Effect) -> Self {
         match effect {
             Effect::External => Self::Calls,
             Effect::Transactional | Effect::Remote { .. } | Effect::Own | Effect::Signal => Self::Transactions,
@@ -25,57 +25,57 @@ impl Pool {
 
 /// Where a command counts: all that have the same seat share the same limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct ConcurrencyKey {
-    pub(in super::super) pool: Pool,
+pub(crate) struct ConcurrencyKey {
+    pub(crate) pool: Pool,
     /// The number of the definition's name.
-    pub(in super::super) definition: u32,
+    pub(crate) definition: u32,
     /// The number of the limit that the step set.
-    pub(super) step: Option<u32>,
+    pub(crate) step: Option<u32>,
 }
 
 impl ConcurrencyKey {
     /// Whose turn it is in a queue: what the engine does itself is not behind the calls of its definition.
-    pub(in super::super) fn flow(self) -> u32 {
+    pub(crate) fn flow(self) -> u32 {
         2 * self.definition + u32::from(self.pool == Pool::Calls)
     }
 
     /// Whether the step itself set a limit.
-    pub(in super::super) fn has_step_limit(self) -> bool {
+    pub(crate) fn has_step_limit(self) -> bool {
         self.step.is_some()
     }
 }
 
 /// What a claim may ask for of a definition: all that counts in one place.
 #[derive(Debug)]
-pub(super) struct Claimable {
-    pub(super) seat: ConcurrencyKey,
-    pub(super) steps: Arc<[ClaimStep]>,
+pub(crate) struct Claimable {
+    pub(crate) seat: ConcurrencyKey,
+    pub(crate) steps: Arc<[ClaimStep]>,
 }
 
 /// The seats of one definition.
 #[derive(Debug)]
-pub(super) struct SeatsOf {
-    pub(super) number: u32,
+pub(crate) struct SeatsOf {
+    pub(crate) number: u32,
     /// The limits of each step and of its compensation.
     limits: Vec<[Option<u32>; 2]>,
     /// Every row of it that a claim may find.
-    pub(super) claimable: Vec<Claimable>,
+    pub(crate) claimable: Vec<Claimable>,
 }
 
 /// The seats of all definitions of a runtime.
 #[derive(Debug, Default)]
-pub(super) struct Seats {
+pub(crate) struct Seats {
     of_definitions: BTreeMap<DefinitionId, SeatsOf>,
     /// How many commands each limited step may run at a time.
-    pub(super) step_limits: Vec<usize>,
+    pub(crate) step_limits: Vec<usize>,
     /// The same for each definition, by the number of its name.
-    pub(super) definition_limits: Vec<Option<usize>>,
+    pub(crate) definition_limits: Vec<Option<usize>>,
     /// How many definitions have steps of a pool.
-    pub(super) users: [usize; 2],
+    pub(crate) users: [usize; 2],
 }
 
 impl Seats {
-    pub(super) fn of<'a, S: Store>(definitions: impl IntoIterator<Item = &'a Arc<Definition<S>>>) -> Self {
+    pub(crate) fn of<'a, S: Store>(definitions: impl IntoIterator<Item = &'a Arc<Definition<S>>>) -> Self {
         let mut seats = Self::default();
         let mut names: Vec<Arc<str>> = Vec::new();
         let mut limited: Vec<(&'static str, usize, usize)> = Vec::new();
@@ -103,12 +103,12 @@ impl Seats {
         seats
     }
 
-    pub(super) fn get(&self, definition: &DefinitionId) -> Option<&SeatsOf> {
+    pub(crate) fn get(&self, definition: &DefinitionId) -> Option<&SeatsOf> {
         self.of_definitions.get(definition)
     }
 
     /// The seat of a command for the step of that index, or for an item of it.
-    pub(super) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> ConcurrencyKey {
+    pub(crate) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> ConcurrencyKey {
         let of = self.get(definition);
         let limit = of.and_then(|of| of.limits.get(step)).and_then(|limits| limits[usize::from(is_undo)]);
         ConcurrencyKey {

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::arrivals::InboundMessage;
-use super::super::letters::HandleError;
-use super::super::remote::message_to;
-use super::super::shared::EngineContext;
 use super::reactions::barring;
 use crate::choreography::EventEncoder;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::letters::HandleError;
+use crate::engine::remote::message_to;
+use crate::engine::shared::EngineContext;
 use crate::machine::{AtDeadline, SagaState, at_deadline};
 use crate::saga::Definition;
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
@@ -23,7 +23,7 @@ const LOOKS_MAX: usize = 8;
 
 impl<S: Store> EngineContext<S> {
     /// Waits until the deadline, and decides then.
-    pub(super) async fn handle_deadline(
+    pub(crate) async fn handle_deadline(
         self: &Arc<Self>,
         pivot: &Arc<Definition<S>>,
         after: Duration,
@@ -63,7 +63,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Bars a step that has not begun, at once, and tells nobody.
-    pub(super) async fn handle_bar(
+    pub(crate) async fn handle_bar(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         arrived: &InboundMessage,
@@ -81,7 +81,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// The row falls due again; that is no attempt.
-    pub(super) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
+    pub(crate) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = arrived.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
         let _ = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;

@@ -5,6 +5,6 @@ mod reactions;
 mod timeline;
 mod told;
 
-pub(super) use self::reactions::for_service;
-pub(super) use self::timeline::{TIMELINES, timeline_key};
-pub(super) use self::told::{tell_of_success, tellable};
+pub(crate) use self::reactions::for_service;
+pub(crate) use self::timeline::{TIMELINES, timeline_key};
+pub(crate) use self::told::{tell_of_success, tellable};

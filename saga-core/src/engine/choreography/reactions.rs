@@ -9,12 +9,12 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::super::arrivals::InboundMessage;
-use super::super::canonical::request_hash;
-use super::super::hosted::{HostRequest, MappedEvent};
-use super::super::letters::HandleError;
-use super::super::shared::EngineContext;
 use crate::choreography::{Reaction, Reacts};
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::canonical::request_hash;
+use crate::engine::hosted::{HostRequest, MappedEvent};
+use crate::engine::letters::HandleError;
+use crate::engine::shared::EngineContext;
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
 use crate::step::Outputs;
@@ -54,7 +54,7 @@ enum Earlier {
 
 impl<S: Store> EngineContext<S> {
     /// What a service receives beside what is addressed to it.
-    pub(in crate::engine) fn topics_of(&self, service: &str) -> Vec<String> {
+    pub(crate) fn topics_of(&self, service: &str) -> Vec<String> {
         let mut topics: Vec<String> =
             self.reactions_of(service).map(|reaction| reaction.topic.as_ref().to_owned()).collect();
         topics.sort_unstable();
@@ -63,7 +63,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Reads the store's clock, where that was not done lately: what an event causes is timed by it.
-    pub(in crate::engine) async fn read_clock(&self) {
+    pub(crate) async fn read_clock(&self) {
         if self.store_clock.now(self.env.now()).is_none()
             && let Some(receipt) = self.retry_store("receive", || self.store.receive(Vec::new())).await
         {
@@ -73,7 +73,7 @@ impl<S: Store> EngineContext<S> {
 
     /// What is done here for an event that came for this service. One that nothing is done for is left as it is, and is
     /// found to be unwanted; one that shares its topic with wanted ones is passed over.
-    pub(in crate::engine) fn meant_by(&self, mut event: Message, service: &str) -> Vec<Message> {
+    pub(crate) fn meant_by(&self, mut event: Message, service: &str) -> Vec<Message> {
         if let Some(now) = self.store_clock.now(self.env.now()) {
             // Or a deadline would wait as long as the sender's clock is ahead.
             event.committed_at = event.committed_at.min(now);
@@ -92,7 +92,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether an event can be handled at all.
-    pub(in crate::engine) fn check_event(&self, message: &Message, service: &str) -> Result<(), HandleError> {
+    pub(crate) fn check_event(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         let key = message.headers.saga_key.as_deref().unwrap_or_default();
         Key::from_message(key)
             .map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
@@ -100,7 +100,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether a report can be handled at all.
-    pub(in crate::engine) fn check_fact(&self, message: &Message, service: &str) -> Result<(), HandleError> {
+    pub(crate) fn check_fact(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         if !self.reactions_of(service).any(|reaction| matches!(reaction.does, Reacts::Mark(_))) {
             let detail = format!("the service `{service}` does not follow sagas; let one of its events mark them");
             return Err(HandleError::Dead(DeadLetterReason::NoSubscriber, detail));
@@ -115,7 +115,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Does what a service does when an event comes.
-    pub(in crate::engine) async fn handle_event(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_event(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let (message, service) = (&arrived.message, &arrived.source);
         if message.headers.step.is_none() && self.reactions_of(service).any(|reaction| reaction.is_to(message)) {
             return self.take_apart(arrived).await;
@@ -141,12 +141,12 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Whether it may be handled without a row of its own: what it asks for takes effect in one commit.
-    pub(in crate::engine) fn is_run_by(&self, message: &Message, service: &str) -> bool {
+    pub(crate) fn is_run_by(&self, message: &Message, service: &str) -> bool {
         matches!(self.reaction(message, service).map(|reaction| &reaction.does), Ok(Reacts::Run { .. }))
     }
 
     /// The step that an event asks for, with the input that is made of the event.
-    pub(in crate::engine) async fn asked_by_event(
+    pub(crate) async fn asked_by_event(
         self: &Arc<Self>,
         arrived: &InboundMessage,
     ) -> Result<HostRequest<S>, HandleError> {
@@ -253,7 +253,7 @@ impl<S: Store> Reaction<S> {
 }
 
 /// A step that an event takes back: nothing is known of what it took.
-pub(super) fn barring<S: Store>(
+pub(crate) fn barring<S: Store>(
     definition: &Arc<Definition<S>>,
     message: &Message,
 ) -> Result<HostRequest<S>, HandleError> {
@@ -286,7 +286,7 @@ fn number_of(event: MessageId) -> u64 {
 }
 
 /// The event as it came for a service. Its saga is the one that it names, or else the one of its ordering key.
-pub(in crate::engine) fn for_service(event: Message, service: &str) -> Message {
+pub(crate) fn for_service(event: Message, service: &str) -> Message {
     debug_assert_eq!(event.kind, MessageKind::Event);
     let mut event = event;
     event.headers.service = Some(service.to_owned());

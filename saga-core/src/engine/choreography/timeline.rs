@@ -5,11 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest, Sha256};
 
-use super::super::arrivals::InboundMessage;
-use super::super::in_flight::SagaInstance;
-use super::super::letters::HandleError;
-use super::super::remote::message_to;
-use super::super::shared::EngineContext;
+use crate::engine::arrivals::InboundMessage;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::letters::HandleError;
+use crate::engine::remote::message_to;
+use crate::engine::shared::EngineContext;
 use crate::key::Key;
 use crate::machine::{Fact, Mark, Timeline, reported};
 use crate::store::{
@@ -23,17 +23,17 @@ const JOINS_MAX: usize = 16;
 const NAME: &str = "timeline";
 
 /// What the rows of timelines are listed under.
-pub(in crate::engine) static TIMELINES: LazyLock<DefinitionId> =
+pub(crate) static TIMELINES: LazyLock<DefinitionId> =
     LazyLock::new(|| DefinitionId { name: Arc::from("timeline#0"), version: 1 });
 
 /// The key under which the timeline of a saga is kept.
-pub(in crate::engine) fn timeline_key(saga_key: &Key) -> Key {
+pub(crate) fn timeline_key(saga_key: &Key) -> Key {
     saga_key.hosted_for_event(NAME, 0)
 }
 
 impl<S: Store> EngineContext<S> {
     /// What a service that reports its steps says of one that has moved.
-    pub(super) fn report(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
+    pub(crate) fn report(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
         let follower = saga.definition.told.as_ref()?.reports_to.as_deref()?;
         let (became, reason) = reported(before, &saga.state)?;
         let (_, step) = saga.key.as_str().rsplit_once('>')?;
@@ -56,7 +56,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Joins what a service reports.
-    pub(in crate::engine) async fn handle_fact(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_fact(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let (step, service) = (message.headers.step.as_deref(), message.headers.reply_to.as_deref());
         let (step, service) = (step.unwrap_or_default(), service.unwrap_or_default());
@@ -66,7 +66,7 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Joins an event that marks a saga.
-    pub(super) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         self.join(arrived, |timeline| timeline.note_event(&message.event_type, mark, message.committed_at)).await
     }

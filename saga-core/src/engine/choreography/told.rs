@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::super::callers::reason_bytes;
-use super::super::command::WorkItem;
-use super::super::in_flight::SagaInstance;
-use super::super::shared::EngineContext;
 use crate::choreography::{EmittedEvents, EventEncoder};
+use crate::engine::callers::reason_bytes;
+use crate::engine::command::WorkItem;
+use crate::engine::in_flight::SagaInstance;
+use crate::engine::shared::EngineContext;
 use crate::log;
 use crate::machine::{Event, failed_by_now};
 use crate::step::{Emitted, Rejection};
 use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, Store};
 
 /// Adds to what a function emitted what its service says is told of its success.
-pub(in crate::engine) fn tell_of_success<S: Store>(
+pub(crate) fn tell_of_success<S: Store>(
     command: &WorkItem<S>,
     told: &EmittedEvents,
     output: Option<&[u8]>,
@@ -29,7 +29,7 @@ pub(in crate::engine) fn tell_of_success<S: Store>(
 }
 
 /// What happened to a step, unless it could not be told: then a person is needed, and nothing has been decided.
-pub(in crate::engine) fn tellable<S: Store>(saga: &SagaInstance<S>, event: Event) -> Event {
+pub(crate) fn tellable<S: Store>(saga: &SagaInstance<S>, event: Event) -> Event {
     let (Event::Rejected { step, failure } | Event::Failed { step, failure }) = &event else { return event };
     match failures_told(saga, &failure.reason).into_iter().find_map(Result::err) {
         None => event,
@@ -39,12 +39,7 @@ pub(in crate::engine) fn tellable<S: Store>(saga: &SagaInstance<S>, event: Event
 
 impl<S: Store> EngineContext<S> {
     /// What is told when a step has moved.
-    pub(in crate::engine) fn tell_of_move(
-        &self,
-        saga: &mut SagaInstance<S>,
-        before: Option<Answer>,
-        changes: &mut Changes,
-    ) {
+    pub(crate) fn tell_of_move(&self, saga: &mut SagaInstance<S>, before: Option<Answer>, changes: &mut Changes) {
         changes.messages.extend(self.report(saga, before));
         let Some(failure) = failed_by_now(before, &saga.state) else { return };
         for told in failures_told(saga, &failure.reason) {
