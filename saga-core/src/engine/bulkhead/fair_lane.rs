@@ -1,4 +1,5 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::collections::VecDeque;
 
 /// Commands in the order in which they are taken: those of one flow as they came, and the flows in turn, however many
 /// commands each of them has. A definition is a flow, or two: see [`Seat::flow`](super::Seat::flow).

@@ -1,8 +1,7 @@
+use super::bulkheads::Bulkheads;
+use super::concurrency_key::ConcurrencyKey;
 use std::sync::Arc;
 use std::time::Duration;
-
-use super::bulkheads::Bulkheads;
-use super::seat::ConcurrencyKey;
 
 /// A place in the memory of this process, and the line of the command that has it, once it may run. The next command of the
 /// saga inherits both where it has the same seat.

@@ -1,4 +1,5 @@
-use super::seat::{ConcurrencyKey, Pool};
+use super::concurrency_key::ConcurrencyKey;
+use super::concurrency_key::Pool;
 
 /// For one part that is left free, a definition may take so many: alone it takes all but an eighth, which is there for the
 /// first of any other definition, and two take half each.

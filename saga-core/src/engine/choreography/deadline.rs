@@ -3,25 +3,35 @@
 //! The event that sets it stays in its row until it is due: nothing else is kept. The pivot's tombstone and the event that
 //! tells of it are one commit, so that nobody undoes a saga whose pivot can still be done.
 
+use super::choreography::Choreography;
+use super::reactions::barring;
+use crate::choreography::EventEncoder;
+use crate::engine::message::HandleError;
+use crate::engine::message::InboundMessage;
+use crate::engine::message::message_to;
+use crate::machine::AtDeadline;
+use crate::machine::SagaState;
+use crate::machine::at_deadline;
+use crate::saga::Definition;
+use crate::store::Changes;
+use crate::store::DeadLetterReason;
+use crate::store::Headers;
+use crate::store::MessageId;
+use crate::store::MessageKind;
+use crate::store::NewMessage;
+use crate::store::Postponed;
+use crate::store::Store;
+use crate::store::lane_of;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::reactions::barring;
-use crate::choreography::EventEncoder;
-use crate::engine::arrivals::InboundMessage;
-use crate::engine::letters::HandleError;
-use crate::engine::remote::message_to;
-use crate::engine::shared::EngineContext;
-use crate::machine::{AtDeadline, SagaState, at_deadline};
-use crate::saga::Definition;
-use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
-
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// How often a pivot that moves all the time is looked at again at once.
 const LOOKS_MAX: usize = 8;
 
-impl<S: Store> EngineContext<S> {
+impl<S: Store> Choreography<S> {
     /// Waits until the deadline, and decides then.
     pub(crate) async fn handle_deadline(
         self: &Arc<Self>,
@@ -41,19 +51,19 @@ impl<S: Store> EngineContext<S> {
         }
         let asked = barring(pivot, message)?;
         for _ in 0..LOOKS_MAX {
-            let row = self.store.saga(&message.tenant, &asked.key).await?;
+            let row = self.ctx.store.saga(&message.tenant, &asked.key).await?;
             let state = row.map(|row| SagaState::decode(&row.state, pivot.steps.len())).transpose();
             let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
             match at_deadline(state.as_ref()) {
                 AtDeadline::Wait => return self.look_later(arrived, LOOK_AGAIN).await,
                 AtDeadline::Decided => {
                     // Who lost the row to another has nothing to do either.
-                    let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+                    let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;
                     return Ok(());
                 }
                 AtDeadline::Bar => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
-                    if self.tombstone_and_emit(&asked, arrived, Some(passed)).await? {
+                    if self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await? {
                         return Ok(());
                     }
                 }
@@ -68,15 +78,15 @@ impl<S: Store> EngineContext<S> {
         definition: &Arc<Definition<S>>,
         arrived: &InboundMessage,
     ) -> Result<(), HandleError> {
-        self.check_age(arrived)?;
+        self.host.check_age(arrived)?;
         let asked = barring(definition, &arrived.message)?;
-        if self.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
-            && self.tombstone_and_emit(&asked, arrived, None).await?
+        if self.ctx.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
+            && self.host.tombstone_and_emit(&asked, arrived, None).await?
         {
             return Ok(());
         }
         // It has begun; who lost the row to another has nothing to do either.
-        let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+        let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;
         Ok(())
     }
 
@@ -84,13 +94,19 @@ impl<S: Store> EngineContext<S> {
     pub(crate) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = arrived.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
-        let _ = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
+        let _ = self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
         Ok(())
     }
 
     /// The event that says that the deadline has passed.
-    fn passed(&self, name: &str, payload: Vec<u8>, key: &crate::key::Key, arrived: &InboundMessage) -> NewMessage {
-        let (tenant, id) = (&arrived.message.tenant, MessageId(self.random_uuid()));
+    pub(crate) fn passed(
+        &self,
+        name: &str,
+        payload: Vec<u8>,
+        key: &crate::key::Key,
+        arrived: &InboundMessage,
+    ) -> NewMessage {
+        let (tenant, id) = (&arrived.message.tenant, MessageId(self.ctx.random_uuid()));
         let traceparent = arrived.message.headers.traceparent.clone();
         NewMessage {
             kind: MessageKind::Event,

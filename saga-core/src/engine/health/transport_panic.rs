@@ -1,0 +1,6 @@
+use crate::transport::TransportError;
+use crate::transport::TransportErrorKind;
+
+pub(crate) fn panicked(kind: TransportErrorKind, operation: &'static str, panic: &str) -> TransportError {
+    TransportError::new(kind, operation, format!("the transport panicked: {panic}"))
+}
