@@ -1,13 +1,11 @@
 //! What people do with sagas, as the history keeps it: what, who and why.
 
-use crate::key::Key;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::SagaId;
-use crate::store::Timestamp;
-use serde::Deserialize;
-use serde::Serialize;
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::key::Key;
+use crate::store::{HistoryEntry, HistoryKind, SagaId, Timestamp};
 
 /// How long the name of who acts may be.
 const BY_BYTES_MAX: usize = 120;

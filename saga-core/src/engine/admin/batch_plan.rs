@@ -1,29 +1,19 @@
 //! Acting on many sagas: first a plan that says what would be done, then the plan, and nothing else, is carried out.
 
-use super::audit::AuditEntry;
-use super::saga_admin::SagaAdmin;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::context::random_uuid;
-use crate::engine::message::TIMELINES;
-use crate::engine::outcome::Outcome;
-use crate::engine::outcome::outcome_of;
-use crate::key::Key;
-use crate::machine;
-use crate::machine::Action;
-use crate::machine::Event;
-use crate::machine::SagaState;
-use crate::step::Rejection;
-use crate::store::HistoryKind;
-use crate::store::SagaFilter;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::Timestamp;
-use serde::Deserialize;
-use serde::Serialize;
 use std::num::NonZeroU32;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::audit::AuditEntry;
+use super::saga_admin::SagaAdmin;
+use crate::engine::context::{RuntimeError, outside_step, random_uuid};
+use crate::engine::message::TIMELINES;
+use crate::engine::outcome::{Outcome, outcome_of};
+use crate::key::Key;
+use crate::machine::{self, Action, Event, SagaState};
+use crate::step::Rejection;
+use crate::store::{HistoryKind, SagaFilter, SagaRow, Status, Store, Timestamp};
 
 /// How many sagas are read at a time.
 const PAGE: usize = 500;

@@ -1,38 +1,21 @@
 //! Calling sagas off from outside.
 
+use std::time::Duration;
+
 use super::audit::AuditEntry;
 use super::control_error::ControlError;
-use super::saga_admin::SagaAdmin;
-use super::saga_admin::refused;
-use super::saga_admin::unreadable;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
+use super::saga_admin::{SagaAdmin, refused, unreadable};
+use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::overdue;
-use crate::engine::outcome::Outcome;
-use crate::engine::outcome::outcome_of;
-use crate::key::Key;
-use crate::key::StepId;
-use crate::machine;
-use crate::machine::Decision;
-use crate::machine::Effect;
-use crate::machine::Event;
-use crate::machine::Refused;
-use crate::machine::SagaState;
+use crate::engine::outcome::{Outcome, outcome_of};
+use crate::key::{Key, StepId};
+use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::Condition;
-use crate::store::HistoryKind;
-use crate::store::Miss;
-use crate::store::Postponed;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::WorkKind;
-use crate::store::WorkRef;
-use crate::store::WorkStatus;
-use std::time::Duration;
+use crate::store::{
+    Advance, Changes, Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef,
+    WorkStatus,
+};
 
 /// What became of the wish to cancel a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

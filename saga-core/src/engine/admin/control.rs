@@ -1,27 +1,19 @@
 //! What a person can do with a saga, stuck or not.
 
-use super::pause::due_now;
-use super::saga_admin::SagaAdmin;
-use super::saga_admin::moved;
-use super::saga_admin::refused;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::decide::arm_output;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::SagaInstance;
-use crate::key::Key;
-use crate::machine::Action;
-use crate::machine::Event;
-use crate::machine::StepPhase;
-use crate::machine::Stuck;
-use crate::store::Miss;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::Store;
-use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
+
+use serde::Serialize;
+
+use super::pause::due_now;
+use super::saga_admin::{SagaAdmin, moved, refused};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::decide::arm_output;
+use crate::engine::instance::{AttemptDetails, SagaInstance};
+use crate::key::Key;
+use crate::machine::{Action, Event, StepPhase, Stuck};
+use crate::store::{Miss, SagaWithSteps, Status, Store};
 
 /// An operator's view of one saga. Every action names the revision that the operator saw, so that one which
 /// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's

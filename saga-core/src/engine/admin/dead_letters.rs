@@ -1,19 +1,13 @@
 //! What a person can do with messages that could not be handled.
 
-use super::audit::reason_problem;
-use super::tenant_store::AdminRuntime;
-use super::tenant_store::TenantStore;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::key::Tenant;
-use crate::store::DeadLetter;
-use crate::store::DeadLetterFilter;
-use crate::store::DeadLetterId;
-use crate::store::DeadLetterState;
-use crate::store::Store;
-use crate::store::WorkId;
 use std::fmt;
 use std::sync::Arc;
+
+use super::audit::reason_problem;
+use super::tenant_store::{AdminRuntime, TenantStore};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::key::Tenant;
+use crate::store::{DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterState, Store, WorkId};
 
 /// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
 /// once. It needs no runtime, only a store that can be written: what is handed in again waits for one.

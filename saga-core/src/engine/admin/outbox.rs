@@ -1,22 +1,15 @@
 //! What a person can see of, and do with, what waits to be sent.
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::audit::reason_problem;
-use super::tenant_store::AdminRuntime;
-use super::tenant_store::TenantStore;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
+use super::tenant_store::{AdminRuntime, TenantStore};
+use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::dead_letter::fingerprint_of;
 use crate::key::Tenant;
 use crate::log;
-use crate::store::DeadLetterId;
-use crate::store::DeadLetterReason;
-use crate::store::MessageId;
-use crate::store::NewDeadLetter;
-use crate::store::OutboxDepth;
-use crate::store::ParkedKey;
-use crate::store::Store;
-use std::fmt;
-use std::sync::Arc;
+use crate::store::{DeadLetterId, DeadLetterReason, MessageId, NewDeadLetter, OutboxDepth, ParkedKey, Store};
 
 /// More keys than are ever parked at once: those of other tenants are among them.
 const PARKED_MAX: usize = 10_000;

@@ -1,9 +1,9 @@
 //! What must be known of a definition to show its sagas: also of one that is not registered, as a store keeps it.
 
-use crate::saga::Definition;
-use crate::store::Store;
-use crate::store::StoredDefinition;
 use serde::Deserialize;
+
+use crate::saga::Definition;
+use crate::store::{Store, StoredDefinition};
 
 /// The steps of a definition, by name.
 #[derive(Debug, Clone)]

@@ -1,22 +1,15 @@
 //! Holding sagas up, and letting them go on.
 
+use std::time::Duration;
+
 use super::audit::AuditEntry;
 use super::control_error::ControlError;
-use super::saga_admin::SagaAdmin;
-use super::saga_admin::refused;
-use super::saga_admin::unreadable;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
+use super::saga_admin::{SagaAdmin, refused, unreadable};
+use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::instance::AttemptDetails;
 use crate::key::Key;
-use crate::machine::Event;
-use crate::machine::Refused;
-use crate::store::Miss;
-use crate::store::Postponed;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::Store;
-use std::time::Duration;
+use crate::machine::{Event, Refused};
+use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store};
 
 /// What became of the wish to pause a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,28 +1,18 @@
-use super::audit::AuditEntry;
-use super::audit::AuditRecord;
-use super::outline::Outline;
-use super::status::SagaStatus;
-use super::status::SagaSummary;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::message::TIMELINES;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::saga::Definition;
-use crate::saga::Saga;
-use crate::service::Service;
-use crate::store::AuditFilter;
-use crate::store::AuditRow;
-use crate::store::DefinitionId;
-use crate::store::SagaFilter;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::StoredDefinition;
+//! Reading sagas: one of them step by step, lists, counts and the audit log.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+use super::audit::{AuditEntry, AuditRecord};
+use super::outline::Outline;
+use super::status::{SagaStatus, SagaSummary};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::message::TIMELINES;
+use crate::key::{Key, Tenant};
+use crate::saga::{Definition, Saga};
+use crate::service::Service;
+use crate::store::{AuditFilter, AuditRow, DefinitionId, SagaFilter, SagaId, SagaRow, Status, Store, StoredDefinition};
 
 /// A definition that is not known here, and of which commands wait.
 #[derive(Debug, Clone, PartialEq, Eq)]

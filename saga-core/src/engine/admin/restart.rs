@@ -1,38 +1,19 @@
 //! A new saga that begins behind what another one did.
 
-use super::audit::AuditEntry;
-use super::saga_admin::SagaAdmin;
-use super::saga_admin::refused;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::decide::StartTiming;
-use crate::engine::decide::deadline_of;
-use crate::engine::decide::deadline_row;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::in_flight;
-use crate::key::Key;
-use crate::machine::Event;
-use crate::machine::Items;
-use crate::machine::SagaState;
-use crate::machine::StepPhase;
-use crate::machine::Timer;
-use crate::saga::Definition;
-use crate::saga::StepUndo;
-use crate::step::Rejection;
-use crate::store::HistoryKind;
-use crate::store::Miss;
-use crate::store::NewSaga;
-use crate::store::RecordedOutcome;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::StepRecord;
-use crate::store::Store;
-use crate::store::WorkId;
 use std::time::Duration;
+
+use super::audit::AuditEntry;
+use super::saga_admin::{SagaAdmin, refused};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::decide::{StartTiming, deadline_of, deadline_row};
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, in_flight};
+use crate::key::Key;
+use crate::machine::{Event, Items, SagaState, StepPhase, Timer};
+use crate::saga::{Definition, StepUndo};
+use crate::step::Rejection;
+use crate::store::{
+    HistoryKind, Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, WorkId,
+};
 
 /// What the history of the new saga calls it.
 const TAKEN_OVER: &str = "taken over";

@@ -1,27 +1,18 @@
 //! Trying again: at once what waits for its next attempt, and with another input what is stuck.
 
-use super::audit::AuditEntry;
-use super::audit::ReplacedInput;
-use super::control::SagaControl;
-use super::saga_admin::SagaAdmin;
-use super::saga_admin::refused;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::instance::SagaInstance;
-use crate::engine::message::check_value;
-use crate::engine::message::request_hash;
-use crate::key::Key;
-use crate::machine::Action;
-use crate::machine::Effect;
-use crate::store::Changes;
-use crate::store::Miss;
-use crate::store::Postponed;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::WorkStatus;
-use serde::Serialize;
 use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::audit::{AuditEntry, ReplacedInput};
+use super::control::SagaControl;
+use super::saga_admin::{SagaAdmin, refused};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::instance::SagaInstance;
+use crate::engine::message::{check_value, request_hash};
+use crate::key::Key;
+use crate::machine::{Action, Effect};
+use crate::store::{Changes, Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
 
 impl<S: Store> SagaAdmin<S> {
     /// Has tried at once what waits for its next attempt, of a step or of an undo; what was asked of another service is

@@ -1,36 +1,23 @@
 //! Where a person works on the sagas of a store.
 
-use super::audit::AuditEntry;
-use super::control::SagaControl;
-use super::tenant_store::AdminRuntime;
-use super::tenant_store::TenantStore;
-use crate::engine::commit::notify_parent;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::Settings;
-use crate::engine::decide::Decider;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::PendingCommit;
-use crate::engine::instance::SagaInstance;
-use crate::env::TokioEnvironment;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::machine::SagaState;
-use crate::saga::Definition;
-use crate::saga::Saga;
-use crate::service::Service;
-use crate::store::Applied;
-use crate::store::Changes;
-use crate::store::DefinitionId;
-use crate::store::Hint;
-use crate::store::SagaRow;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::Store;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+
+use super::audit::AuditEntry;
+use super::control::SagaControl;
+use super::tenant_store::{AdminRuntime, TenantStore};
+use crate::engine::commit::notify_parent;
+use crate::engine::context::{RuntimeError, Settings};
+use crate::engine::decide::Decider;
+use crate::engine::instance::{NextSlot, NextWork, PendingCommit, SagaInstance};
+use crate::env::TokioEnvironment;
+use crate::key::{Key, Tenant};
+use crate::machine::SagaState;
+use crate::saga::{Definition, Saga};
+use crate::service::Service;
+use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Status, Store};
 
 /// What people can do with sagas: cancel, pause and resume them, send them signals, and act on those that are stuck. It needs no runtime, only
 /// a store that can be written, and the definitions: what follows is done where a runtime works on the store.

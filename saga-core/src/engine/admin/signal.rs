@@ -1,38 +1,22 @@
 //! Messages from outside for the sagas that wait for them.
 
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
 use super::control_error::ControlError;
-use super::saga_admin::SagaAdmin;
-use super::saga_admin::refused;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::Settings;
-use crate::engine::context::outside_step;
+use super::saga_admin::{SagaAdmin, refused};
+use crate::engine::context::{RuntimeError, Settings, outside_step};
 use crate::engine::instance::idle_for;
 use crate::engine::message::check_value;
-use crate::key::Key;
-use crate::key::StepId;
-use crate::machine;
-use crate::machine::Event;
-use crate::machine::Refused;
-use crate::machine::SagaState;
-use crate::machine::StepPhase;
+use crate::key::{Key, StepId};
+use crate::machine::{self, Event, Refused, SagaState, StepPhase};
 use crate::saga::StepDefinition;
-use crate::step::Signal;
-use crate::step::codec;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::Miss;
-use crate::store::NewRecord;
-use crate::store::Postponed;
-use crate::store::RecordedOutcome;
-use crate::store::SagaWithSteps;
-use crate::store::Store;
-use crate::store::WorkKind;
-use crate::store::WorkStatus;
-use sha2::Digest;
-use sha2::Sha256;
-use std::time::Duration;
+use crate::step::{Signal, codec};
+use crate::store::{
+    Advance, Changes, HistoryEntry, HistoryKind, Miss, NewRecord, Postponed, RecordedOutcome, SagaWithSteps, Store,
+    WorkKind, WorkStatus,
+};
 
 /// The longest id of a signal.
 const ID_BYTES_MAX: usize = 200;

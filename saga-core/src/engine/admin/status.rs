@@ -1,30 +1,19 @@
-use super::audit::AuditEntry;
-use super::outline::Outline;
-use super::outline::OutlinedStep;
-use crate::engine::outcome::Outcome;
-use crate::engine::outcome::outcome_by;
-use crate::key::Key;
-use crate::key::StepId;
-use crate::key::Tenant;
-use crate::machine::Phase;
-use crate::machine::SagaState;
-use crate::machine::StepPhase;
-use crate::machine::StepState;
-use crate::step::Rejection;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::RecordedOutcome;
-use crate::store::Reported;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::StepRecord;
-use crate::store::Timestamp;
-use crate::store::WorkKind;
-use crate::store::WorkStatus;
-use serde::de::DeserializeOwned;
+//! What a query answers about a saga and its steps.
+
 use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::audit::AuditEntry;
+use super::outline::{Outline, OutlinedStep};
+use crate::engine::outcome::{Outcome, outcome_by};
+use crate::key::{Key, StepId, Tenant};
+use crate::machine::{Phase, SagaState, StepPhase, StepState};
+use crate::step::Rejection;
+use crate::store::{
+    HistoryEntry, HistoryKind, RecordedOutcome, Reported, SagaId, SagaRow, SagaWithSteps, Status, StepRecord,
+    Timestamp, WorkKind, WorkStatus,
+};
 
 /// A saga in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,14 +1,13 @@
 //! What a store keeps of one tenant, with a runtime in this process or without one.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::engine::commit::Committer;
 use crate::engine::decide::Decider;
 use crate::engine::outcome::Outcome;
 use crate::key::Tenant;
-use crate::store::Hint;
-use crate::store::SagaId;
-use crate::store::Store;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::store::{Hint, SagaId, Store};
 
 /// One tenant's part of a store.
 pub(crate) struct TenantStore<S: Store> {

@@ -1,19 +1,11 @@
 //! The joined status of sagas that are wired by events, as a person sees it.
 
 use super::query::SagaQuery;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::message::TIMELINES;
-use crate::engine::message::timeline_key;
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::message::{TIMELINES, timeline_key};
 use crate::key::Key;
-use crate::machine::Timeline;
-use crate::machine::TimelineEntry;
-use crate::store::SagaFilter;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::Timestamp;
+use crate::machine::{Timeline, TimelineEntry};
+use crate::store::{SagaFilter, SagaId, SagaRow, Status, Store, Timestamp};
 
 /// The joined status of a saga that is wired by events, where a service [follows](crate::choreography) it: what its
 /// services reported of their steps, and which events marked it.

@@ -1,25 +1,21 @@
+//! The slots and permits of all definitions and steps.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
 use super::call_duration::CallDuration;
 use super::claim_plan::ClaimPlan;
-use super::concurrency_key::ConcurrencyKey;
-use super::concurrency_key::Pool;
-use super::concurrency_key::Seats;
-use super::permits::ConcurrencyPermit;
-use super::permits::QueueSlot;
-use super::usage::SHARES;
-use super::usage::Usage;
+use super::concurrency_key::{ConcurrencyKey, Pool, Seats};
+use super::permits::{ConcurrencyPermit, QueueSlot};
+use super::usage::{SHARES, Usage};
 use crate::env::Environment;
 use crate::machine::Effect;
 use crate::saga::Definition;
-use crate::store::DefinitionId;
-use crate::store::Store;
+use crate::store::{DefinitionId, Store};
 use crate::unwind::caught;
-use std::fmt;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::time::Duration;
-use tokio::sync::Notify;
 
 /// How much there is of everything.
 #[derive(Debug, Clone, Copy)]

@@ -1,3 +1,5 @@
+//! How long calls take, and how many may therefore wait here.
+
 use std::time::Duration;
 
 /// For how long a process keeps work in its queue: what it cannot begin in that time is left to others.

@@ -1,9 +1,9 @@
-use super::concurrency_key::ConcurrencyKey;
-use super::concurrency_key::Seats;
-use super::concurrency_key::SeatsOf;
-use crate::store::ClaimShare;
-use crate::store::DefinitionId;
+//! What one claim asks of the store.
+
 use std::sync::Arc;
+
+use super::concurrency_key::{ConcurrencyKey, Seats, SeatsOf};
+use crate::store::{ClaimShare, DefinitionId};
 
 /// How many rows are claimed at a time.
 pub(crate) const CLAIM_MAX: usize = 64;

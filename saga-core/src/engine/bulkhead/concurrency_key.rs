@@ -1,11 +1,11 @@
-use crate::machine::Effect;
-use crate::saga::Definition;
-use crate::store::ClaimStep;
-use crate::store::DefinitionId;
-use crate::store::Store;
-use crate::store::WorkKind;
+//! Which limits a command counts against.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use crate::machine::Effect;
+use crate::saga::Definition;
+use crate::store::{ClaimStep, DefinitionId, Store, WorkKind};
 
 /// Which places and lines a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

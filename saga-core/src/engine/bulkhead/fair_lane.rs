@@ -1,5 +1,6 @@
-use std::collections::HashMap;
-use std::collections::VecDeque;
+//! A lane in which the definitions take turns.
+
+use std::collections::{HashMap, VecDeque};
 
 /// Commands in the order in which they are taken: those of one flow as they came, and the flows in turn, however many
 /// commands each of them has. A definition is a flow, or two: see [`Seat::flow`](super::Seat::flow).

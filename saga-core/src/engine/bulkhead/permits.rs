@@ -1,7 +1,10 @@
-use super::bulkheads::Bulkheads;
-use super::concurrency_key::ConcurrencyKey;
+//! Slots in memory and permits to run; both are given back when they are dropped.
+
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::bulkheads::Bulkheads;
+use super::concurrency_key::ConcurrencyKey;
 
 /// A place in the memory of this process, and the line of the command that has it, once it may run. The next command of the
 /// saga inherits both where it has the same seat.

@@ -1,5 +1,6 @@
-use super::concurrency_key::ConcurrencyKey;
-use super::concurrency_key::Pool;
+//! How many slots and permits are in use.
+
+use super::concurrency_key::{ConcurrencyKey, Pool};
 
 /// For one part that is left free, a definition may take so many: alone it takes all but an eighth, which is there for the
 /// first of any other definition, and two take half each.

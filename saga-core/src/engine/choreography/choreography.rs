@@ -1,11 +1,12 @@
 //! Sagas that no service coordinates: events ask for their steps.
 
+use std::sync::Arc;
+
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::host::Host;
 use crate::engine::message::Validator;
 use crate::store::Store;
-use std::sync::Arc;
 
 /// Does what a service does when an event comes.
 pub(crate) struct Choreography<S: Store> {

@@ -3,27 +3,16 @@
 //! The event that sets it stays in its row until it is due: nothing else is kept. The pivot's tombstone and the event that
 //! tells of it are one commit, so that nobody undoes a saga whose pivot can still be done.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::choreography::Choreography;
 use super::reactions::barring;
 use crate::choreography::EventEncoder;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::message_to;
-use crate::machine::AtDeadline;
-use crate::machine::SagaState;
-use crate::machine::at_deadline;
+use crate::engine::message::{HandleError, InboundMessage, message_to};
+use crate::machine::{AtDeadline, SagaState, at_deadline};
 use crate::saga::Definition;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::Postponed;
-use crate::store::Store;
-use crate::store::lane_of;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
 
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);

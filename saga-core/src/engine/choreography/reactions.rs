@@ -3,35 +3,22 @@
 //! An event that arrives is turned into a message for each thing that is done when it comes, before it is stored: with the
 //! reaction's name as its step and the event's id as its correlation. Each is stored, tried again and buried by itself.
 
-use super::choreography::Choreography;
-use crate::choreography::Reacts;
-use crate::engine::message::HandleError;
-use crate::engine::message::HostRequest;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::MappedEvent;
-use crate::engine::message::event_id_of;
-use crate::engine::message::request_hash;
-use crate::engine::message::saga_key_of;
-use crate::key::Key;
-use crate::key::StepId;
-use crate::key::Tenant;
-use crate::saga::Definition;
-use crate::saga::Mapping;
-use crate::step::Outputs;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::Message;
-use crate::store::MessageId;
-use crate::store::NewReceived;
-use crate::store::RecordedOutcome;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::WorkId;
-use sha2::Digest;
-use sha2::Sha256;
 use std::sync::Arc;
 use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::choreography::Choreography;
+use crate::choreography::Reacts;
+use crate::engine::message::{
+    HandleError, HostRequest, InboundMessage, MappedEvent, event_id_of, request_hash, saga_key_of,
+};
+use crate::key::{Key, StepId, Tenant};
+use crate::saga::{Definition, Mapping};
+use crate::step::Outputs;
+use crate::store::{
+    Changes, DeadLetterReason, Message, MessageId, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
+};
 
 /// How soon an event that waits for what its step needs is looked at again: after a quarter of its age, within these.
 const WAIT_MIN: Duration = Duration::from_millis(100);

@@ -1,27 +1,15 @@
 //! Following sagas that are wired by events: what services report of their steps, and the events that mark a saga, are
 //! joined to one timeline. It is kept as a row of `sagas` that has ended, since there is nothing to do for it.
 
-use super::choreography::Choreography;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::TIMELINES;
-use crate::engine::message::timeline_key;
-use crate::key::Key;
-use crate::machine::Fact;
-use crate::machine::Mark;
-use crate::machine::Timeline;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::Message;
-use crate::store::Miss;
-use crate::store::NewSaga;
-use crate::store::SagaId;
-use crate::store::Status;
-use crate::store::Store;
-use sha2::Digest;
-use sha2::Sha256;
 use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::choreography::Choreography;
+use crate::engine::message::{HandleError, InboundMessage, TIMELINES, timeline_key};
+use crate::key::Key;
+use crate::machine::{Fact, Mark, Timeline};
+use crate::store::{Advance, Changes, DeadLetterReason, Message, Miss, NewSaga, SagaId, Status, Store};
 
 /// How often a timeline that moves all the time is joined again at once.
 const JOINS_MAX: usize = 16;

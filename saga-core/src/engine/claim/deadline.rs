@@ -1,14 +1,12 @@
-use super::poller::Poller;
-use crate::engine::admin::AdminRuntime;
-use crate::engine::admin::SagaAdmin;
-use crate::log;
-use crate::store::Changes;
-use crate::store::Postponed;
-use crate::store::SagaRow;
-use crate::store::Store;
-use crate::store::WorkRef;
+//! Claimed rows of deadlines.
+
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::poller::Poller;
+use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::log;
+use crate::store::{Changes, Postponed, SagaRow, Store, WorkRef};
 
 /// When a deadline is looked at again whose saga could not be called off.
 const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);

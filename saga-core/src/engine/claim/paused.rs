@@ -1,13 +1,12 @@
-use super::poller::Poller;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::WorkItem;
-use crate::machine::Event;
-use crate::store::Postponed;
-use crate::store::Store;
+//! Claimed commands of paused sagas.
+
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::poller::Poller;
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, WorkItem};
+use crate::machine::Event;
+use crate::store::{Postponed, Store};
 
 /// For how long a command of a paused saga is put off: until the saga is resumed, which makes it due. A hundred years.
 const WHILE_PAUSED: Duration = Duration::from_hours(100 * 365 * 24);

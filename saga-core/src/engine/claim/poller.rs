@@ -1,44 +1,22 @@
 //! Claiming work that nobody has: retries that fell due, starts inside callers' transactions, and what dead or stopped
 //! processes left behind.
 
-use crate::engine::bulkhead::CLAIM_MAX;
-use crate::engine::bulkhead::ClaimPlan;
-use crate::engine::commit::Committer;
-use crate::engine::context::EngineContext;
-use crate::engine::decide::Decider;
-use crate::engine::decide::keep_report;
-use crate::engine::decide::late_success;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::TakenWork;
-use crate::engine::instance::WorkItem;
-use crate::engine::store_calls::catch_panic;
-use crate::log;
-use crate::machine;
-use crate::machine::Command as Order;
-use crate::machine::Effect;
-use crate::machine::Event;
-use crate::store::Changes;
-use crate::store::ClaimRequest;
-use crate::store::Claimed;
-use crate::store::ClaimedWork;
-use crate::store::Condition;
-use crate::store::Lease;
-use crate::store::MemberId;
-use crate::store::Postponed;
-use crate::store::SagaRow;
-use crate::store::ShareRequest;
-use crate::store::Status;
-use crate::store::StepRecord;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::Timestamp;
-use crate::store::WorkKind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::decide::{Decider, keep_report, late_success};
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
+use crate::engine::store_calls::catch_panic;
+use crate::log;
+use crate::machine::{self, Command as Order, Effect, Event};
+use crate::store::{
+    Changes, ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
+    StepRecord, Store, StoreError, Timestamp, WorkKind,
+};
 
 /// How long a step waits at least where another branch of its saga waits for a person, before it is looked at again.
 const WHILE_STUCK: Duration = Duration::from_secs(1);

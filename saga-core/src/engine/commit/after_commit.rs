@@ -1,9 +1,11 @@
+//! What follows from a commit.
+
+use std::sync::Arc;
+
 use super::committer::Committer;
 use crate::engine::bulkhead::QueueSlot;
 use crate::engine::instance::PendingCommit;
-use crate::store::Hint;
-use crate::store::Store;
-use std::sync::Arc;
+use crate::store::{Hint, Store};
 
 impl<S: Store> Committer<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.

@@ -1,5 +1,9 @@
 //! Committing decisions.
 
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
 use super::recorder::Recorder;
 use super::related::RelatedSagas;
 use crate::engine::context::EngineContext;
@@ -8,11 +12,7 @@ use crate::engine::outbox::Outbox;
 use crate::engine::outcome::Waiters;
 use crate::engine::schedule::Scheduler;
 use crate::engine::store_calls::StoreCalls;
-use crate::store::Applied;
-use crate::store::RetryClass;
-use crate::store::Store;
-use std::sync::Arc;
-use tokio::sync::Notify;
+use crate::store::{Applied, RetryClass, Store};
 
 /// Records decisions, and does what follows from a commit.
 pub(crate) struct Committer<S: Store> {

@@ -1,13 +1,12 @@
-use super::committer::Committer;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::PendingCommit;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::saga::Definition;
-use crate::store::Miss;
-use crate::store::Store;
+//! Committing what was decided for a message.
+
 use std::sync::Arc;
+
+use super::committer::Committer;
+use crate::engine::instance::{NextSlot, NextWork, PendingCommit};
+use crate::engine::message::{HandleError, InboundMessage};
+use crate::saga::Definition;
+use crate::store::{Miss, Store};
 
 impl<S: Store> Committer<S> {
     /// Applies what was decided for a message; answers whether it need not be decided again.

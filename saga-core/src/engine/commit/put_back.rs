@@ -1,15 +1,14 @@
 //! Commands of a worker that panicked. Its own steps cannot make it panic, so that this is a bug: of the engine, the store or
 //! the environment. The attempt is counted, and the command is tried again after a pause.
 
+use std::sync::Arc;
+
 use super::committer::Committer;
 use crate::engine::instance::TakenWork;
 use crate::engine::store_calls::backoff_after;
 use crate::log;
-use crate::store::Changes;
-use crate::store::Postponed;
-use crate::store::Store;
+use crate::store::{Changes, Postponed, Store};
 use crate::unwind::caught_while;
-use std::sync::Arc;
 
 impl<S: Store> Committer<S> {
     /// Does something with commands. If that panics, what is left of them is put back.

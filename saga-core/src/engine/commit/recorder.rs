@@ -1,19 +1,11 @@
 //! Recording changes, many in one commit.
 
-use crate::engine::context::EngineContext;
-use crate::engine::store_calls::Batcher;
-use crate::engine::store_calls::LockConflict;
-use crate::engine::store_calls::LockRetry;
-use crate::engine::store_calls::RecordError;
-use crate::engine::store_calls::Request;
-use crate::engine::store_calls::catch_panic;
-use crate::store::Applied;
-use crate::store::Changes;
-use crate::store::SagaId;
-use crate::store::Store;
-use crate::store::StoreErrorKind;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use crate::engine::context::EngineContext;
+use crate::engine::store_calls::{Batcher, LockConflict, LockRetry, RecordError, Request, catch_panic};
+use crate::store::{Applied, Changes, SagaId, Store, StoreErrorKind};
 
 /// How many changes one commit carries at most.
 pub(crate) const GROUP_MAX: usize = 64;

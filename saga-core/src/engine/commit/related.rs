@@ -3,24 +3,17 @@
 //! When a sub-saga ends, the command that waits for it falls due; when the outer saga turns round, so do those that wait. It
 //! is found in the store, whichever process it is of. Nothing rests on it: such a row falls due by itself as well.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::engine::context::EngineContext;
 use crate::engine::instance::SagaInstance;
 use crate::engine::schedule::Scheduler;
-use crate::key::Key;
-use crate::key::Tenant;
+use crate::key::{Key, Tenant};
 use crate::log;
-use crate::machine::Phase;
-use crate::machine::StepPhase;
+use crate::machine::{Phase, StepPhase};
 use crate::saga::Definition;
-use crate::store::Changes;
-use crate::store::Postponed;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::WorkKind;
-use crate::store::WorkStatus;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::store::{Changes, Postponed, Status, Store, StoreError, WorkKind, WorkStatus};
 
 /// Whose commands are to look at their sagas again.
 struct Waiting {

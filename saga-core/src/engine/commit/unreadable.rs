@@ -1,17 +1,11 @@
+//! A saga whose stored state cannot be read gets stuck.
+
+use std::sync::Arc;
+
 use super::committer::Committer;
 use crate::engine::outcome::Outcome;
 use crate::log;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::Condition;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::Miss;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::WorkRef;
-use std::sync::Arc;
+use crate::store::{Advance, Changes, Condition, HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, WorkRef};
 
 impl<S: Store> Committer<S> {
     /// What is stored of a saga cannot be read: that is nobody's rejection, so the saga needs a person.

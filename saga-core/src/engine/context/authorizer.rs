@@ -1,15 +1,12 @@
 //! Who may send messages to this process, and how its own messages are signed.
 
-use crate::authorization::AccessPolicy;
-use crate::authorization::SigningKey;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::authorization::{AccessPolicy, SigningKey};
 use crate::machine::Effect;
 use crate::saga::Definition;
-use crate::store::DefinitionId;
-use crate::store::Message;
-use crate::store::Store;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::store::{DefinitionId, Message, Store};
 
 /// The access policy and the signing key of a runtime.
 #[derive(Debug, Default)]

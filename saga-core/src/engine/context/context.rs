@@ -1,5 +1,10 @@
 //! The ports of a runtime, its settings and its definitions.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
 use super::authorizer::MessageAuthorizer;
 use super::settings::Settings;
 use crate::choreography::Reaction;
@@ -8,12 +13,8 @@ use crate::engine::lifecycle::Lifecycle;
 use crate::env::Environment;
 use crate::saga::Definition;
 use crate::step::States;
-use crate::store::DefinitionId;
-use crate::store::Store;
+use crate::store::{DefinitionId, Store};
 use crate::transport::Transport;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use uuid::Uuid;
 
 /// What every component of a runtime may use. It holds no state but that of the ports.
 pub(crate) struct EngineContext<S: Store> {

@@ -1,6 +1,7 @@
+//! The errors of the public API.
+
 use crate::key::InvalidName;
-use crate::store::MessageId;
-use crate::store::StoreError;
+use crate::store::{MessageId, StoreError};
 
 /// Why a runtime did not start.
 #[derive(Debug, thiserror::Error)]

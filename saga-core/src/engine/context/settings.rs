@@ -1,9 +1,11 @@
-use crate::key::Namespace;
-use crate::key::Tenant;
+//! The limits and times of a runtime.
+
+use std::time::Duration;
+
+use crate::key::{Namespace, Tenant};
 use crate::machine::ITEMS_MAX;
 use crate::saga::LONGEST;
 use crate::store::Capabilities;
-use std::time::Duration;
 
 /// The limits and times of a runtime. Every one has a default that fits a service of ordinary size.
 #[derive(Debug, Clone)]

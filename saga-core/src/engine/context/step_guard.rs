@@ -1,5 +1,8 @@
-use super::error::RuntimeError;
+//! Calls of the runtime from inside a step in a transaction are refused: they would wait for it for ever.
+
 use std::future::Future;
+
+use super::error::RuntimeError;
 
 tokio::task_local! {
     static IN_TRANSACTION: ();

@@ -1,12 +1,13 @@
 //! The sagas of this service whose steps other services do.
 
+use std::sync::Arc;
+
 use super::saga_locks::KeyedMutex;
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::decide::Decider;
 use crate::engine::message::Messages;
 use crate::store::Store;
-use std::sync::Arc;
 
 /// Brings what other services answer to the sagas that wait for it.
 pub(crate) struct Coordinator<S: Store> {

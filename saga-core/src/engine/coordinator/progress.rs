@@ -1,14 +1,13 @@
+//! Progress that a host reports of a remote step.
+
+use std::sync::Arc;
+
 use super::coordinator::Coordinator;
 use super::reply::told;
 use crate::engine::instance::SagaInstance;
-use crate::engine::message::Content;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
+use crate::engine::message::{Content, HandleError, InboundMessage};
 use crate::key::Key;
-use crate::store::DeadLetterReason;
-use crate::store::Store;
-use crate::store::WorkId;
-use std::sync::Arc;
+use crate::store::{DeadLetterReason, Store, WorkId};
 
 impl<S: Store> Coordinator<S> {
     /// Keeps what a host reports on the row that waits for its reply. What is over, or not known here, is passed over.

@@ -1,29 +1,15 @@
 //! What other services say became of the steps that they host.
 
-use super::coordinator::Coordinator;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::checksum;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::check_value;
-use crate::engine::message::step_or_item;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::log;
-use crate::machine;
-use crate::machine::AnsweredCommand;
-use crate::machine::Event;
-use crate::machine::Sent;
-use crate::machine::event_of_answer;
-use crate::step::Rejection;
-use crate::store::Answer;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::Message;
-use crate::store::Store;
-use crate::store::WorkId;
 use std::sync::Arc;
+
+use super::coordinator::Coordinator;
+use crate::engine::instance::{AttemptDetails, SagaInstance, checksum};
+use crate::engine::message::{HandleError, InboundMessage, check_value, step_or_item};
+use crate::key::{Key, Tenant};
+use crate::log;
+use crate::machine::{self, AnsweredCommand, Event, Sent, event_of_answer};
+use crate::step::Rejection;
+use crate::store::{Answer, Changes, DeadLetterReason, Message, Store, WorkId};
 
 /// How often a decision about a saga that moves all the time is made again at once.
 const DECISIONS_MAX: usize = 8;

@@ -1,11 +1,11 @@
-use super::coordinator::Coordinator;
-use crate::engine::instance::TakenWork;
-use crate::engine::instance::WorkItem;
-use crate::log;
-use crate::store::Changes;
-use crate::store::Postponed;
-use crate::store::Store;
+//! Sending the command of a remote step again when its reply is late.
+
 use std::sync::Arc;
+
+use super::coordinator::Coordinator;
+use crate::engine::instance::{TakenWork, WorkItem};
+use crate::log;
+use crate::store::{Changes, Postponed, Store};
 
 /// By how much the wait for a reply may have grown: so many doublings.
 pub(crate) const DOUBLINGS_MAX: u32 = 5;

@@ -1,14 +1,12 @@
 //! Replies to one saga, one after the other: decided at once, all but one of them would find the saga moved, and read it
 //! again. Items of a list are answered many at a time.
 
-use crate::key::Key;
-use crate::key::Tenant;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tokio::sync::OwnedMutexGuard;
+
+use crate::key::{Key, Tenant};
 
 /// Who decides about which saga. Nothing rests on it: another process may decide as well.
 #[derive(Debug, Default)]

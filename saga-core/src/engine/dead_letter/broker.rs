@@ -1,18 +1,10 @@
 //! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
 
 use super::dead_letters::DeadLetters;
-use crate::engine::message::for_service;
-use crate::engine::message::step_or_item;
+use crate::engine::message::{for_service, step_or_item};
 use crate::key::Key;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::Message;
-use crate::store::MessageKind;
-use crate::store::NewDeadLetter;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::transport::DeadLetterInfo;
-use crate::transport::Unreadable;
+use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
+use crate::transport::{DeadLetterInfo, Unreadable};
 
 /// Under which names a letter keeps what the transport says.
 const QUEUE: &str = "x-death-queue";

@@ -1,32 +1,21 @@
 //! Messages that cannot be handled: each becomes a dead letter, and its sender is told.
 
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::Validator;
-use crate::engine::message::message_to;
-use crate::engine::message::reason_bytes;
+use crate::engine::message::{HandleError, InboundMessage, Validator, message_to, reason_bytes};
 use crate::engine::store_calls::backoff_after;
 use crate::key::check_step_name;
 use crate::log;
 use crate::step::Rejection;
-use crate::store::Answer;
-use crate::store::Changes;
-use crate::store::DeadLetterId;
-use crate::store::DeadLetterReason;
-use crate::store::Headers;
-use crate::store::Message;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::Miss;
-use crate::store::NewDeadLetter;
-use crate::store::NewMessage;
-use crate::store::Store;
+use crate::store::{
+    Answer, Changes, DeadLetterId, DeadLetterReason, Headers, Message, MessageId, MessageKind, Miss, NewDeadLetter,
+    NewMessage, Store,
+};
 use crate::transport::Unreadable;
-use sha2::Digest;
-use sha2::Sha256;
-use std::sync::Arc;
 
 fn warn_of(letter: &NewDeadLetter) {
     let NewDeadLetter { source, detail, reason, .. } = letter;

@@ -1,12 +1,11 @@
-use super::decider::Decider;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
-use crate::machine::Attempt;
-use crate::machine::Next;
-use crate::machine::after_attempt;
-use crate::store::Store;
+//! What follows from an attempt: done, another attempt, or a failure.
+
 use std::time::Duration;
+
+use super::decider::Decider;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::machine::{Attempt, Next, after_attempt};
+use crate::store::Store;
 
 impl<S: Store> Decider<S> {
     /// What comes after an attempt of this command.

@@ -1,23 +1,11 @@
 //! Choices: which arm runs is decided in the commit that comes to the choice, and recorded with it.
 
-use super::records::add_records;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
-use crate::machine;
-use crate::machine::Decision;
-use crate::machine::Ending;
-use crate::machine::Event;
-use crate::machine::Next;
-use crate::machine::SagaState;
-use crate::machine::Shape;
-use crate::machine::StepPhase;
-use crate::machine::StepShape;
-use crate::store::Changes;
-use crate::store::StepRecord;
-use crate::store::Store;
 use std::sync::Arc;
+
+use super::records::add_records;
+use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkItem};
+use crate::machine::{self, Decision, Ending, Event, Next, SagaState, Shape, StepPhase, StepShape};
+use crate::store::{Changes, StepRecord, Store};
 
 /// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
 pub(crate) fn choose<S: Store>(saga: &mut SagaInstance<S>, decision: &mut Decision, changes: &mut Changes) {

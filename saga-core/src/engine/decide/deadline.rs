@@ -1,19 +1,11 @@
 //! What happens when the deadline of a saga passes.
 
-use crate::key::StepId;
-use crate::machine::Deadline;
-use crate::machine::SagaState;
-use crate::machine::Timer;
-use crate::machine::set_deadline;
-use crate::saga::Definition;
-use crate::saga::LONGEST;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::NewWork;
-use crate::store::SagaId;
-use crate::store::Store;
-use crate::store::WorkKind;
 use std::time::Duration;
+
+use crate::key::StepId;
+use crate::machine::{Deadline, SagaState, Timer, set_deadline};
+use crate::saga::{Definition, LONGEST};
+use crate::store::{HistoryEntry, HistoryKind, NewWork, SagaId, Store, WorkKind};
 
 /// When a saga begins, and by when it must have come to its pivot.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,53 +1,27 @@
 //! From a decision of the machine to what is written, and to the command that is handed on.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::choice::choose;
 use super::emitted_events::tellable;
 use super::kept_report::keep_report;
-use super::records::add_records;
-use super::records::add_revision;
-use super::records::keep_inputs;
-use super::records::reason_of;
-use super::records::stuck_entry;
+use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
 use super::work_row::work_row;
 use crate::engine::bulkhead::QueueSlot;
 use crate::engine::context::Settings;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::PendingCommit;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::SendVia;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit, SagaInstance, SendVia, WorkItem};
 use crate::engine::message::Messages;
 use crate::engine::outbox::Outbox;
 use crate::engine::outcome::outcome_of;
-use crate::engine::schedule::Placement;
-use crate::engine::schedule::Scheduler;
+use crate::engine::schedule::{Placement, Scheduler};
 use crate::env::Environment;
-use crate::machine;
-use crate::machine::Decision;
-use crate::machine::Effect;
-use crate::machine::Event;
-use crate::machine::Next;
-use crate::machine::Refused;
-use crate::machine::Timer;
-use crate::machine::answer_of;
-use crate::machine::is_to_be_taken_back;
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::Condition;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::Lease;
-use crate::store::MemberId;
-use crate::store::Postponed;
-use crate::store::RecordedOutcome;
-use crate::store::Store;
-use crate::store::WorkId;
-use crate::store::WorkRef;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::store::{
+    Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MemberId, Postponed, RecordedOutcome, Store, WorkId,
+    WorkRef,
+};
 
 /// How many failed attempts of one command are kept one by one; of later ones only the last is known.
 const FAILED_ATTEMPTS_KEPT: u32 = 100;

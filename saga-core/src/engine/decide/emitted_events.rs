@@ -1,22 +1,15 @@
 //! Which events tell of a step that an event asked for.
 
+use std::borrow::Cow;
+
 use super::decider::Decider;
-use crate::choreography::EmittedEvents;
-use crate::choreography::EventEncoder;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
+use crate::choreography::{EmittedEvents, EventEncoder};
+use crate::engine::instance::{SagaInstance, WorkItem};
 use crate::engine::message::reason_bytes;
 use crate::log;
-use crate::machine::Event;
-use crate::machine::failed_by_now;
-use crate::step::Emitted;
-use crate::step::Rejection;
-use crate::store::Answer;
-use crate::store::Changes;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::Store;
-use std::borrow::Cow;
+use crate::machine::{Event, failed_by_now};
+use crate::step::{Emitted, Rejection};
+use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, Store};
 
 /// Adds to what a function emitted what its service says is told of its success.
 pub(crate) fn tell_of_success<S: Store>(

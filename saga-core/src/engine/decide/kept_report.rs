@@ -1,8 +1,6 @@
 //! Progress that is kept in the saga's state while its command has no row.
 
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{AttemptDetails, SagaInstance, WorkItem};
 use crate::store::Store;
 
 /// Keeps what a command reported in the state of its saga, since its row goes.

@@ -1,12 +1,13 @@
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
+//! A success that an owner without its lease left on the work row.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::machine::Ending;
 use crate::step::Emitted;
 use crate::store::Store;
-use serde::Deserialize;
-use serde::Serialize;
-use std::borrow::Cow;
 
 /// What an owner that lost its command leaves on the row: all that a success brings with it. A store sees bytes.
 ///

@@ -1,31 +1,17 @@
 //! What a move writes, and whether what is stored of a saga can be read as the new version's.
 
-use super::choice::arm_output;
-use super::choice::arm_taken;
-use super::choice::arms_taken;
+use std::time::Duration;
+
+use super::choice::{arm_output, arm_taken, arms_taken};
 use crate::engine::instance::SagaInstance;
 use crate::key::StepId;
-use crate::machine;
-use crate::machine::Migrated;
-use crate::machine::Route;
-use crate::machine::SagaState;
-use crate::machine::StepPhase;
-use crate::saga::Definition;
-use crate::saga::Plan;
-use crate::saga::StepDefinition;
+use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
+use crate::saga::{Definition, Plan, StepDefinition};
 use crate::step::items_of;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::NewRecord;
-use crate::store::RecordedOutcome;
-use crate::store::RewrittenRecord;
-use crate::store::SagaMigration;
-use crate::store::SagaWithSteps;
-use crate::store::Status;
-use crate::store::StepRecord;
-use crate::store::Store;
-use crate::store::WorkKind;
-use std::time::Duration;
+use crate::store::{
+    HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RewrittenRecord, SagaMigration, SagaWithSteps, Status,
+    StepRecord, Store, WorkKind,
+};
 
 /// Where a saga stands to a migration.
 pub(crate) enum MigrationCheck {

@@ -1,25 +1,18 @@
-use super::deadline::StartTiming;
-use super::deadline::deadline_of;
-use super::deadline::deadline_row;
+//! The rows of a saga that is about to start.
+
+use std::sync::Arc;
+
+use super::deadline::{StartTiming, deadline_of, deadline_row};
 use super::decider::Decider;
 use super::remote::note_sent;
-use crate::engine::context::StartError;
-use crate::engine::context::random_uuid;
+use crate::engine::context::{StartError, random_uuid};
 use crate::engine::instance::idle_for;
 use crate::engine::message::request_hash;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::machine;
-use crate::machine::Timer;
+use crate::key::{Key, Tenant};
+use crate::machine::{self, Timer};
 use crate::saga::Definition;
 use crate::step::Outputs;
-use crate::store::NewSaga;
-use crate::store::NewWork;
-use crate::store::SagaId;
-use crate::store::Store;
-use crate::store::WorkId;
-use crate::store::WorkKind;
-use std::sync::Arc;
+use crate::store::{NewSaga, NewWork, SagaId, Store, WorkId, WorkKind};
 
 impl<S: Store> Decider<S> {
     /// A saga that is not written yet: without ids and without a lease. Its definition is registered.

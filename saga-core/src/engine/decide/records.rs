@@ -1,23 +1,13 @@
 //! What a decision leaves behind for later readers: step records, revisions of them, the history.
 
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::SagaInstance;
+use std::time::Duration;
+
+use crate::engine::instance::{AttemptDetails, SagaInstance};
 use crate::key::StepId;
 use crate::log;
-use crate::machine;
-use crate::machine::Decision;
-use crate::machine::Event;
-use crate::machine::Record;
-use crate::machine::Stuck;
+use crate::machine::{self, Decision, Event, Record, Stuck};
 use crate::step::Rejection;
-use crate::store::Changes;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::NewRecord;
-use crate::store::RecordedOutcome;
-use crate::store::RevisedRecord;
-use crate::store::Store;
-use std::time::Duration;
+use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
 
 pub(crate) fn add_records<S: Store>(
     saga: &mut SagaInstance<S>,

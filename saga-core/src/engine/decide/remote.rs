@@ -3,23 +3,17 @@
 //! The row is not leased. When it falls due there was no reply, and the same message goes again: the same id, the same
 //! bytes. It goes when the reply is recorded.
 
+use std::time::Duration;
+
+use uuid::Uuid;
+
 use super::decider::Decider;
 use super::work_row::work_row;
 use crate::engine::context::random_uuid;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::PendingCommit;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::checksum;
-use crate::machine;
-use crate::machine::Effect;
-use crate::machine::SagaState;
-use crate::machine::Sent;
-use crate::machine::StepShape;
+use crate::engine::instance::{NextWork, PendingCommit, SagaInstance, checksum};
+use crate::machine::{self, Effect, SagaState, Sent, StepShape};
 use crate::saga::Definition;
-use crate::store::NewSaga;
-use crate::store::Store;
-use std::time::Duration;
-use uuid::Uuid;
+use crate::store::{NewSaga, Store};
 
 /// A command that a saga begins with, where another service hosts its step: what its reply will name is decided now.
 /// `mapped` is what a mapping gave the step.

@@ -1,16 +1,9 @@
+//! How a step that only waits ends.
+
 use super::decider::Decider;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
-use crate::engine::instance::idle_for;
-use crate::machine::Ending;
-use crate::machine::Event;
-use crate::machine::Failure;
-use crate::machine::FailureKind;
-use crate::machine::Next;
-use crate::saga::Idle;
-use crate::saga::Or;
-use crate::saga::StepRun;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, idle_for};
+use crate::machine::{Ending, Event, Failure, FailureKind, Next};
+use crate::saga::{Idle, Or, StepRun};
 use crate::step::Rejection;
 use crate::store::Store;
 

@@ -1,11 +1,10 @@
+//! The work row of a command.
+
+use std::time::Duration;
+
 use crate::engine::instance::SagaInstance;
 use crate::machine;
-use crate::store::Lease;
-use crate::store::NewWork;
-use crate::store::Store;
-use crate::store::WorkId;
-use crate::store::WorkKind;
-use std::time::Duration;
+use crate::store::{Lease, NewWork, Store, WorkId, WorkKind};
 
 /// The row of a command; a lease says that this process has it already.
 pub(crate) fn work_row<S: Store>(

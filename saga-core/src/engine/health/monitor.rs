@@ -1,14 +1,13 @@
 //! Which of the two ports answers, as the calls of this runtime found it.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use super::tracker::HealthTracker;
 use crate::env::Environment;
 use crate::log;
-use crate::store::StoreError;
-use crate::store::StoreErrorKind;
-use crate::transport::TransportError;
-use crate::transport::TransportErrorKind;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use crate::store::{StoreError, StoreErrorKind};
+use crate::transport::{TransportError, TransportErrorKind};
 
 /// Whether the store and the transport answer.
 pub(crate) struct HealthMonitor {

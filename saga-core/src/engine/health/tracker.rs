@@ -1,15 +1,15 @@
-use crate::engine::lifecycle::Panicked;
-use crate::log;
+//! Warns once when something outside fails, and once when it works again.
+
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
 use tokio::sync::Notify;
+
+use crate::engine::lifecycle::Panicked;
+use crate::log;
 
 /// How long after the last that was seen of a trouble the next one is taken for the same: what waited for a connection
 /// fails long after others were served again.

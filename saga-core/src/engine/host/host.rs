@@ -1,49 +1,22 @@
 //! Steps that are hosted here for other services: each, or each item of a list, is a saga of one step, under the key of the
 //! saga that asks for it and the step's name. So it is claimed, retried, recorded and undone like any other.
 
-use crate::engine::commit::Committer;
-use crate::engine::context::EngineContext;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
-use crate::engine::instance::in_flight;
-use crate::engine::message::HandleError;
-use crate::engine::message::HostRequest;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::Messages;
-use crate::engine::message::UndoContent;
-use crate::engine::message::Validator;
-use crate::engine::message::check_value;
-use crate::engine::message::request_hash;
-use crate::engine::message::step_or_item;
-use crate::engine::start::Starter;
-use crate::key::Key;
-use crate::machine;
-use crate::machine::Caller;
-use crate::machine::Event;
-use crate::machine::SagaState;
-use crate::machine::answer_of;
-use crate::store::Answer;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::Lease;
-use crate::store::Message;
-use crate::store::Miss;
-use crate::store::NewMessage;
-use crate::store::NewSaga;
-use crate::store::NewWork;
-use crate::store::RetryClass;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::WorkId;
-use crate::store::WorkKind;
-use crate::store::WorkRef;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
+use crate::engine::message::{
+    HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, check_value, request_hash, step_or_item,
+};
+use crate::engine::start::Starter;
+use crate::key::Key;
+use crate::machine::{self, Caller, Event, SagaState, answer_of};
+use crate::store::{
+    Answer, Changes, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow,
+    Status, Store, WorkId, WorkKind, WorkRef,
+};
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
 const MARGIN_MAX: Duration = Duration::from_hours(24);

@@ -1,16 +1,14 @@
-use super::inbox::Inbox;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::engine::store_calls::backoff_after;
-use crate::log;
-use crate::store::Changes;
-use crate::store::DeadLetterReason;
-use crate::store::MessageKind;
-use crate::store::Postponed;
-use crate::store::Store;
-use crate::unwind::caught_while;
+//! Handing a stored message to the component that handles it.
+
 use std::pin::pin;
 use std::sync::Arc;
+
+use super::inbox::Inbox;
+use crate::engine::message::{HandleError, InboundMessage};
+use crate::engine::store_calls::backoff_after;
+use crate::log;
+use crate::store::{Changes, DeadLetterReason, MessageKind, Postponed, Store};
+use crate::unwind::caught_while;
 
 impl<S: Store> Inbox<S> {
     /// Handles messages side by side, a bounded number at a time.

@@ -4,16 +4,15 @@
 //! transaction, or finds its step key taken. Either may come twice, and takes effect once. Whatever does not end so, and
 //! in time, is stored like everything else that arrives.
 
-use super::inbox::Inbox;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::age;
-use crate::env::timeout;
-use crate::store::Message;
-use crate::store::MessageKind;
-use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
+
 use tokio::sync::oneshot;
+
+use super::inbox::Inbox;
+use crate::engine::message::{InboundMessage, age};
+use crate::env::timeout;
+use crate::store::{Message, MessageKind, Store};
 
 /// How long the acknowledgement waits for an effect. What takes longer is stored.
 const STRAIGHT_MAX: Duration = Duration::from_millis(500);

@@ -1,5 +1,10 @@
 //! Receiving: what arrives is stored, or has taken effect, before it is acknowledged.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
 use crate::engine::choreography::Choreography;
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
@@ -7,35 +12,16 @@ use crate::engine::coordinator::Coordinator;
 use crate::engine::dead_letter::DeadLetters;
 use crate::engine::health::panicked;
 use crate::engine::host::Host;
-use crate::engine::message::HandleError;
-use crate::engine::message::InboundMessage;
-use crate::engine::message::Validator;
-use crate::engine::message::age;
-use crate::engine::message::for_service;
-use crate::engine::store_calls::backoff_after;
-use crate::engine::store_calls::catch_panic;
+use crate::engine::message::{HandleError, InboundMessage, Validator, age, for_service};
+use crate::engine::store_calls::{backoff_after, catch_panic};
 use crate::log;
-use crate::store::DeadLetterReason;
-use crate::store::Lease;
-use crate::store::Message;
-use crate::store::MessageKind;
-use crate::store::NewReceived;
-use crate::store::ReceivedBatch;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::WorkId;
-use crate::store::WorkRef;
-use crate::transport::Delivery;
-use crate::transport::Incoming;
-use crate::transport::Settlement;
-use crate::transport::Subscription;
-use crate::transport::TransportError;
-use crate::transport::TransportErrorKind;
-use crate::transport::service_topic;
+use crate::store::{
+    DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError, WorkId, WorkRef,
+};
+use crate::transport::{
+    Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
+};
 use crate::unwind::caught_while;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// How long a start waits for the transport.
 const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);

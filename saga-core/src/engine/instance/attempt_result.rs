@@ -1,3 +1,5 @@
+//! How an attempt ended.
+
 use super::pending_commit::AttemptDetails;
 use crate::machine::Ending;
 

@@ -1,8 +1,9 @@
-use crate::store::MemberId;
-use std::sync::atomic::AtomicI64;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+//! The lease of an exclusive step while its call lasts.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
+
+use crate::store::MemberId;
 
 /// The claim of an exclusive step, as it was renewed last.
 #[derive(Debug, Default)]

@@ -1,11 +1,13 @@
+//! A saga that the transaction of its first step starts.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
 use super::pending_starts::PendingStart;
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::RecordError;
-use crate::store::NewSaga;
-use crate::store::NewWork;
-use crate::store::StoreError;
-use std::sync::Arc;
-use tokio::sync::oneshot;
+use crate::store::{NewSaga, NewWork, StoreError};
 
 /// A saga that is started by the transaction of its first step.
 #[derive(Debug)]

@@ -4,11 +4,10 @@
 //! decided, and in its record from then on. A saga that is read from the store knows the records of its steps, but the
 //! row of a step only where it was claimed with it.
 
-use super::saga_instance::SagaInstance;
-use crate::store::Store;
-use crate::store::WorkKind;
-use crate::store::WorkStatus;
 use std::sync::Arc;
+
+use super::saga_instance::SagaInstance;
+use crate::store::{Store, WorkKind, WorkStatus};
 
 impl<S: Store> SagaInstance<S> {
     /// The step's encoded input: what its mapping gave, or the saga's.

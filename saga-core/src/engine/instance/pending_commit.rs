@@ -1,18 +1,15 @@
 //! What a decision writes, and what follows when that is committed.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::saga_instance::SagaInstance;
 use super::send_via::SendVia;
 use super::work_item::WorkItem;
-use crate::engine::bulkhead::ConcurrencyKey;
-use crate::engine::bulkhead::QueueSlot;
+use crate::engine::bulkhead::{ConcurrencyKey, QueueSlot};
 use crate::engine::outcome::Outcome;
 use crate::step::Emitted;
-use crate::store::Changes;
-use crate::store::NewMessage;
-use crate::store::SagaId;
-use crate::store::Store;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::store::{Changes, NewMessage, SagaId, Store};
 
 /// What is known of an attempt besides how it ended.
 #[derive(Debug, Clone, Default)]

@@ -3,14 +3,12 @@
 //! Until it commits, the database makes everybody wait who wants the same key. What this process knows by itself, it need
 //! not ask there.
 
-use crate::key::Key;
-use crate::key::Tenant;
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tokio::sync::Notify;
+
+use crate::key::{Key, Tenant};
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingStarts {

@@ -1,25 +1,13 @@
-use crate::engine::message::HandleError;
-use crate::key::Key;
-use crate::key::StepId;
-use crate::key::Tenant;
-use crate::machine;
-use crate::machine::Effect;
-use crate::machine::Phase;
-use crate::machine::SagaState;
-use crate::machine::StepPhase;
-use crate::saga::Definition;
-use crate::saga::StepDefinition;
-use crate::step::NeededOutput;
-use crate::step::OptionalOutputs;
-use crate::step::Outputs;
-use crate::step::items_of;
-use crate::store::NewSaga;
-use crate::store::RecordedOutcome;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::StepRecord;
-use crate::store::Store;
+//! A saga as this process holds it while one of its commands is under way.
+
 use std::sync::Arc;
+
+use crate::engine::message::HandleError;
+use crate::key::{Key, StepId, Tenant};
+use crate::machine::{self, Effect, Phase, SagaState, StepPhase};
+use crate::saga::{Definition, StepDefinition};
+use crate::step::{NeededOutput, OptionalOutputs, Outputs, items_of};
+use crate::store::{NewSaga, RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
 
 impl<S: Store> SagaInstance<S> {
     /// What the service says that its step reads.

@@ -1,7 +1,8 @@
 //! How a message leaves this process after its commit.
 
-use crate::store::MessageKind;
 use std::time::Duration;
+
+use crate::store::MessageKind;
 
 /// When the relays may read what is sent from memory.
 const RELAYED_AFTER: Duration = Duration::from_secs(5);

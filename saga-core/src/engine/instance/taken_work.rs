@@ -1,7 +1,7 @@
+//! What is known of a command that a worker took, should the worker panic.
+
 use super::work_item::WorkItem;
-use crate::store::ClaimedWork;
-use crate::store::Store;
-use crate::store::WorkRef;
+use crate::store::{ClaimedWork, Store, WorkRef};
 
 /// What is known of a command that a worker took.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
+//! How long a step waits that only waits.
+
+use std::time::Duration;
+
 use super::saga_instance::SagaInstance;
 use crate::machine;
-use crate::saga::Idle;
-use crate::saga::LONGEST;
-use crate::saga::StepDefinition;
-use crate::saga::StepRun;
+use crate::saga::{Idle, LONGEST, StepDefinition, StepRun};
 use crate::store::Store;
-use std::time::Duration;
 
 /// How long a step waits from when its turn has come, if it is one that only waits. What it waits for may be there.
 ///

@@ -1,12 +1,11 @@
 //! Sagas that wait for another service, as this process wrote them last.
 
-use super::saga_instance::SagaInstance;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::store::Store;
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
+
+use super::saga_instance::SagaInstance;
+use crate::key::{Key, Tenant};
+use crate::store::Store;
 
 /// How many sagas one generation holds.
 const GENERATION_MAX: usize = 2_048;

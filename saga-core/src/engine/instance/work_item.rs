@@ -1,28 +1,18 @@
+//! A command that this process has leased.
+
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::held_lease::HeldLease;
 use super::inline_start::InlineStart;
 use super::pending_commit::AttemptDetails;
 use super::saga_instance::SagaInstance;
-use crate::engine::bulkhead::ConcurrencyPermit;
-use crate::engine::bulkhead::QueueSlot;
+use crate::engine::bulkhead::{ConcurrencyPermit, QueueSlot};
 use crate::key::StepId;
-use crate::machine;
-use crate::machine::Effect;
-use crate::machine::Phase;
-use crate::machine::Resolving;
-use crate::machine::attempts_max;
-use crate::saga::StepDefinition;
-use crate::saga::StepResolve;
-use crate::saga::StepRun;
+use crate::machine::{self, Effect, Phase, Resolving, attempts_max};
+use crate::saga::{StepDefinition, StepResolve, StepRun};
 use crate::step::StepOptions;
-use crate::store::Claim;
-use crate::store::ClaimedWork;
-use crate::store::MemberId;
-use crate::store::Reported;
-use crate::store::Store;
-use crate::store::WorkKind;
-use crate::store::WorkRef;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkKind, WorkRef};
 
 impl<S: Store> WorkItem<S> {
     /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.

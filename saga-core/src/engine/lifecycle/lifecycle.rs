@@ -1,15 +1,15 @@
-use super::supervisor::Supervisor;
-use super::tasks::TaskGuard;
-use super::tasks::Tasks;
-use crate::engine::store_calls::backoff_after;
-use crate::env::BoxFuture;
-use crate::env::Environment;
-use crate::log;
-use crate::step::CancelSignal;
-use crate::unwind::caught;
-use crate::unwind::caught_while;
+//! Running and stopping the tasks of a runtime.
+
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::supervisor::Supervisor;
+use super::tasks::{TaskGuard, Tasks};
+use crate::engine::store_calls::backoff_after;
+use crate::env::{BoxFuture, Environment};
+use crate::log;
+use crate::step::CancelSignal;
+use crate::unwind::{caught, caught_while};
 
 /// A lane that ran for so long since its last panic begins again with the shortest pause.
 const SOUND_AFTER: Duration = Duration::from_mins(1);

@@ -1,9 +1,7 @@
 //! Watching the tasks of a runtime: a lane that panics is started again, and what panicked is shown.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What panicked of a runtime, apart from the steps, whose panics are failures of their attempts: a bug of the runtime, the

@@ -1,6 +1,8 @@
+//! Counting what is under way, so that a shutdown can wait for it.
+
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tokio::sync::Notify;
 
 /// What is under way, so that a shutdown can wait for it.

@@ -1,16 +1,14 @@
 //! Saying that this process is alive.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
 use crate::engine::context::EngineContext;
 use crate::engine::queue::PollTimer;
 use crate::engine::store_calls::catch_panic;
 use crate::log;
-use crate::store::MemberId;
-use crate::store::Store;
-use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use crate::store::{MemberId, Store};
 
 /// This process as a member of its store.
 pub(crate) struct Membership<S: Store> {

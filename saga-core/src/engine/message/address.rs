@@ -1,10 +1,8 @@
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::lane_of;
-use crate::store::service_topic;
+//! A message that is addressed to a service.
+
 use std::time::Duration;
+
+use crate::store::{Headers, MessageId, MessageKind, NewMessage, lane_of, service_topic};
 
 /// An empty message to a service. It has an ordering key of its own: nothing is promised about its order.
 pub(crate) fn message_to(id: MessageId, tenant: &crate::key::Tenant, service: &str) -> NewMessage {

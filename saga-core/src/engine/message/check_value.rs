@@ -1,3 +1,5 @@
+//! Whether bytes decode as the type of a step.
+
 use crate::unwind::caught;
 
 /// Whether bytes decode. What reads them is the user's code: a panic in it concerns this message only.

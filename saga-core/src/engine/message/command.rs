@@ -1,18 +1,14 @@
+//! The commands that this service sends for remote steps.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
 use super::address::message_to;
 use super::messages::Messages;
 use crate::engine::instance::SagaInstance;
-use crate::machine;
-use crate::machine::Effect;
-use crate::store::Answer;
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::Store;
-use serde::Deserialize;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use uuid::Uuid;
+use crate::machine::{self, Effect};
+use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
 /// What an undo brings: what its step took, and what it returned if that is known.
 #[derive(Serialize, Deserialize)]

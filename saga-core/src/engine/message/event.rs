@@ -1,13 +1,11 @@
+//! Events that steps emit.
+
+use std::time::Duration;
+
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::SagaInstance;
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::Store;
-use crate::store::lane_of;
-use std::time::Duration;
+use crate::store::{Headers, MessageId, MessageKind, NewMessage, Store, lane_of};
 
 impl Messages {
     /// An event of a saga. Those of a saga with a definition have its name as their topic; those of a step that events

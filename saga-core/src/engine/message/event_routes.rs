@@ -1,18 +1,16 @@
+//! Which reactions an event leads to.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
 use super::handle_error::HandleError;
 use super::validator::Validator;
-use crate::choreography::Reaction;
-use crate::choreography::Reacts;
+use crate::choreography::{Reaction, Reacts};
 use crate::key::Key;
 use crate::saga::Definition;
-use crate::store::DeadLetterReason;
-use crate::store::Message;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::Store;
-use sha2::Digest;
-use sha2::Sha256;
-use std::sync::Arc;
-use uuid::Uuid;
+use crate::store::{DeadLetterReason, Message, MessageId, MessageKind, Store};
 
 /// The longest name of a service or of a step with its number, with room to spare.
 const NAME_BYTES_MAX: usize = 80;

@@ -1,3 +1,5 @@
+//! Why a message was not handled.
+
 use crate::store::DeadLetterReason;
 
 /// Why a message was not handled.

@@ -1,7 +1,10 @@
+//! What a command or an event asks of a host.
+
+use std::sync::Arc;
+
 use crate::key::Key;
 use crate::saga::Definition;
 use crate::store::Store;
-use std::sync::Arc;
 
 /// What a message asks for.
 pub(crate) struct HostRequest<S: Store> {

@@ -1,13 +1,10 @@
 //! Handling a message that was stored.
 
+use std::time::Duration;
+
 use super::handle_error::HandleError;
 use crate::engine::store_calls::RecordError;
-use crate::store::Changes;
-use crate::store::Condition;
-use crate::store::Message;
-use crate::store::StoreError;
-use crate::store::WorkRef;
-use std::time::Duration;
+use crate::store::{Changes, Condition, Message, StoreError, WorkRef};
 
 /// A message that is handled now.
 #[derive(Debug)]

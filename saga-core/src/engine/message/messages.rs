@@ -1,8 +1,9 @@
 //! Messages that this service sends.
 
+use std::sync::Arc;
+
 use crate::engine::context::Settings;
 use crate::env::Environment;
-use std::sync::Arc;
 
 /// Builds the messages that sagas and hosted steps cause.
 pub(crate) struct Messages {

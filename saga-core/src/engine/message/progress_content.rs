@@ -4,8 +4,7 @@
 //! Nothing rests on them. The host keeps its own, which is where the next call goes on; one that is lost on its way, or
 //! comes when its step is over, is only not shown.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// The bits that the number of a report has; those above are of the fence, which grows from one owner to the next.

@@ -1,15 +1,11 @@
+//! What a service reports of its steps to the service that follows the saga.
+
 use super::address::message_to;
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::SagaInstance;
-use crate::machine::Fact;
-use crate::machine::reported;
-use crate::store::Answer;
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::Store;
+use crate::machine::{Fact, reported};
+use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
 impl Messages {
     /// What a service that reports its steps says of one that has moved.

@@ -1,21 +1,15 @@
 //! What a step that is hosted for another service tells that service.
 
+use uuid::Uuid;
+
 use super::address::message_to;
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::SagaInstance;
 use crate::key::StepId;
-use crate::machine::Caller;
-use crate::machine::answer_again;
-use crate::machine::answer_of;
+use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
-use crate::store::Answer;
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::Store;
-use uuid::Uuid;
+use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
 /// A reason as it travels: JSON of its message and, where there are any, its details.
 pub(crate) fn reason_bytes(reason: &Rejection) -> Vec<u8> {

@@ -1,9 +1,9 @@
 //! Request hashes: is it the same payload under the same key?
 
-use serde_json::Value;
-use sha2::Digest;
-use sha2::Sha256;
 use std::fmt::Write;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// The rule by which the hashed text is made; it stands in front of every hash.
 const RULE: u8 = 1;

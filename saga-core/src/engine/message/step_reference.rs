@@ -1,7 +1,6 @@
 //! A step as services name it to each other: by its name, or as `step#3` for the third item of a list.
 
-use crate::key::StepId;
-use crate::key::check_step_name;
+use crate::key::{StepId, check_step_name};
 
 /// The step's name, and which item of its list is meant; or what is wrong with the text. One number has one text: `step#03`
 /// is nobody's, and neither is `step#0`, since the list itself stays where its saga is.

@@ -1,8 +1,11 @@
+//! Under which key the timeline of a saga is kept.
+
+use std::sync::{Arc, LazyLock};
+
+use sha2::Digest;
+
 use crate::key::Key;
 use crate::store::DefinitionId;
-use sha2::Digest;
-use std::sync::Arc;
-use std::sync::LazyLock;
 
 /// The name of the row that keeps a timeline, in the place of a step's. No step has it, since names have no `#`.
 pub(crate) const NAME: &str = "timeline";

@@ -1,16 +1,13 @@
 //! Whether a message can be handled at all, before it is stored.
 
+use std::sync::Arc;
+
 use super::handle_error::HandleError;
 use super::step_reference::step_or_item;
 use crate::engine::context::EngineContext;
 use crate::engine::store_calls::StoreCalls;
-use crate::key::Key;
-use crate::key::check_step_name;
-use crate::store::DeadLetterReason;
-use crate::store::Message;
-use crate::store::MessageKind;
-use crate::store::Store;
-use std::sync::Arc;
+use crate::key::{Key, check_step_name};
+use crate::store::{DeadLetterReason, Message, MessageKind, Store};
 
 /// By how much the content of an undo, which brings input and output, may be longer than both.
 const UNDO_FRAME_BYTES: usize = 64;

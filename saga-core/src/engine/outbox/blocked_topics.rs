@@ -1,11 +1,11 @@
+//! Topics whose messages could not be sent, so that each is warned of once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::log;
 use crate::transport::TransportErrorKind;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
 
 /// How many topics are remembered. Beyond them nothing is news: replies to names that somebody made up are no reason to warn
 /// for ever.

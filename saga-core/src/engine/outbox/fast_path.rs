@@ -4,25 +4,17 @@
 //! send them. Their rows are there all the same, due a little later: whatever did not get through by then is found by the
 //! relays, and what got through twice is known to its receiver.
 
-use super::publisher::Publisher;
-use super::publisher::met_outage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::publisher::{Publisher, met_outage};
 use crate::engine::context::EngineContext;
 use crate::engine::instance::SendVia;
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::StoreCalls;
-use crate::store::Hint;
-use crate::store::MessageId;
-use crate::store::NewMessage;
-use crate::store::OutboxRow;
-use crate::store::Store;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use tokio::sync::Mutex;
-use tokio::sync::Notify;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
-use tokio::sync::mpsc;
+use crate::store::{Hint, MessageId, NewMessage, OutboxRow, Store};
 
 /// Beyond so many that are not sent yet, the relays send what follows.
 const WAITING_MAX: usize = 1_024;

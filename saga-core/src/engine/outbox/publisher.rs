@@ -1,15 +1,13 @@
 //! Handing messages to the transport.
 
-use crate::engine::context::EngineContext;
-use crate::engine::health::panicked;
-use crate::store::Message;
-use crate::store::OutboxRow;
-use crate::store::Store;
-use crate::transport::TransportError;
-use crate::transport::TransportErrorKind;
-use crate::unwind::caught_while;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::engine::context::EngineContext;
+use crate::engine::health::panicked;
+use crate::store::{Message, OutboxRow, Store};
+use crate::transport::{TransportError, TransportErrorKind};
+use crate::unwind::caught_while;
 
 /// Whether the transport says that it can send nothing. How many messages of a round were refused does not say that: all of
 /// them may be for one queue that is full.

@@ -1,31 +1,20 @@
 //! Sending what was committed.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::blocked_topics::BlockedTopics;
 use super::fast_path::Outbox;
-use super::publisher::Publisher;
-use super::publisher::met_outage;
+use super::publisher::{Publisher, met_outage};
 use crate::engine::context::EngineContext;
 use crate::engine::membership::Membership;
 use crate::engine::store_calls::backoff_after;
 use crate::key::Tenant;
 use crate::log;
-use crate::store::Hint;
-use crate::store::LANES;
-use crate::store::Lease;
-use crate::store::LeasedLane;
-use crate::store::MessageId;
-use crate::store::NewParked;
-use crate::store::OutboxRow;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::transport::TransportError;
-use crate::transport::TransportErrorKind;
+use crate::store::{Hint, LANES, Lease, LeasedLane, MessageId, NewParked, OutboxRow, Store, StoreError};
+use crate::transport::{TransportError, TransportErrorKind};
 use crate::unwind::caught_while;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// How many lanes are leased at a time where much waits: some are left for other processes.
 const CROWDED_LANES: usize = 16;

@@ -1,10 +1,10 @@
-use crate::key::StepId;
-use crate::machine::FailureKind;
-use crate::machine::Phase;
-use crate::machine::SagaState;
-use crate::machine::Shape;
-use crate::step::Rejection;
+//! How a saga ended.
+
 use std::fmt;
+
+use crate::key::StepId;
+use crate::machine::{FailureKind, Phase, SagaState, Shape};
+use crate::step::Rejection;
 
 /// How a saga ended, or that it needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,24 +1,16 @@
-use super::outcome::Outcome;
-use super::outcome::outcome_of;
+//! Callers in this process that wait for the outcome of a saga.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::outcome::{Outcome, outcome_of};
 use super::watcher::OutcomeWatcher;
 use crate::machine::SagaState;
-use crate::store::SagaId;
-use crate::store::SagaProgress;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::Weak;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use tokio::sync::Notify;
+use crate::store::{SagaId, SagaProgress, SagaRow, Status, Store};
 
 /// How many sagas are asked for at a time.
 pub(crate) const CHUNK: usize = 500;

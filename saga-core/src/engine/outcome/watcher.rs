@@ -1,14 +1,11 @@
 //! Asking the store for outcomes that another process may have committed.
 
-use super::waiters::CHUNK;
-use super::waiters::Waiters;
+use std::sync::Arc;
+
+use super::waiters::{CHUNK, Waiters};
 use crate::engine::context::EngineContext;
 use crate::log;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::Store;
-use crate::store::StoreError;
-use std::sync::Arc;
+use crate::store::{SagaId, SagaRow, Store, StoreError};
 
 /// Tells the callers that wait in this process how their sagas ended.
 pub(crate) struct OutcomeWatcher<S: Store> {

@@ -1,11 +1,11 @@
-use super::failure_rate::FailureRate;
-use super::failure_rate::Protection;
-use crate::store::WorkId;
+//! How many commands of a step share a transaction, and which steps run beside others.
+
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use super::failure_rate::{FailureRate, Protection};
+use crate::store::WorkId;
 
 /// So many commands of a step run after it met a lock before its transactions run beside each other again.
 const CALM_AFTER: u32 = 5_000;

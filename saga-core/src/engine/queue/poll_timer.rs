@@ -1,9 +1,11 @@
-use crate::env::Environment;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+//! When the poller looks for work next.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
 use tokio::sync::Notify;
+
+use crate::env::Environment;
 
 /// How long after a look the next one is that nothing but time leads to. A look costs as much as several steps, and so does
 /// the transaction of a lone retry: those that fall due at about the same time are taken together.

@@ -1,12 +1,12 @@
-use crate::engine::bulkhead::FairLane;
-use crate::env::Environment;
-use crate::env::timeout;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+//! A queue with two lanes: commands handed on after a commit, and commands claimed from the store.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
 use tokio::sync::Notify;
+
+use crate::engine::bulkhead::FairLane;
+use crate::env::{Environment, timeout};
 
 /// Of so many rounds one serves first what was claimed, so that retries and what another process left behind are not
 /// starved by what is handed on.

@@ -1,31 +1,25 @@
+//! Building a runtime: definitions, services, settings, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
 use super::engine::Engine;
 use super::register::register;
 use super::runtime::Runtime;
-use crate::authorization::AccessPolicy;
-use crate::authorization::SigningKey;
+use crate::authorization::{AccessPolicy, SigningKey};
 use crate::choreography::Reaction;
-use crate::engine::context::BuildError;
-use crate::engine::context::EngineParts;
-use crate::engine::context::MessageAuthorizer;
-use crate::engine::context::Settings;
-use crate::env::Environment;
-use crate::env::TokioEnvironment;
+use crate::engine::context::{BuildError, EngineParts, MessageAuthorizer, Settings};
+use crate::env::{Environment, TokioEnvironment};
 use crate::key::check_step_name;
 use crate::log;
 use crate::machine::Effect;
 use crate::memory::MemoryTransport;
-use crate::saga::Definition;
-use crate::saga::Saga;
+use crate::saga::{Definition, Saga};
 use crate::service::Service;
 use crate::step::States;
-use crate::store::Capabilities;
-use crate::store::DefinitionId;
-use crate::store::Durability;
-use crate::store::Store;
+use crate::store::{Capabilities, DefinitionId, Durability, Store};
 use crate::transport::Transport;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
 /// A runtime that is being put together.
 pub struct RuntimeBuilder<S: Store> {

@@ -1,14 +1,9 @@
 //! What people do with sagas and messages, through a runtime.
 
 use super::runtime::Runtime;
-use crate::engine::admin::CancelOutcome;
-use crate::engine::admin::DeadLetterAdmin;
-use crate::engine::admin::OutboxAdmin;
-use crate::engine::admin::PauseOutcome;
-use crate::engine::admin::ResumeOutcome;
-use crate::engine::admin::SagaAdmin;
-use crate::engine::admin::SagaControl;
-use crate::engine::admin::SignalOutcome;
+use crate::engine::admin::{
+    CancelOutcome, DeadLetterAdmin, OutboxAdmin, PauseOutcome, ResumeOutcome, SagaAdmin, SagaControl, SignalOutcome,
+};
 use crate::engine::context::RuntimeError;
 use crate::step::Signal;
 use crate::store::Store;

@@ -1,16 +1,15 @@
 //! The components of a runtime, and how they are put together.
 
+use std::sync::Arc;
+
 use super::listener::HintListener;
 use crate::engine::admin::AdminRuntime;
 use crate::engine::choreography::Choreography;
 use crate::engine::claim::Poller;
-use crate::engine::commit::Committer;
-use crate::engine::commit::Recorder;
-use crate::engine::context::EngineContext;
-use crate::engine::context::EngineParts;
+use crate::engine::commit::{Committer, Recorder};
+use crate::engine::context::{EngineContext, EngineParts};
 use crate::engine::coordinator::Coordinator;
-use crate::engine::decide::Decider;
-use crate::engine::decide::RuntimePorts;
+use crate::engine::decide::{Decider, RuntimePorts};
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::lease::LeaseKeeper;
@@ -23,24 +22,16 @@ use crate::engine::host::Host;
 use crate::engine::inbox::Inbox;
 use crate::engine::instance::WorkItem;
 use crate::engine::membership::Membership;
-use crate::engine::message::Messages;
-use crate::engine::message::Validator;
-use crate::engine::outbox::Outbox;
-use crate::engine::outbox::Publisher;
-use crate::engine::outbox::Relay;
-use crate::engine::outcome::OutcomeWatcher;
-use crate::engine::outcome::Waiters;
-use crate::engine::queue::BatchLimits;
-use crate::engine::queue::PollTimer;
-use crate::engine::schedule::Dispatch;
-use crate::engine::schedule::Scheduler;
+use crate::engine::message::{Messages, Validator};
+use crate::engine::outbox::{Outbox, Publisher, Relay};
+use crate::engine::outcome::{OutcomeWatcher, Waiters};
+use crate::engine::queue::{BatchLimits, PollTimer};
+use crate::engine::schedule::{Dispatch, Scheduler};
 use crate::engine::start::Starter;
 use crate::engine::statistics::Counters;
 use crate::engine::store_calls::StoreCalls;
 use crate::saga::StepRun;
-use crate::store::MemberId;
-use crate::store::Store;
-use std::sync::Arc;
+use crate::store::{MemberId, Store};
 
 /// The components of a runtime. Each of them knows only those below it.
 pub(crate) struct Engine<S: Store> {

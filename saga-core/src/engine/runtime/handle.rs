@@ -1,13 +1,13 @@
-use super::engine::Engine;
-use crate::engine::context::RuntimeError;
-use crate::engine::outcome::Gone;
-use crate::engine::outcome::Outcome;
-use crate::engine::outcome::OutcomeSlot;
-use crate::key::Key;
-use crate::store::SagaId;
-use crate::store::Store;
+//! A handle on a saga that was started: its key, its id and its outcome.
+
 use std::fmt;
 use std::sync::Arc;
+
+use super::engine::Engine;
+use crate::engine::context::RuntimeError;
+use crate::engine::outcome::{Gone, Outcome, OutcomeSlot};
+use crate::key::Key;
+use crate::store::{SagaId, Store};
 
 /// A saga that was started, or was there already. Dropping it changes nothing for the saga.
 pub struct SagaHandle<S: Store> {

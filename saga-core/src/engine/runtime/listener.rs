@@ -1,10 +1,10 @@
 //! Hints of other processes.
 
-use crate::engine::commit::Committer;
-use crate::store::Hint;
-use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::engine::commit::Committer;
+use crate::store::{Hint, Store};
 
 /// Listens to the hints that other processes give through the store.
 pub(crate) struct HintListener<S: Store> {

@@ -1,22 +1,16 @@
 //! Moving sagas from one version of a definition to another.
 
-use super::runtime::Runtime;
-use crate::engine::admin::reason_problem;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::decide::MigrationCheck;
-use crate::engine::decide::prepare_move;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::saga::Migration;
-use crate::store::Miss;
-use crate::store::SagaFilter;
-use crate::store::SagaId;
-use crate::store::Status;
-use crate::store::Store;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
+
+use super::runtime::Runtime;
+use crate::engine::admin::reason_problem;
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::decide::{MigrationCheck, prepare_move};
+use crate::key::{Key, Tenant};
+use crate::saga::Migration;
+use crate::store::{Miss, SagaFilter, SagaId, Status, Store};
 
 /// How often a move is decided again when the saga has moved on meanwhile.
 const DECISIONS_MAX: usize = 8;

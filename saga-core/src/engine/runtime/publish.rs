@@ -1,30 +1,19 @@
 //! Publishing an event: in the caller's own transaction, or in one of its own.
 
-use super::engine::Engine;
-use crate::engine::context::is_inside_step;
-use crate::engine::message::message_to;
-use crate::engine::message::request_hash;
-use crate::engine::store_calls::store_error;
-use crate::key::InvalidName;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::key::check_topic;
-use crate::step::Event;
-use crate::store::Changes;
-use crate::store::Headers;
-use crate::store::MessageId;
-use crate::store::MessageKind;
-use crate::store::NewMessage;
-use crate::store::StartIn;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::lane_of;
-use sha2::Digest;
-use sha2::Sha256;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
+
+use super::engine::Engine;
+use crate::engine::context::is_inside_step;
+use crate::engine::message::{message_to, request_hash};
+use crate::engine::store_calls::store_error;
+use crate::key::{InvalidName, Key, Tenant, check_topic};
+use crate::step::Event;
+use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
 
 /// Why an event was not published. Nothing was written.
 #[derive(Debug, thiserror::Error)]

@@ -1,14 +1,11 @@
 //! What a definition was when it was first used is kept, so that one which changed under its version is refused.
 
-use crate::machine::differences;
-use crate::saga::Definition;
-use crate::store::DefinitionId;
-use crate::store::NewDefinition;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::StoredDefinition;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use crate::machine::differences;
+use crate::saga::Definition;
+use crate::store::{DefinitionId, NewDefinition, Store, StoreError, StoredDefinition};
 
 /// Registers definitions with the store. Answers a sentence for each that is not what is kept of it.
 pub(crate) async fn register<S: Store>(

@@ -1,27 +1,21 @@
-use super::builder::RuntimeBuilder;
-use super::engine::Engine;
-use super::handle::SagaHandle;
-use super::publish::PublishError;
-use super::publish::UncommittedPublish;
-use crate::engine::admin::SagaQuery;
-use crate::engine::admin::SagaStatus;
-use crate::engine::admin::SagaSummary;
-use crate::engine::context::RuntimeError;
-use crate::engine::context::outside_step;
-use crate::engine::health::Health;
-use crate::engine::statistics::Statistics;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::step::Event;
-use crate::store::MessageId;
-use crate::store::SagaFilter;
-use crate::store::StartIn;
-use crate::store::Status;
-use crate::store::Store;
-use crate::transport::Incoming;
+//! The runtime, as users see it.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+use super::builder::RuntimeBuilder;
+use super::engine::Engine;
+use super::handle::SagaHandle;
+use super::publish::{PublishError, UncommittedPublish};
+use crate::engine::admin::{SagaQuery, SagaStatus, SagaSummary};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::health::Health;
+use crate::engine::statistics::Statistics;
+use crate::key::{Key, Tenant};
+use crate::step::Event;
+use crate::store::{MessageId, SagaFilter, StartIn, Status, Store};
+use crate::transport::Incoming;
 
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
 /// and what it had not finished goes on when a runtime runs again.

@@ -1,11 +1,11 @@
 //! Ending a runtime: what is under way ends, the rest is given back.
 
+use std::sync::Arc;
+
 use super::engine::Engine;
 use crate::engine::store_calls::catch_panic;
 use crate::log;
-use crate::store::Hint;
-use crate::store::Store;
-use std::sync::Arc;
+use crate::store::{Hint, Store};
 
 impl<S: Store> Engine<S> {
     /// Takes nothing new, waits for what is under way, and gives the rest back.

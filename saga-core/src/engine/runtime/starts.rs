@@ -1,23 +1,19 @@
 //! Starting sagas.
 
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::engine::Engine;
 use super::handle::SagaHandle;
 use super::runtime::Runtime;
 use crate::engine::context::StartError;
 use crate::engine::decide::StartTiming;
-use crate::engine::start::StartedSaga;
-use crate::engine::start::check_same;
+use crate::engine::start::{StartedSaga, check_same};
 use crate::key::Key;
-use crate::saga::LONGEST;
-use crate::saga::Saga;
-use crate::step::Payload;
-use crate::step::codec;
-use crate::store::StartIn;
-use crate::store::Started;
-use crate::store::Store;
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::saga::{LONGEST, Saga};
+use crate::step::{Payload, codec};
+use crate::store::{StartIn, Started, Store};
 
 impl<S: Store> Runtime<S> {
     /// Starts a saga. When it returns, the saga is durable. The same key with the same input gives the same saga, however

@@ -1,5 +1,7 @@
 //! The tasks of a runtime.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::engine::Engine;
 use super::listener::HintListener;
 use crate::engine::claim::Poller;
@@ -16,9 +18,6 @@ use crate::engine::schedule::Scheduler;
 use crate::engine::start::Starter;
 use crate::store::Store;
 use crate::transport::Incoming;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 impl<S: Store> Engine<S> {
     /// Runs the tasks of the runtime until it stops.

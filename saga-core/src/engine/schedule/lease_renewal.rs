@@ -1,18 +1,15 @@
 //! Keeping the leases of commands that wait in the queues of this process.
 
-use super::scheduler::Scheduler;
-use crate::engine::bulkhead::Pool;
-use crate::engine::bulkhead::QueueSlot;
-use crate::engine::instance::WorkItem;
-use crate::engine::queue::Queue;
-use crate::log;
-use crate::store::Lease;
-use crate::store::MemberId;
-use crate::store::Store;
-use crate::store::WorkRef;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::scheduler::Scheduler;
+use crate::engine::bulkhead::{Pool, QueueSlot};
+use crate::engine::instance::WorkItem;
+use crate::engine::queue::Queue;
+use crate::log;
+use crate::store::{Lease, MemberId, Store, WorkRef};
 
 /// How many leases one statement renews at most.
 const GROUP_MAX: usize = 1_000;

@@ -1,29 +1,17 @@
 //! What happens when a commit is known to have happened.
 
-use super::dispatch::{Dispatch, DispatchPort};
-use crate::engine::bulkhead::Admission;
-use crate::engine::bulkhead::Bulkheads;
-use crate::engine::bulkhead::ConcurrencyKey;
-use crate::engine::bulkhead::FairLane;
-use crate::engine::bulkhead::Pool;
-use crate::engine::bulkhead::QueueSlot;
-use crate::engine::bulkhead::Sizes;
-use crate::engine::context::EngineContext;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
-use crate::engine::instance::refs;
-use crate::engine::membership::Membership;
-use crate::engine::queue::PollTimer;
-use crate::engine::queue::Queue;
-use crate::engine::store_calls::StoreCalls;
-use crate::machine;
-use crate::machine::Effect;
-use crate::store::Hint;
-use crate::store::Store;
-use crate::store::WorkRef;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use super::dispatch::{Dispatch, DispatchPort};
+use crate::engine::bulkhead::{Admission, Bulkheads, ConcurrencyKey, FairLane, Pool, QueueSlot, Sizes};
+use crate::engine::context::EngineContext;
+use crate::engine::instance::{NextSlot, SagaInstance, WorkItem, refs};
+use crate::engine::membership::Membership;
+use crate::engine::queue::{PollTimer, Queue};
+use crate::engine::store_calls::StoreCalls;
+use crate::machine::{self, Effect};
+use crate::store::{Hint, Store, WorkRef};
 
 /// What place there is for a command.
 pub(crate) enum Placement {

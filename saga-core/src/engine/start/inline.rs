@@ -3,17 +3,16 @@
 //! A saga whose first step is known to be quick and clean needs no commit of its own to be started: one transaction
 //! inserts it and runs its first steps. Where anything is in the way of that, the saga is started by itself.
 
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
 use super::starter::Starter;
-use crate::engine::instance::InlineStart;
-use crate::engine::instance::NotInlined;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{InlineStart, NotInlined, WorkItem};
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::RecordError;
 use crate::machine::Effect;
-use crate::store::NewSaga;
-use crate::store::Store;
-use std::sync::Arc;
-use tokio::sync::oneshot;
+use crate::store::{NewSaga, Store};
 
 impl<S: Store> Starter<S> {
     /// Whether the first step may run in the transaction that starts the saga.

@@ -1,24 +1,15 @@
 //! Starting many sagas in one commit.
 
-use super::starter::COMMIT_MAX;
-use super::starter::RequestedStart;
-use super::starter::StartCall;
-use super::starter::StartedSaga;
-use super::starter::Starter;
-use super::starter::ids_of_start;
-use crate::engine::context::StartError;
-use crate::engine::context::is_inside_step;
-use crate::engine::decide::StartTiming;
-use crate::engine::store_calls::RecordError;
-use crate::engine::store_calls::store_error;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::saga::Definition;
-use crate::store::MemberId;
-use crate::store::NewSaga;
-use crate::store::Store;
 use std::ops::Range;
 use std::sync::Arc;
+
+use super::starter::{COMMIT_MAX, RequestedStart, StartCall, StartedSaga, Starter, ids_of_start};
+use crate::engine::context::{StartError, is_inside_step};
+use crate::engine::decide::StartTiming;
+use crate::engine::store_calls::{RecordError, store_error};
+use crate::key::{Key, Tenant};
+use crate::saga::Definition;
+use crate::store::{MemberId, NewSaga, Store};
 
 /// The key and the encoded input of a saga, or why it is not started.
 pub(crate) type Asked = Result<(Key, Vec<u8>), StartError>;

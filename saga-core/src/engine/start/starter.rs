@@ -1,51 +1,29 @@
 //! Starting sagas.
 
-use crate::engine::bulkhead::QueueSlot;
-use crate::engine::context::EngineContext;
-use crate::engine::context::StartError;
-use crate::engine::context::is_inside_step;
-use crate::engine::decide::Decider;
-use crate::engine::decide::StartTiming;
-use crate::engine::decide::note_row;
-use crate::engine::instance::NotInlined;
-use crate::engine::instance::PendingStarts;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
-use crate::engine::lifecycle::TaskGuard;
-use crate::engine::message::first_difference;
-use crate::engine::outcome::OutcomeSlot;
-use crate::engine::outcome::Waiters;
-use crate::engine::queue::BatchLimits;
-use crate::engine::schedule::Scheduler;
-use crate::engine::statistics::Counters;
-use crate::engine::store_calls::Batcher;
-use crate::engine::store_calls::LockConflict;
-use crate::engine::store_calls::LockRetry;
-use crate::engine::store_calls::RecordError;
-use crate::engine::store_calls::Request;
-use crate::engine::store_calls::StoreCalls;
-use crate::engine::store_calls::catch_panic;
-use crate::engine::store_calls::store_error;
-use crate::key::Key;
-use crate::key::Tenant;
-use crate::machine;
-use crate::machine::Effect;
-use crate::saga::Definition;
-use crate::step::Outputs;
-use crate::store::Lease;
-use crate::store::MemberId;
-use crate::store::NewSaga;
-use crate::store::RetryClass;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::Started;
-use crate::store::Store;
-use crate::store::StoreErrorKind;
-use crate::store::WorkId;
-use crate::store::WorkRef;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::engine::bulkhead::QueueSlot;
+use crate::engine::context::{EngineContext, StartError, is_inside_step};
+use crate::engine::decide::{Decider, StartTiming, note_row};
+use crate::engine::instance::{NotInlined, PendingStarts, SagaInstance, WorkItem};
+use crate::engine::lifecycle::TaskGuard;
+use crate::engine::message::first_difference;
+use crate::engine::outcome::{OutcomeSlot, Waiters};
+use crate::engine::queue::BatchLimits;
+use crate::engine::schedule::Scheduler;
+use crate::engine::statistics::Counters;
+use crate::engine::store_calls::{
+    Batcher, LockConflict, LockRetry, RecordError, Request, StoreCalls, catch_panic, store_error,
+};
+use crate::key::{Key, Tenant};
+use crate::machine::{self, Effect};
+use crate::saga::Definition;
+use crate::step::Outputs;
+use crate::store::{
+    Lease, MemberId, NewSaga, RetryClass, SagaId, SagaRow, Started, Store, StoreErrorKind, WorkId, WorkRef,
+};
 
 /// How many calls that start sagas one commit carries at most.
 pub(crate) const GROUP_MAX: usize = 128;

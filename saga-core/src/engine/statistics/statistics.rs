@@ -1,8 +1,10 @@
+//! What a runtime has done since it started.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::engine::instance::WorkItem;
 use crate::machine::Ending;
 use crate::store::Store;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
 
 /// What this runtime has done since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

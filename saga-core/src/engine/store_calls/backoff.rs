@@ -1,7 +1,9 @@
-use crate::store::StoreError;
-use crate::store::StoreErrorKind;
-use crate::unwind::caught_while;
+//! How long to wait before the store is asked again.
+
 use std::time::Duration;
+
+use crate::store::{StoreError, StoreErrorKind};
+use crate::unwind::caught_while;
 
 /// The pause before the store is asked again for the first time.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);

@@ -1,7 +1,8 @@
+//! Calls that are made together.
+
 use std::future::Future;
-use tokio::sync::Mutex;
-use tokio::sync::mpsc;
-use tokio::sync::oneshot;
+
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// Calls that are made together: what arrives while one group is under way goes with the next, so that under load one
 /// commit carries many, and an idle system waits for nobody.

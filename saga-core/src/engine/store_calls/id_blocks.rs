@@ -1,8 +1,9 @@
-use crate::store::Ids;
-use crate::store::StoreError;
+//! Ids from blocks that the store hands out.
+
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
+
+use crate::store::{Ids, StoreError};
 
 /// How many ids are fetched at a time.
 const BLOCK: u32 = 4_096;

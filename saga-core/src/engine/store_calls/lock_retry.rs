@@ -1,6 +1,10 @@
 //! What becomes of calls that share a commit when one of them waits for a lock: it is taken out of the group and made again
 //! by itself, so that nobody else waits with it.
 
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
 use super::backoff::backoff_after;
 use super::batcher::Request;
 use super::record_error::RecordError;
@@ -8,8 +12,6 @@ use crate::engine::lifecycle::Lifecycle;
 use crate::env::Environment;
 use crate::log;
 use crate::store::StoreError;
-use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// How often a call that waits for a lock is made again by itself, in some seven seconds, until its caller is told so.
 const TRIES_MAX: u32 = 8;

@@ -1,6 +1,6 @@
-use crate::store::RetryClass;
-use crate::store::StoreError;
-use crate::store::StoreErrorKind;
+//! Why a commit of several changes failed.
+
+use crate::store::{RetryClass, StoreError, StoreErrorKind};
 
 /// A commit of several changes that failed. The error is everybody's.
 #[derive(Debug, Clone, thiserror::Error)]

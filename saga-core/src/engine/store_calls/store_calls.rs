@@ -1,17 +1,14 @@
 //! Asking the store until it answers.
 
-use super::backoff::Backoff;
-use super::backoff::PAUSE;
-use super::backoff::backoff_after;
-use super::backoff::catch_panic;
+use std::sync::Arc;
+
+use super::backoff::{Backoff, PAUSE, backoff_after, catch_panic};
 use super::id_blocks::IdBlocks;
 use super::store_clock::StoreClock;
 use crate::engine::context::EngineContext;
 use crate::engine::lifecycle::Lifecycle;
 use crate::log;
-use crate::store::Store;
-use crate::store::StoreError;
-use std::sync::Arc;
+use crate::store::{Store, StoreError};
 
 /// Calls of the store that are made again until it answers.
 pub(crate) struct StoreCalls<S: Store> {

@@ -1,7 +1,9 @@
-use crate::store::Timestamp;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+//! The clock of the store, carried on by the clock of this process.
+
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::store::Timestamp;
 
 /// How long a reading of the store's clock is carried on by the clock of this process.
 const READING_TRUSTED: Duration = Duration::from_mins(1);

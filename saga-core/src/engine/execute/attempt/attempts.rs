@@ -1,43 +1,26 @@
 //! One call of a step function or a compensation.
 
-use super::ending::ending_of;
-use super::ending::erred;
-use super::ending::trace;
-use crate::engine::context::EngineContext;
-use crate::engine::context::inside_step;
-use crate::engine::decide::Decider;
-use crate::engine::decide::tell_of_success;
-use crate::engine::execute::progress::IN_TRANSACTION;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
-use crate::engine::queue::BatchLimits;
-use crate::engine::statistics::Counters;
-use crate::env::timeout;
-use crate::machine::Ending;
-use crate::saga::StepRun;
-use crate::saga::StepUndo;
-use crate::saga::Unfinished;
-use crate::step::Args;
-use crate::step::CancelSignal;
-use crate::step::ContextParts;
-use crate::step::Emitted;
-use crate::step::FailedStep;
-use crate::step::OutsideKey;
-use crate::step::Reporting;
-use crate::step::StepContext;
-use crate::step::StepError;
-use crate::step::TimeLeft;
-use crate::store::HandlerVerdict;
-use crate::store::Store;
-use crate::unwind::Guarded;
-use crate::unwind::caught;
-use crate::unwind::caught_while;
 use std::error::Error;
 use std::future::Future;
 use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::ending::{ending_of, erred, trace};
+use crate::engine::context::{EngineContext, inside_step};
+use crate::engine::decide::{Decider, tell_of_success};
+use crate::engine::execute::progress::IN_TRANSACTION;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::engine::queue::BatchLimits;
+use crate::engine::statistics::Counters;
+use crate::env::timeout;
+use crate::machine::Ending;
+use crate::saga::{StepRun, StepUndo, Unfinished};
+use crate::step::{
+    Args, CancelSignal, ContextParts, Emitted, FailedStep, OutsideKey, Reporting, StepContext, StepError, TimeLeft,
+};
+use crate::store::{HandlerVerdict, Store};
+use crate::unwind::{Guarded, caught, caught_while};
 
 pub(crate) type Output = Result<Option<Vec<u8>>, Unfinished>;
 

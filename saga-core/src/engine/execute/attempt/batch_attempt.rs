@@ -1,37 +1,22 @@
 //! One call of a batch step: many commands, one handler.
 
+use std::sync::Arc;
+
 use super::attempts::Attempts;
-use super::ending::ending_of;
-use super::ending::erred;
-use super::ending::trace;
+use super::ending::{ending_of, erred, trace};
 use crate::engine::context::inside_step;
 use crate::engine::execute::progress::IN_TRANSACTION;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::env::timeout;
-use crate::key::Key;
-use crate::key::StepId;
+use crate::key::{Key, StepId};
 use crate::log;
 use crate::machine::Ending;
-use crate::saga::BatchInputs;
-use crate::saga::BatchUnfinished;
-use crate::saga::StepRun;
-use crate::saga::Unfinished;
-use crate::step::Args;
-use crate::step::ContextParts;
-use crate::step::Contexts;
-use crate::step::OptionalOutputs;
-use crate::step::OutsideKey;
-use crate::step::Reporting;
-use crate::step::StepContext;
-use crate::step::StepError;
-use crate::step::TimeLeft;
-use crate::store::HandlerVerdict;
-use crate::store::Store;
-use crate::unwind::Guarded;
-use crate::unwind::caught_while;
-use std::sync::Arc;
+use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
+use crate::step::{
+    Args, ContextParts, Contexts, OptionalOutputs, OutsideKey, Reporting, StepContext, StepError, TimeLeft,
+};
+use crate::store::{HandlerVerdict, Store};
+use crate::unwind::{Guarded, caught_while};
 
 /// What became of a call of a batch step.
 pub(crate) enum BatchAttempt {

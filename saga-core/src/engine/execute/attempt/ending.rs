@@ -1,9 +1,10 @@
+//! How a handler ended, in the words of the machine, and the log line of it.
+
 use crate::engine::instance::WorkItem;
 use crate::log;
 use crate::machine::Ending;
 use crate::saga::Unfinished;
-use crate::step::StepErrorKind;
-use crate::step::limited;
+use crate::step::{StepErrorKind, limited};
 use crate::store::Store;
 use crate::unwind::caught;
 

@@ -1,9 +1,10 @@
 //! Steps that the engine does itself.
 
+use std::sync::Arc;
+
 use crate::engine::context::EngineContext;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::store::Store;
-use std::sync::Arc;
 
 /// Does the steps that have no handler of the user: waits, and the lists of steps that run once per item.
 pub(crate) struct BuiltinSteps<S: Store> {

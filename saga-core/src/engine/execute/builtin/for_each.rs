@@ -2,17 +2,10 @@
 //! items gave.
 
 use super::builtin_steps::BuiltinSteps;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
-use crate::machine::Ending;
-use crate::machine::Event;
-use crate::machine::Next;
-use crate::step::items_of;
-use crate::step::list_of;
-use crate::store::RecordedOutcome;
-use crate::store::StepRecord;
-use crate::store::Store;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::machine::{Ending, Event, Next};
+use crate::step::{items_of, list_of};
+use crate::store::{RecordedOutcome, StepRecord, Store};
 
 /// What stands for a list of outputs that is too long to be stored, where nobody takes it.
 const NO_LIST: &[u8] = b"null";

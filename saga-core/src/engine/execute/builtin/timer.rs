@@ -1,15 +1,11 @@
 //! What the engine does itself for a step that only waits: its row falls due later, and then the step is done.
 
+use std::time::Duration;
+
 use super::builtin_steps::BuiltinSteps;
 use crate::engine::instance::WorkItem;
-use crate::saga::Idle;
-use crate::saga::LONGEST;
-use crate::store::Changes;
-use crate::store::Postponed;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::Timestamp;
-use std::time::Duration;
+use crate::saga::{Idle, LONGEST};
+use crate::store::{Changes, Postponed, Store, StoreError, Timestamp};
 
 impl<S: Store> BuiltinSteps<S> {
     /// The row of a step that only waits is claimed.

@@ -1,14 +1,14 @@
+//! One call of the outside world.
+
+use std::sync::Arc;
+
 use super::worker::ExternalCalls;
 use crate::engine::execute::attempt::no_handler;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
-use crate::saga::StepRun;
-use crate::saga::StepUndo;
-use crate::saga::Unfinished;
+use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::Args;
 use crate::store::Store;
 use crate::unwind::Guarded;
-use std::sync::Arc;
 
 impl<S: Store> ExternalCalls<S> {
     /// Runs a handler that calls the outside world.

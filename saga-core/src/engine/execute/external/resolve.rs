@@ -1,18 +1,17 @@
 //! Asking the other side what became of a call that was not answered, before it is made again.
 
+use std::sync::Arc;
+
 use super::worker::ExternalCalls;
 use crate::engine::execute::attempt::erred;
 use crate::engine::execute::progress::IN_RESOLUTION;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::env::timeout;
 use crate::machine::Ending;
 use crate::saga::StepResolve;
-use crate::step::Args;
-use crate::step::ReportLimit;
+use crate::step::{Args, ReportLimit};
 use crate::store::Store;
 use crate::unwind::Guarded;
-use std::sync::Arc;
 
 impl<S: Store> ExternalCalls<S> {
     /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.

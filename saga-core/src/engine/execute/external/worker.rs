@@ -1,25 +1,22 @@
 //! Workers for the steps that call the outside world, and the recording of what came of them.
 
-use crate::engine::bulkhead::Admission;
-use crate::engine::bulkhead::ConcurrencyKey;
-use crate::engine::bulkhead::Pool;
+use std::pin::pin;
+use std::sync::Arc;
+
+use crate::engine::bulkhead::{Admission, ConcurrencyKey, Pool};
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
-use crate::engine::decide::late_success;
-use crate::engine::decide::make_choice;
+use crate::engine::decide::{late_success, make_choice};
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::builtin::BuiltinSteps;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::progress::ProgressWriter;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::execute::sub_saga::SubSagas;
-use crate::engine::instance::TakenWork;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{TakenWork, WorkItem};
 use crate::saga::StepRun;
 use crate::store::Store;
 use crate::unwind::caught;
-use std::pin::pin;
-use std::sync::Arc;
 
 /// Makes calls of the outside world.
 pub(crate) struct ExternalCalls<S: Store> {

@@ -5,18 +5,14 @@
 //! row that was claimed counts as begun only when the store was told so, in the statement that also says whether the claim
 //! still stands. So what merely waited when its owner vanished is known to have done nothing.
 
-use super::lease_keeper::LeaseKeeper;
-use crate::engine::instance::WorkItem;
-use crate::engine::instance::refs;
-use crate::engine::store_calls::Batcher;
-use crate::engine::store_calls::RecordError;
-use crate::engine::store_calls::Request;
-use crate::log;
-use crate::store::Lease;
-use crate::store::Store;
-use crate::store::WorkRef;
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::lease_keeper::LeaseKeeper;
+use crate::engine::instance::{WorkItem, refs};
+use crate::engine::store_calls::{Batcher, RecordError, Request};
+use crate::log;
+use crate::store::{Lease, Store, WorkRef};
 
 /// How many calls one statement begins at most.
 const GROUP_MAX: usize = 256;

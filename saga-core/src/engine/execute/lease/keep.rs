@@ -1,21 +1,17 @@
 //! Keeping the claim of a call that takes long, and telling the call that it is no longer wanted.
 
-use super::lease_keeper::LeaseKeeper;
-use crate::engine::instance::HeldLease;
-use crate::engine::instance::WorkItem;
-use crate::engine::store_calls::catch_panic;
-use crate::saga::Unfinished;
-use crate::step::CancelSignal;
-use crate::step::StepError;
-use crate::store::Lease;
-use crate::store::Status;
-use crate::store::Store;
-use std::future::Future;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
+
+use super::lease_keeper::LeaseKeeper;
+use crate::engine::instance::{HeldLease, WorkItem};
+use crate::engine::store_calls::catch_panic;
+use crate::saga::Unfinished;
+use crate::step::{CancelSignal, StepError};
+use crate::store::{Lease, Status, Store};
 
 /// What an exclusive call ends with whose claim is somebody else's, or may be.
 const LOST: &str = "its claim could not be kept, so it was given up before another begins it";

@@ -1,10 +1,11 @@
 //! The leases of commands that run in this process.
 
+use std::sync::Arc;
+
 use super::hold::CallStarts;
 use crate::engine::context::EngineContext;
 use crate::engine::schedule::Scheduler;
 use crate::store::Store;
-use std::sync::Arc;
 
 /// Holds the leases of the commands that run here, and renews them while a call takes long.
 pub(crate) struct LeaseKeeper<S: Store> {

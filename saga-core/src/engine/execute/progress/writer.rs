@@ -1,31 +1,20 @@
 //! Writing down what a call reports of how far it is.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
-use crate::engine::message::Messages;
-use crate::engine::message::content;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::engine::message::{Messages, content};
 use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::machine::Ending;
-use crate::step::CancelSignal;
-use crate::step::ReportLimit;
-use crate::step::Reporting;
-use crate::step::Reports;
-use crate::step::StepContext;
-use crate::store::Changes;
-use crate::store::Lease;
-use crate::store::Store;
-use crate::store::StoreError;
-use std::future::Future;
-use std::future::poll_fn;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::task::Poll;
+use crate::step::{CancelSignal, ReportLimit, Reporting, Reports, StepContext};
+use crate::store::{Changes, Lease, Store, StoreError};
 
 /// Why a step in a transaction reports nothing.
 pub(crate) const IN_TRANSACTION: &str =

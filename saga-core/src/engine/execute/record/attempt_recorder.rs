@@ -1,21 +1,15 @@
 //! Recording how attempts ended.
 
-// FIXME use crate::engine::late
+use std::sync::Arc;
+
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
-use crate::engine::decide::Decider;
-use crate::engine::decide::late_success;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
+use crate::engine::decide::{Decider, late_success};
+use crate::engine::instance::{AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
 use crate::machine::Next;
-use crate::store::Miss;
-use crate::store::RetryClass;
-use crate::store::StepRecord;
-use crate::store::Store;
-use std::sync::Arc;
+use crate::store::{Miss, RetryClass, StepRecord, Store};
+
+// FIXME use crate::engine::late
 
 /// Records how the attempt of a command ended, as often as that takes.
 pub(crate) struct AttemptRecorder<S: Store> {

@@ -1,22 +1,16 @@
-// FIXME use crate::engine::late
-use super::attempt_recorder::AttemptRecorder;
-use crate::engine::decide::late_success;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
-use crate::log;
-use crate::machine::Ending;
-use crate::machine::Event;
-use crate::machine::StepPhase;
-use crate::store::Applied;
-use crate::store::Miss;
-use crate::store::StepRecord;
-use crate::store::Store;
+//! What an owner knows of a command after it lost the lease.
+
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::attempt_recorder::AttemptRecorder;
+use crate::engine::decide::late_success;
+use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::log;
+use crate::machine::{Ending, Event, StepPhase};
+use crate::store::{Applied, Miss, StepRecord, Store};
+
+// FIXME use crate::engine::late
 
 /// What an owner that lost its command knows of it.
 #[derive(Debug, Clone, Copy)]

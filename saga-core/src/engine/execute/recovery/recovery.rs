@@ -1,21 +1,16 @@
 //! Recovered commands, which were taken from an owner that vanished: one of them may be what made it vanish.
 
-use crate::engine::bulkhead::Admission;
-use crate::engine::bulkhead::ConcurrencyKey;
+use std::pin::pin;
+use std::sync::Arc;
+
+use crate::engine::bulkhead::{Admission, ConcurrencyKey};
 use crate::engine::context::EngineContext;
 use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::sub_saga;
 use crate::engine::execute::transaction::Transactions;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::TakenWork;
-use crate::engine::instance::WorkItem;
-use crate::machine::Effect;
-use crate::machine::Ending;
-use crate::machine::Next;
+use crate::engine::instance::{AttemptDetails, AttemptResult, TakenWork, WorkItem};
+use crate::machine::{Effect, Ending, Next};
 use crate::store::Store;
-use std::pin::pin;
-use std::sync::Arc;
 
 /// What a command that vanished with its owner as often as it may be tried ended with.
 pub(crate) fn vanished<S: Store>(command: &WorkItem<S>) -> AttemptResult {

@@ -4,42 +4,21 @@
 //! round, and each of these may be done again. While it waits, its row is not leased. Whoever commits the end of the saga
 //! makes that row due (see [`family`](super::family)); nothing rests on it, since the row falls due by itself as well.
 
-use crate::engine::admin::AdminRuntime;
-use crate::engine::admin::SagaAdmin;
-use crate::engine::context::EngineContext;
-use crate::engine::context::StartError;
-use crate::engine::decide::StartTiming;
-use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::SagaInstance;
-use crate::engine::instance::WorkItem;
-use crate::engine::start::Starter;
-use crate::key::Key;
-use crate::key::StepId;
-use crate::log;
-use crate::machine;
-use crate::machine::Ending;
-use crate::machine::Event;
-use crate::machine::Failure;
-use crate::machine::FailureKind;
-use crate::machine::Next;
-use crate::machine::Phase;
-use crate::machine::SagaState;
-use crate::saga::Definition;
-use crate::saga::StepRun;
-use crate::step::Rejection;
-use crate::store::Changes;
-use crate::store::NewSaga;
-use crate::store::Postponed;
-use crate::store::SagaId;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::context::{EngineContext, StartError};
+use crate::engine::decide::StartTiming;
+use crate::engine::execute::record::AttemptRecorder;
+use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::engine::start::Starter;
+use crate::key::{Key, StepId};
+use crate::log;
+use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
+use crate::saga::{Definition, StepRun};
+use crate::step::Rejection;
+use crate::store::{Changes, NewSaga, Postponed, SagaId, SagaRow, Status, Store};
 
 /// After how long a saga is looked at again, at first and at most.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);

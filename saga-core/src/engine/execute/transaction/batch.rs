@@ -1,35 +1,22 @@
 //! The engine's side of a step transaction.
 
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use super::entry::BatchEntry;
-use super::order::BatchOrder;
-use super::order::HandlerCall;
+use super::order::{BatchOrder, HandlerCall};
 use super::rerun_policy::RerunPolicy;
-use super::savepoints::Made;
-use super::savepoints::Savepoints;
-use crate::engine::execute::attempt::Attempts;
-use crate::engine::execute::attempt::BatchAttempt;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::WorkItem;
+use super::savepoints::{Made, Savepoints};
+use crate::engine::execute::attempt::{Attempts, BatchAttempt};
+use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::Claim;
-use crate::store::Condition;
-use crate::store::HandlerVerdict;
-use crate::store::MovedSaga;
-use crate::store::SagaRow;
-use crate::store::Status;
-use crate::store::Store;
-use crate::store::TransactError;
-use crate::store::TransactionBody;
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::time::Duration;
+use crate::store::{
+    Advance, Changes, Claim, Condition, HandlerVerdict, MovedSaga, SagaRow, Status, Store, TransactError,
+    TransactionBody,
+};
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
 /// it, so that nothing is lost when the store drops the body.

@@ -6,29 +6,15 @@
 //! commit did not happen, and its steps run again. When anything about such a run is in the way of its commit, it runs
 //! again step by step.
 
+use std::time::Duration;
+
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::instance::AttemptDetails;
-use crate::engine::instance::NextSlot;
-use crate::engine::instance::NextWork;
-use crate::engine::instance::PendingCommit;
-use crate::engine::instance::SendVia;
-use crate::engine::instance::WorkItem;
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit, SendVia, WorkItem};
 use crate::engine::queue::SLOW;
-use crate::machine::Effect;
-use crate::machine::Ending;
-use crate::machine::Next;
-use crate::store::Advance;
-use crate::store::Changes;
-use crate::store::HandlerVerdict;
-use crate::store::HistoryEntry;
-use crate::store::HistoryKind;
-use crate::store::NewWork;
-use crate::store::Store;
-use crate::store::Tried;
-use crate::store::WorkRef;
-use std::time::Duration;
+use crate::machine::{Effect, Ending, Next};
+use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
 
 /// What ran in this transaction before the present step of the same saga.
 pub(crate) struct ChainedSteps<S: Store> {

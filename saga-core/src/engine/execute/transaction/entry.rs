@@ -1,20 +1,13 @@
-use super::chaining::ChainedStep;
-use super::chaining::ChainedSteps;
-use crate::engine::execute::attempt::Attempts;
-use crate::engine::execute::attempt::erred;
-use crate::engine::instance::AttemptResult;
-use crate::engine::instance::InlineStart;
-use crate::engine::instance::PendingCommit;
-use crate::engine::instance::WorkItem;
-use crate::machine::Ending;
-use crate::machine::Next;
-use crate::store::Changes;
-use crate::store::Claim;
-use crate::store::SagaId;
-use crate::store::Store;
-use crate::store::TransactError;
+//! One command of a batch.
+
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::chaining::{ChainedStep, ChainedSteps};
+use crate::engine::execute::attempt::{Attempts, erred};
+use crate::engine::instance::{AttemptResult, InlineStart, PendingCommit, WorkItem};
+use crate::machine::{Ending, Next};
+use crate::store::{Changes, Claim, SagaId, Store, TransactError};
 
 /// One command of a batch.
 pub(crate) struct BatchEntry<S: Store> {

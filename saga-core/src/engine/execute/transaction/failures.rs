@@ -2,15 +2,9 @@
 
 use super::entry::BatchEntry;
 use super::worker::Transactions;
-use crate::engine::instance::WorkItem;
-use crate::engine::instance::refs;
+use crate::engine::instance::{WorkItem, refs};
 use crate::log;
-use crate::store::Lease;
-use crate::store::RetryClass;
-use crate::store::Store;
-use crate::store::StoreErrorKind;
-use crate::store::TransactError;
-use crate::store::WorkRef;
+use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 
 /// What health calls a step transaction.
 pub(crate) const DOING: &str = "transact";

@@ -1,9 +1,10 @@
 //! Which handlers a step transaction calls, and for which of its commands.
 
+use std::collections::VecDeque;
+
 use super::entry::BatchEntry;
 use crate::engine::instance::WorkItem;
 use crate::store::Store;
-use std::collections::VecDeque;
 
 /// The members of a transaction whose handler is called at once: one, or those of a batch step.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,7 @@
 //! One run of a step transaction: whether what went wrong in it can be believed, where handlers had no savepoint of their
 //! own.
 
-use crate::store::HandlerVerdict;
-use crate::store::StoreErrorKind;
-use crate::store::TransactError;
+use crate::store::{HandlerVerdict, StoreErrorKind, TransactError};
 
 /// What is known of the present run.
 #[derive(Debug, Default)]

@@ -1,31 +1,23 @@
 //! Workers for the steps that run in a transaction.
 
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+
 use super::batch::Batch;
 use super::entry::BatchEntry;
-use super::failures::DOING;
-use super::failures::Failures;
-use crate::engine::bulkhead::Admission;
-use crate::engine::bulkhead::ConcurrencyPermit;
-use crate::engine::bulkhead::FairLane;
+use super::failures::{DOING, Failures};
+use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairLane};
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::TakenWork;
-use crate::engine::instance::WorkItem;
-use crate::engine::instance::refs;
+use crate::engine::instance::{TakenWork, WorkItem, refs};
 use crate::log;
 use crate::machine::Ending;
-use crate::store::RetryClass;
-use crate::store::Store;
-use crate::store::StoreErrorKind;
-use crate::store::TransactError;
-use crate::store::WorkRef;
+use crate::store::{RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 use crate::unwind::caught_while;
-use std::collections::BTreeSet;
-use std::pin::pin;
-use std::sync::Arc;
 
 /// How often one command alone may meet the locks of others before that counts as a failed attempt.
 const CONFLICTS_MAX: u32 = 8;
