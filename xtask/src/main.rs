@@ -8,7 +8,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// The tasks of this workspace.
 #[derive(Debug, Parser)]
@@ -38,8 +38,8 @@ enum Task {
     },
     /// Formatting, clippy and rustdoc with warnings denied, and tidy.
     Check,
-    /// The rules of the house that a program can check.
-    Tidy,
+    /// The rules of the house that a program can check; known offenders are listed in xtask/tidy-debt.txt.
+    Tidy(tasks::Tidy),
     /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, --seeds N --fresh from a seed that it draws
     /// and prints, or --seed X to replay one.
     #[command(disable_help_flag = true)]
@@ -64,8 +64,8 @@ fn main() -> ExitCode {
         Task::Test { filter } => tasks::test(&filter),
         Task::Services { task } => tasks::services(task),
         Task::Demo { demo } => tasks::demo(demo),
-        Task::Check => tasks::check(),
-        Task::Tidy => tasks::tidy(),
+        Task::Check => tasks::check(&task_names()),
+        Task::Tidy(tidy) => tasks::tidy(&tidy, &task_names()),
         Task::Sim { arguments } => tasks::sim(&arguments),
         Task::Chaos { arguments } => tasks::chaos(&arguments),
         Task::Bench(bench) => tasks::bench(&bench),
@@ -77,4 +77,8 @@ fn main() -> ExitCode {
             interrupt::exit_code(&error)
         }
     }
+}
+
+fn task_names() -> Vec<String> {
+    Arguments::command().get_subcommands().map(|task| task.get_name().to_owned()).collect()
 }

@@ -18,4 +18,4 @@ pub(crate) use demo::{Demo, demo};
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;
-pub(crate) use tidy::tidy;
+pub(crate) use tidy::{Tidy, tidy};
