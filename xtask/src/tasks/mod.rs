@@ -1,5 +1,6 @@
 //! One file per task.
 
+mod api;
 mod bench;
 mod chaos;
 mod check;
@@ -11,6 +12,7 @@ mod sim;
 mod test;
 mod tidy;
 
+pub(crate) use api::{Api, api};
 pub(crate) use bench::{Bench, bench};
 pub(crate) use chaos::chaos;
 pub(crate) use check::check;
