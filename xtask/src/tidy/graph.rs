@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::modules::{Crates, Edge, Graph, imports};
+use super::modules::{Crates, Edge, Graph, cuts, imports};
 use super::tree::Tree;
 
-/// How many items of one import are shown.
+/// How many items of an import are shown.
 const ITEMS_SHOWN: usize = 4;
 
 /// The import graph of the files below `folder`, lowest layer first. With `by_folder` each folder in it is one node.
@@ -48,6 +48,9 @@ fn text(parent: &str, graph: &Graph) -> String {
                 let _ = writeln!(text, "  circle of {}; `*` marks what is imported inside it", part.len());
             }
             let indent = if part.len() > 1 { "    " } else { "  " };
+            for (from, to, edges) in cuts(graph, part) {
+                let _ = writeln!(text, "    to cut: {from} -> {to}: {}", items(edges));
+            }
             for node in part {
                 let _ = writeln!(text, "{indent}{node}");
                 for (to, edges) in graph.imports_of(node) {
@@ -90,7 +93,7 @@ mod tests {
     fn layers_and_circles_are_shown() {
         let text = show(&tree(), "a/src/b/", false).expect("the folder is there");
         let expected = "a/src/b/: 4 nodes in 2 layers; circles: one of 2\n\nlayer 1\n  low.rs\n\nlayer 2\n  circle of 2; `*` \
-                        marks what is imported inside it\n    c.rs\n      * d.rs: D, d\n        low.rs: Low\n    d.rs\n      * \
+                        marks what is imported inside it\n    to cut: d.rs -> c.rs: C\n    c.rs\n      * d.rs: D, d\n        low.rs: Low\n    d.rs\n      * \
                         c.rs: C\n  e/f.rs\n      low.rs: Low\n";
         assert_eq!(text, expected);
     }
