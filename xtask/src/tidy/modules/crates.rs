@@ -23,7 +23,7 @@ pub(crate) struct Crate<'a> {
     pub(crate) modules: Vec<Module<'a>>,
     /// The places of modules that are compiled for tests only, without their ending: a file, or all that is in a folder.
     test_places: Vec<String>,
-    /// What [`imports`](super::imports) found, once it was asked.
+    /// What [`imports`](super::imports()) found, once it was asked.
     pub(super) imports: OnceCell<Vec<Import<'a>>>,
     /// The library as the crate's own programs name it.
     pub(super) library: Option<(String, ModuleId)>,
