@@ -8,7 +8,7 @@ use super::StepError;
 /// # Examples
 ///
 /// ```
-/// use saga_core::step::{Failure, StepError};
+/// use saga_core::step::{IntoStepError, StepError};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ use super::StepError;
 ///     Busy,
 /// }
 ///
-/// impl Failure for ShopError {
+/// impl IntoStepError for ShopError {
 ///     fn into_step_error(self) -> StepError {
 ///         match self {
 ///             Self::OutOfStock { .. } => StepError::reject_with(self),

@@ -185,7 +185,7 @@ impl<S: Store> SagaAdmin<S> {
     ///     runtime.start(&greeting, key, name.to_owned()).await?.outcome().await?;
     /// }
     ///
-    /// let desk = runtime.admin().by("ann");
+    /// let desk = runtime.admin().actor("ann");
     /// let filter = BatchFilter { status: Some(Status::Stuck), failed_step: Some("greet".into()), ..BatchFilter::default() };
     /// let plan = desk.plan(BatchAction::Skip, &filter).await?;
     /// assert_eq!(plan.sagas.len(), 2);

@@ -134,9 +134,9 @@ impl<S: Store> SagaControl<S> {
     /// assert!(matches!(running.outcome().await?, Outcome::Stuck { .. }));
     ///
     /// let seen = runtime.saga("label-1").await?.ok_or("it is there")?.revision;
-    /// let operator = runtime.operator("label-1", seen)?.by("ann");
+    /// let operator = runtime.operator("label-1", seen)?.actor("ann");
     /// operator.retry_with(&"Elm Street 5", "the customer told us").await?;
-    /// assert!(matches!(running.ended().await?, Outcome::Completed { .. }));
+    /// assert!(matches!(running.closed().await?, Outcome::Completed { .. }));
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }

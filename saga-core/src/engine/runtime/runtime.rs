@@ -91,7 +91,7 @@ impl<S: Store> Runtime<S> {
     /// let mut transaction = store.transaction();
     /// transaction.conn().put("order 10248", "12")?;
     /// let event = OrderChanged { quantity: 12 };
-    /// let published = runtime.publish_in(transaction.conn(), "order", "10248", &event).await?;
+    /// let published = runtime.publish_in_tx(transaction.conn(), "order", "10248", &event).await?;
     /// transaction.commit()?;
     /// published.committed();
     ///
