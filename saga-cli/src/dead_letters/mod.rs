@@ -1,0 +1,10 @@
+//! Dead letters: messages that could not be handled. List, show, replay and discard them.
+
+mod command;
+mod dead_letter;
+
+pub(crate) use command::dead_letters;
+pub use command::{
+    DeadLetterArgs, DeadLetterDiscardArgs, DeadLetterListArgs, DeadLetterReplayArgs, DeadLetterStateArg,
+    DeadLettersCommand,
+};
