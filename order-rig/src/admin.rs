@@ -11,20 +11,12 @@ use crate::{
 };
 
 /// Runs one of the operator's commands.
-///
-/// # Errors
-///
-/// A sentence, when it could not be done.
-///
-/// # Cancel safety
-///
-/// Dropped, an action took effect or not. The same action again acts once.
 pub async fn admin(place: &impl Place, command: &Command) -> anyhow::Result<ExitCode> {
     let admin = Admin::new("order-rig", place.clone())
         .replies_to(ServiceName::Orders.as_str())
-        .saga(&create_order())
-        .saga(&create_order_across_services())
-        .service(&payments())
-        .service(&shipping());
+        .saga(&create_order()?)
+        .saga(&create_order_across_services()?)
+        .service(&payments()?)
+        .service(&shipping()?);
     admin.run(command, &mut stdout()).await
 }

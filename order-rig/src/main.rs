@@ -42,7 +42,7 @@ async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode>
         Command::Verify(args) => verify::verify(place, &args).await,
         Command::Admin(args) => admin(place, &args.command).await,
         Command::Graph => {
-            print(saga::create_order::<P::Store>().to_mermaid())?;
+            print(saga::create_order::<P::Store>()?.to_mermaid())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Outside(args) => serve_outside(place, &args).await,

@@ -16,14 +16,6 @@ const TRY_EVERY: Duration = Duration::from_millis(200);
 
 /// Tries until it works, for `patience` at most where something is away, and says on standard error that it waits.
 /// Whatever else is wrong ends it at once.
-///
-/// # Errors
-///
-/// Those of `attempt`.
-///
-/// # Cancel safety
-///
-/// That of `attempt`.
 pub(crate) async fn wait_for<T>(
     what: &str,
     patience: Duration,

@@ -12,10 +12,6 @@ use indicatif::{ProgressBar, WeakProgressBar};
 static BAR: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
 /// Prints on standard output. A reader that has seen enough and has gone away is no failure.
-///
-/// # Errors
-///
-/// When standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: impl Display) -> io::Result<()> {
     saga_cli::print(&mut io::stdout(), text)
 }

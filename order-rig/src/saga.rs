@@ -1,6 +1,6 @@
 //! The definitions: which steps an order takes, in which order.
 
-use saga_core::{Saga, Service, store::Store};
+use saga_core::{Saga, Service, saga::SagaError, service::ServiceError, store::Store};
 
 use crate::{
     contracts,
@@ -15,12 +15,7 @@ pub const CREATE_ORDER: &str = "create-order";
 
 /// An order is placed, its stock reserved, the card charged, the shipment booked, the order confirmed. When one of these
 /// is rejected, those before it are undone, the last one first.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn create_order<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
+pub fn create_order<S: Store<Conn: ShopConn>>() -> Result<Saga<S, Order>, SagaError> {
     Saga::named(CREATE_ORDER)
         .input::<Order>()
         .step::<place_order>()
@@ -29,18 +24,12 @@ pub fn create_order<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
         .step_with::<book_shipment>(parcel)
         .step::<confirm_order>()
         .build()
-        .expect("create-order is a valid saga")
 }
 
 /// The same across services: the card is charged by the service `payments`, the shipment booked by `shipping`.
 ///
 /// It is another version, since its steps are of another kind: a saga stays with the version that it was started with.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
+pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Result<Saga<S, Order>, SagaError> {
     Saga::named(CREATE_ORDER)
         .input::<Order>()
         .version(2)
@@ -50,27 +39,16 @@ pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Saga<S, Order
         .step_with::<contracts::book_shipment>(parcel)
         .step::<confirm_order>()
         .build()
-        .expect("create-order is a valid saga")
 }
 
 /// The service that charges cards for the sagas of others.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn payments<S: Store>() -> Service<S> {
-    Service::named("payments").host::<charge_card>().build().expect("payments is a valid service")
+pub fn payments<S: Store>() -> Result<Service<S>, ServiceError> {
+    Service::named("payments").host::<charge_card>().build()
 }
 
 /// The service that books shipments for the sagas of others.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn shipping<S: Store>() -> Service<S> {
-    Service::named("shipping").host::<book_shipment>().build().expect("shipping is a valid service")
+pub fn shipping<S: Store>() -> Result<Service<S>, ServiceError> {
+    Service::named("shipping").host::<book_shipment>().build()
 }
 
 /// What the gateway is asked for.
@@ -96,7 +74,7 @@ mod tests {
     #[test]
     fn the_definitions_are_valid_and_can_be_drawn() {
         for saga in [create_order::<SqliteStore>(), create_order_across_services()] {
-            let drawn = saga.to_mermaid();
+            let drawn = saga.expect("it is valid").to_mermaid();
             for step in ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"] {
                 assert!(drawn.contains(step), "no {step} in\n{drawn}");
             }
@@ -105,7 +83,7 @@ mod tests {
 
     #[test]
     fn each_service_hosts_the_step_of_its_contract() {
-        assert!(payments::<SqliteStore>().steps().eq(["charge-card"]));
-        assert!(shipping::<SqliteStore>().steps().eq(["book-shipment"]));
+        assert!(payments::<SqliteStore>().expect("it is valid").steps().eq(["charge-card"]));
+        assert!(shipping::<SqliteStore>().expect("it is valid").steps().eq(["book-shipment"]));
     }
 }

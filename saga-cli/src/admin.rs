@@ -5,7 +5,8 @@ use anyhow::bail;
 use saga_core::engine::{Inspector, SagaDesk};
 use saga_core::{Saga, Service};
 
-use crate::{ActorArgs, Command, OpenStore, audit, bulk, control, dead_letters, list, outbox, show, stuck};
+use crate::args::ActorArgs;
+use crate::{Command, OpenStore, audit, bulk, control, dead_letters, list, outbox, show, stuck};
 
 /// Runs the operator's commands on one store.
 pub struct Admin<O: OpenStore> {

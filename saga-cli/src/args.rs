@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use saga_core::store::Status;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ pub struct ActionArgs {
 
 /// Why something is done, and by whom.
 #[derive(Debug, Args)]
-pub struct ActorArgs {
+pub(crate) struct ActorArgs {
     /// Why; it is kept with the saga
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
@@ -36,7 +37,7 @@ impl ActorArgs {
 
 /// Which saga, as it was seen, and why.
 #[derive(Debug, Args)]
-pub struct ControlArgs {
+pub(crate) struct ControlArgs {
     #[command(flatten)]
     pub(crate) action: ActionArgs,
     /// The revision that `show` printed: if the saga has moved since, nothing is done [default: as it stands now]
@@ -44,29 +45,17 @@ pub struct ControlArgs {
     pub(crate) revision: Option<u64>,
 }
 
-/// Where a saga stands.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[expect(missing_docs, reason = "the words are the runtime's own")]
-pub enum StatusArg {
-    Running,
-    Compensating,
-    Completed,
-    Compensated,
-    Stuck,
-    Paused,
+/// Reads the status of a saga. The help and the errors of clap list them.
+pub(crate) fn parse_status() -> impl TypedValueParser<Value = Status> {
+    one_of(Status::ALL.map(|status| (status.as_str(), status)))
 }
 
-impl From<StatusArg> for Status {
-    fn from(status: StatusArg) -> Self {
-        match status {
-            StatusArg::Running => Self::Running,
-            StatusArg::Compensating => Self::Compensating,
-            StatusArg::Completed => Self::Completed,
-            StatusArg::Compensated => Self::Compensated,
-            StatusArg::Stuck => Self::Stuck,
-            StatusArg::Paused => Self::Paused,
-        }
-    }
+/// Reads one of these words.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    words: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let find = move |word: String| words.into_iter().find(|(known, _)| *known == word).map(|(_, value)| value);
+    PossibleValuesParser::new(words.map(|(word, _)| word)).try_map(move |word| find(word).ok_or("another word"))
 }
 
 /// Reads a duration such as `500ms`, `2s` or `1m`.

@@ -8,10 +8,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use saga_core::engine::{BulkAction, BulkFilter, BulkPlan, BulkResult, BulkSummary, PlannedAct};
+use saga_core::store::Status;
 
-use crate::{ActorArgs, Admin, OpenStore, StatusArg, parse_duration, print};
+use crate::args::{ActorArgs, one_of, parse_duration, parse_status};
+use crate::{Admin, OpenStore, print};
 
 /// Something of the plan was not done.
 const INCOMPLETE: u8 = 1;
@@ -29,10 +31,11 @@ pub enum BulkCommand {
 #[derive(Debug, Args)]
 pub struct BulkPlanArgs {
     /// What is done with each
-    action: BulkActionArg,
+    #[arg(value_parser = one_of(ACTIONS))]
+    action: BulkAction,
     /// Only those with this status
-    #[arg(long, value_name = "S")]
-    status: Option<StatusArg>,
+    #[arg(long, value_name = "S", value_parser = parse_status())]
+    status: Option<Status>,
     /// Only those of this definition
     #[arg(long, value_name = "NAME")]
     definition: Option<String>,
@@ -56,7 +59,7 @@ pub struct BulkPlanArgs {
 impl BulkPlanArgs {
     fn filter(&self) -> BulkFilter {
         BulkFilter {
-            status: self.status.map(Into::into),
+            status: self.status,
             definition: self.definition.clone(),
             failed_step: self.failed_step.clone(),
             reason: self.reason_has.clone(),
@@ -78,34 +81,17 @@ pub struct BulkRunArgs {
     actor: ActorArgs,
 }
 
-/// What is done with each.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[expect(missing_docs, reason = "the words are the runtime's own")]
-pub enum BulkActionArg {
-    Retry,
-    RetryNow,
-    Skip,
-    ForceCompleted,
-    ForceCompensated,
-    Cancel,
-    Pause,
-    Resume,
-}
-
-impl From<BulkActionArg> for BulkAction {
-    fn from(action: BulkActionArg) -> Self {
-        match action {
-            BulkActionArg::Retry => Self::Retry,
-            BulkActionArg::RetryNow => Self::RetryNow,
-            BulkActionArg::Skip => Self::Skip,
-            BulkActionArg::ForceCompleted => Self::ForceCompleted,
-            BulkActionArg::ForceCompensated => Self::ForceCompensated,
-            BulkActionArg::Cancel => Self::Cancel,
-            BulkActionArg::Pause => Self::Pause,
-            BulkActionArg::Resume => Self::Resume,
-        }
-    }
-}
+/// What can be done with each, in the words of the command line.
+const ACTIONS: [(&str, BulkAction); 8] = [
+    ("retry", BulkAction::Retry),
+    ("retry-now", BulkAction::RetryNow),
+    ("skip", BulkAction::Skip),
+    ("force-completed", BulkAction::ForceCompleted),
+    ("force-compensated", BulkAction::ForceCompensated),
+    ("cancel", BulkAction::Cancel),
+    ("pause", BulkAction::Pause),
+    ("resume", BulkAction::Resume),
+];
 
 pub(crate) async fn bulk(
     admin: &Admin<impl OpenStore>,
@@ -123,7 +109,7 @@ async fn plan(admin: &Admin<impl OpenStore>, args: &BulkPlanArgs, out: &mut dyn 
     // A store that is only read may not be asked for its time.
     let store =
         if args.unmoved_for.is_some() { admin.writable().await? } else { admin.location.open_read_only().await? };
-    let plan = admin.desk(store).plan(args.action.into(), &args.filter()).await?;
+    let plan = admin.desk(store).plan(args.action, &args.filter()).await?;
     let cannot_write = || format!("cannot write {file_name}");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
     file.write_all(&serde_json::to_vec_pretty(&plan)?).with_context(cannot_write)?;

@@ -1,9 +1,13 @@
 use clap::Subcommand;
 
-use crate::{
-    ActionArgs, AuditArgs, BulkCommand, DeadLettersCommand, ForceArgs, ListArgs, OutboxCommand, RestartArgs, RetryArgs,
-    ShowArgs, SkipArgs,
-};
+use crate::args::ActionArgs;
+use crate::audit::AuditArgs;
+use crate::bulk::BulkCommand;
+use crate::dead_letters::DeadLettersCommand;
+use crate::list::ListArgs;
+use crate::outbox::OutboxCommand;
+use crate::show::ShowArgs;
+use crate::stuck::{ForceArgs, RestartArgs, RetryArgs, SkipArgs};
 
 /// The operator's commands. An application adds them to its own with `#[command(flatten)]`.
 #[derive(Debug, Subcommand)]

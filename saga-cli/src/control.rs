@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use saga_core::engine::{Cancellation, Pausing, Resumption, RuntimeError};
 use saga_core::store::Status;
 
-use crate::{ActionArgs, Admin, OpenStore, print};
+use crate::args::ActionArgs;
+use crate::{Admin, OpenStore, print};
 
 /// The saga had ended before, so that nothing was done.
 const ENDED: u8 = 3;

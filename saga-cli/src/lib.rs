@@ -69,17 +69,7 @@ mod show;
 mod stuck;
 
 pub use admin::Admin;
-pub use args::{ActionArgs, ActorArgs, ControlArgs, StatusArg, parse_duration};
-pub use audit::AuditArgs;
-pub use bulk::{BulkActionArg, BulkCommand, BulkPlanArgs, BulkRunArgs};
+pub use args::parse_duration;
 pub use command::Command;
-pub use dead_letters::{
-    DeadLetterArgs, DeadLetterDiscardArgs, DeadLetterListArgs, DeadLetterReplayArgs, DeadLetterStateArg,
-    DeadLettersCommand,
-};
-pub use list::ListArgs;
 pub use open_store::OpenStore;
-pub use outbox::{OutboxCommand, OutboxDiscardArgs, OutboxListArgs, OutboxReleaseArgs};
 pub use output::{error_line, print};
-pub use show::ShowArgs;
-pub use stuck::{ForceArgs, OutcomeArg, RestartArgs, RetryArgs, SkipArgs};

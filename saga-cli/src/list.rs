@@ -2,10 +2,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use saga_core::store::SagaFilter;
+use saga_core::store::{SagaFilter, Status};
 
+use crate::args::parse_status;
 use crate::show::{after, utc};
-use crate::{Admin, OpenStore, StatusArg, print};
+use crate::{Admin, OpenStore, print};
 
 /// How many sagas are read at a time.
 const PAGE: usize = 1_000;
@@ -14,8 +15,8 @@ const PAGE: usize = 1_000;
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Only those with this status
-    #[arg(long, value_name = "S")]
-    status: Option<StatusArg>,
+    #[arg(long, value_name = "S", value_parser = parse_status())]
+    status: Option<Status>,
 }
 
 /// Prints the sagas, one a line.
@@ -25,7 +26,7 @@ pub(crate) async fn list(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let inspector = admin.inspector().await?;
-    let mut filter = SagaFilter { status: args.status.map(Into::into), limit: PAGE, ..SagaFilter::default() };
+    let mut filter = SagaFilter { status: args.status, limit: PAGE, ..SagaFilter::default() };
     loop {
         let sagas = inspector.list(filter.clone()).await?;
         for saga in &sagas {

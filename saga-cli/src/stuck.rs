@@ -4,13 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use saga_core::engine::{Operator, Restart, SagaDesk};
 use saga_core::store::Status;
 use serde_json::Value;
 
-use crate::args::parse_json;
-use crate::{ActionArgs, Admin, ControlArgs, OpenStore, print};
+use crate::args::{ActionArgs, ControlArgs, one_of, parse_json};
+use crate::{Admin, OpenStore, print};
 
 /// What to try again.
 #[derive(Debug, Args)]
@@ -32,22 +32,17 @@ pub struct SkipArgs {
     output: Option<Value>,
 }
 
+/// As what a stuck saga can be ended.
+const ENDS: [(&str, Status); 2] = [("completed", Status::Completed), ("compensated", Status::Compensated)];
+
 /// What to end.
 #[derive(Debug, Args)]
 pub struct ForceArgs {
     #[command(flatten)]
     control: ControlArgs,
     /// As what it ends; what took effect stays as it is
-    #[arg(long = "as", value_name = "END")]
-    outcome: OutcomeArg,
-}
-
-/// How a saga ends.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[expect(missing_docs, reason = "the words are the runtime's own")]
-pub enum OutcomeArg {
-    Completed,
-    Compensated,
+    #[arg(long = "as", value_name = "END", value_parser = one_of(ENDS))]
+    status: Status,
 }
 
 /// What to start instead of what.
@@ -102,9 +97,10 @@ pub(crate) async fn force(
 ) -> anyhow::Result<ExitCode> {
     let Seen { operator, .. } = Seen::read(admin, &args.control).await?;
     let action = &args.control.action;
-    match args.outcome {
-        OutcomeArg::Completed => operator.force_completed(&action.actor.reason).await?,
-        OutcomeArg::Compensated => operator.force_compensated(&action.actor.reason).await?,
+    if args.status == Status::Completed {
+        operator.force_completed(&action.actor.reason).await?;
+    } else {
+        operator.force_compensated(&action.actor.reason).await?;
     }
     done(out, action, "has ended as it is")
 }

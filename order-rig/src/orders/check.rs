@@ -15,10 +15,6 @@ impl<S: Into<String>> FromIterator<S> for Catalogue {
 }
 
 /// Whether an order can be taken.
-///
-/// # Errors
-///
-/// A sentence that says what is wrong with it.
 pub fn check(order: &Order, catalogue: &Catalogue) -> Result<(), String> {
     let id = &order.order_id;
     if let Err(error) = Key::new(id) {

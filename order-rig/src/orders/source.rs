@@ -29,10 +29,6 @@ impl Source {
     }
 
     /// Reads all of it.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn read(&self) -> anyhow::Result<Vec<u8>> {
         match self {
             Self::Shipped(_, text) => Ok(text.as_bytes().to_vec()),

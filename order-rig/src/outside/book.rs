@@ -43,10 +43,6 @@ pub struct Book(Arc<Mutex<Connection>>);
 
 impl Book {
     /// Opens the book, or begins one.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be opened or is something else.
     pub fn open(path: &Path) -> rusqlite::Result<Self> {
         let conn = Connection::open(path)?;
         conn.busy_timeout(BUSY_WAIT)?;

@@ -25,10 +25,6 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 
 impl Outside {
     /// The services at an address such as `http://127.0.0.1:8080`.
-    ///
-    /// # Errors
-    ///
-    /// A sentence, when it is no such address.
     pub fn at(url: &str) -> anyhow::Result<Self> {
         let base = Url::parse(url)
             .ok()
@@ -39,14 +35,6 @@ impl Outside {
     }
 
     /// What the services did so far, by their own book.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be asked.
-    ///
-    /// # Cancel safety
-    ///
-    /// It may be dropped at any time; it only reads.
     pub async fn tally(&self) -> anyhow::Result<Tally> {
         match self {
             Self::InProcess(services) => Ok(services.tally()?),
@@ -155,27 +143,11 @@ pub struct Gateway(pub Outside);
 
 impl Gateway {
     /// Charges a card, once for one key.
-    ///
-    /// # Errors
-    ///
-    /// A rejection when the card is declined or the key is barred. Anything else may have charged it all the same.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped, the call may still be carried out; ask again with the same key.
     pub async fn charge(&self, key: &str, charge: &Charge) -> Result<Payment, StepError> {
         self.0.ask("/charges", key, charge).await
     }
 
     /// Gives back what was charged under another key, and bars that key.
-    ///
-    /// # Errors
-    ///
-    /// As [`charge`](Self::charge).
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`charge`](Self::charge).
     pub async fn refund(&self, key: &str, refund: &Refund) -> Result<(), StepError> {
         self.0.ask::<Value>("/refunds", key, refund).await.map(drop)
     }
@@ -187,28 +159,11 @@ pub struct Carrier(pub Outside);
 
 impl Carrier {
     /// Books a shipment, once for one key.
-    ///
-    /// # Errors
-    ///
-    /// A rejection when the carrier does not take the parcel or the key is barred. Anything else may have booked it
-    /// all the same.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped, the call may still be carried out; ask again with the same key.
     pub async fn book(&self, key: &str, request: &ShipmentRequest) -> Result<Shipment, StepError> {
         self.0.ask("/shipments", key, request).await
     }
 
     /// Drops what was booked under another key, and bars that key.
-    ///
-    /// # Errors
-    ///
-    /// As [`book`](Self::book).
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`book`](Self::book).
     pub async fn cancel(&self, key: &str, cancellation: &Cancellation) -> Result<(), StepError> {
         self.0.ask::<Value>("/cancellations", key, cancellation).await.map(drop)
     }

@@ -16,14 +16,6 @@ use super::{Reply, Services};
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Serves the gateway and the carrier over HTTP, and prints where. It ends with the process.
-///
-/// # Errors
-///
-/// When the address cannot be listened on.
-///
-/// # Cancel safety
-///
-/// Dropped, it listens no longer; calls that have come in are still worked on.
 pub async fn serve(services: Services, address: SocketAddr) -> anyhow::Result<()> {
     let listener =
         tokio::net::TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;

@@ -39,10 +39,6 @@ impl Services {
     }
 
     /// Answers one call.
-    ///
-    /// # Cancel safety
-    ///
-    /// A caller that goes away does not stop what it asked for, as with any service in another house.
     pub async fn answer(&self, path: &str, key: &str, body: Value) -> Reply {
         let (services, path, key) = (self.clone(), path.to_owned(), key.to_owned());
         let working = tokio::spawn(async move { services.work(path, key, body).await });
@@ -161,10 +157,6 @@ impl Services {
     }
 
     /// What the book says that was done so far.
-    ///
-    /// # Errors
-    ///
-    /// When the book cannot be read.
     pub fn tally(&self) -> rusqlite::Result<super::Tally> {
         self.book.write(|tx| super::Tally::of(tx))
     }

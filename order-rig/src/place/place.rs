@@ -21,10 +21,6 @@ pub trait Place: OpenStore<Store: Store<Conn: ShopConn>> + Clone {
 }
 
 /// Opens a file to read.
-///
-/// # Errors
-///
-/// A sentence, when there is no such file or it cannot be read.
 pub fn read_book(path: &Path) -> anyhow::Result<Connection> {
     exists(path)?;
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
@@ -32,10 +28,6 @@ pub fn read_book(path: &Path) -> anyhow::Result<Connection> {
 }
 
 /// Whether there is such a file.
-///
-/// # Errors
-///
-/// A sentence, when there is none.
 pub fn exists(path: &Path) -> anyhow::Result<()> {
     if path.exists() { Ok(()) } else { bail!("there is no {}; `order-rig run` makes it", path.display()) }
 }

@@ -23,10 +23,6 @@ pub struct PostgresPlace {
 
 impl PostgresPlace {
     /// Reads the URL of a database.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says what such a URL looks like.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let (plain, pgbouncer) = pooler_in(url)?;
         // What cannot be read is not repeated, since nobody knows where the password is in it.

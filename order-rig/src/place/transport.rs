@@ -9,14 +9,6 @@ use crate::patience::wait_for;
 /// Connects to the broker that a URL names. There is none where all messages stay in this process.
 ///
 /// A broker that is away is waited for, for `patience`, and that is said on standard error. One that refuses is not.
-///
-/// # Errors
-///
-/// A sentence that names the transports there are, or says why the broker cannot be used.
-///
-/// # Cancel safety
-///
-/// Dropped, nothing stays open.
 pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<Option<AmqpTransport>> {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme);
     match scheme {

@@ -16,10 +16,6 @@ pub enum StoreUrl {
 
 impl StoreUrl {
     /// Reads a store's URL.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says what a URL of a store looks like, and never repeats a password.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let Some((scheme, path)) = url.split_once(':') else {
             bail!("--store takes a URL such as {DEFAULT_STORE} or postgres://user:password@host/database, not {url:?}");
@@ -39,10 +35,6 @@ impl StoreUrl {
 }
 
 /// A PostgreSQL URL without the parameter `pgbouncer`, and whether it says that a pooler stands in front of the server.
-///
-/// # Errors
-///
-/// A sentence, when the parameter is neither `true` nor `false`.
 pub(super) fn pooler_in(url: &str) -> anyhow::Result<(String, bool)> {
     let Some((place, parameters)) = url.split_once('?') else { return Ok((url.to_owned(), false)) };
     let mut pgbouncer = false;

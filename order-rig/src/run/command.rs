@@ -15,14 +15,6 @@ use crate::{
 };
 
 /// Runs the orders, and prints what came of them.
-///
-/// # Errors
-///
-/// A sentence, when it could not be done. What was begun goes on with the next run.
-///
-/// # Cancel safety
-///
-/// What was begun goes on with the next run.
 pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode> {
     log_to_stderr();
     let elsewhere = args.outside.as_deref().map(Outside::at).transpose()?;
@@ -37,7 +29,7 @@ pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode>
         Some(outside) => outside,
         None => Outside::InProcess(Services::new(Book::open(&place.outside())?, Dice::new(args.seed))),
     };
-    let saga = create_order();
+    let saga = create_order()?;
     let runtime = wait_for("the database", args.waits.wait_for_database, async || {
         let mut runtime = Runtime::builder(counter.store())
             .saga(&saga)

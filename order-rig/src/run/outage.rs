@@ -35,10 +35,6 @@ impl Outage {
     }
 
     /// Waits a moment, if the same may work then.
-    ///
-    /// # Errors
-    ///
-    /// The error itself, when it will not, or when the database was away for too long.
     pub(super) async fn wait_out(&self, error: anyhow::Error) -> anyhow::Result<()> {
         if !is_away(&error) {
             return Err(error);

@@ -17,14 +17,6 @@ const NEEDS_BROKER: &str =
     "a service talks to the others by a broker: give it --transport amqp://user:password@host:port/vhost";
 
 /// Runs a service until it is asked to end; or, with orders, until they have ended.
-///
-/// # Errors
-///
-/// A sentence, when it could not be done. What was begun goes on when the service runs again, or in another replica.
-///
-/// # Cancel safety
-///
-/// What was begun goes on when the service runs again, or in another replica.
 pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<ExitCode> {
     let name = args.service;
     if let (ServiceName::Payments | ServiceName::Shipping, Some(flag)) = (name, args.orders_only()) {
@@ -54,11 +46,11 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
     };
     let transport = connect(transport, args).await?;
     if name == ServiceName::Payments {
-        let gateway = Gateway(outside);
-        return host(place, args, transport, |runtime| runtime.service(&payments()).state(gateway.clone())).await;
+        let (gateway, hosted) = (Gateway(outside), payments()?);
+        return host(place, args, transport, |runtime| runtime.service(&hosted).state(gateway.clone())).await;
     }
-    let carrier = Carrier(outside);
-    host(place, args, transport, |runtime| runtime.service(&shipping()).state(carrier.clone())).await
+    let (carrier, hosted) = (Carrier(outside), shipping()?);
+    host(place, args, transport, |runtime| runtime.service(&hosted).state(carrier.clone())).await
 }
 
 /// Services and their broker are started side by side, and one of them comes first.

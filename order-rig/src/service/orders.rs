@@ -24,7 +24,7 @@ pub(super) async fn orders<P: Place>(
     input: Option<Input>,
     outside: Option<Outside>,
 ) -> anyhow::Result<ExitCode> {
-    let saga = create_order_across_services();
+    let saga = create_order_across_services()?;
     let patience = args.waits.wait_for_database;
     if let Some(input) = input {
         let counter = Counter::open(place, input, patience).await?;

@@ -1,4 +1,6 @@
-use std::{error::Error, fmt};
+use std::error::Error;
+
+use anyhow::bail;
 
 /// A connection to the database that the shop's tables are in, whichever it is. All statements of the shop are written
 /// once, for all of them; a value stands in them as `$1`, `$2` and so on.
@@ -71,41 +73,18 @@ pub(super) enum Cell {
 
 impl Row {
     /// The number in a column, counted from 0.
-    ///
-    /// # Errors
-    ///
-    /// When there is no number.
-    pub fn number(&self, column: usize) -> Result<i64, NotInRow> {
+    pub fn number(&self, column: usize) -> anyhow::Result<i64> {
         match self.0.get(column) {
             Some(Cell::Number(number)) => Ok(*number),
-            _ => Err(NotInRow { wanted: "number", column }),
+            _ => bail!("there is no number in column {column} of a table"),
         }
     }
 
     /// The text in a column, counted from 0.
-    ///
-    /// # Errors
-    ///
-    /// When there is no text.
-    pub fn text(&self, column: usize) -> Result<String, NotInRow> {
+    pub fn text(&self, column: usize) -> anyhow::Result<String> {
         match self.0.get(column) {
             Some(Cell::Text(text)) => Ok(text.clone()),
-            _ => Err(NotInRow { wanted: "text", column }),
+            _ => bail!("there is no text in column {column} of a table"),
         }
     }
 }
-
-/// A table has not the columns that this program gave it.
-#[derive(Debug)]
-pub struct NotInRow {
-    wanted: &'static str,
-    column: usize,
-}
-
-impl fmt::Display for NotInRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no {} in column {} of a table", self.wanted, self.column)
-    }
-}
-
-impl Error for NotInRow {}

@@ -7,7 +7,7 @@ mod tables;
 mod tally;
 
 pub(crate) use conn::values;
-pub use conn::{NotInRow, Row, ShopConn, Value};
+pub use conn::{Row, ShopConn, Value};
 pub(crate) use postgres::is_behind_pooler;
-pub use tables::{TablesError, catalogue, load_products, migrate};
+pub use tables::{catalogue, load_products, migrate};
 pub use tally::Tally;

@@ -1,89 +1,37 @@
-use std::{error::Error, fmt};
+use anyhow::{Context as _, ensure};
 
 use super::{ShopConn, values};
 use crate::orders::{Catalogue, Product};
 
 /// The shop's tables as this program knows them. A change of them is a new number and the statements that lead to it.
 const VERSION: i64 = 1;
+const UNUSABLE: &str = "the shop's tables cannot be used";
 
-/// Why the shop's tables cannot be used.
-#[derive(Debug)]
-pub enum TablesError {
-    /// A newer program made them.
-    Newer(i64),
-    /// The database said no.
-    Database(Box<dyn Error + Send + Sync>),
-}
-
-impl TablesError {
-    fn database(error: impl Error + Send + Sync + 'static) -> Self {
-        Self::Database(Box::new(error))
-    }
-}
-
-impl fmt::Display for TablesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Newer(version) => write!(
-                f,
-                "the shop's tables have version {version}, but this program only knows versions up to {VERSION}; run the newer program"
-            ),
-            Self::Database(_) => f.write_str("the shop's tables cannot be used"),
-        }
-    }
-}
-
-impl Error for TablesError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Newer(_) => None,
-            Self::Database(error) => Some(&**error),
-        }
-    }
-}
-
-/// Makes the shop's tables unless they are there.
-///
-/// # Errors
-///
-/// When a newer program made them, or the database refuses.
-///
-/// # Cancel safety
-///
-/// Dropped, it leaves the connection within a transaction; close it.
-pub async fn migrate<C: ShopConn>(conn: &mut C) -> Result<(), TablesError> {
-    conn.script(C::BEGIN_ALONE).await.map_err(TablesError::database)?;
-    let made = make_tables(conn).await;
-    let end = if made.is_ok() { "COMMIT" } else { "ROLLBACK" };
-    conn.script(end).await.map_err(TablesError::database)?;
+/// Makes the shop's tables unless they are there. A newer program may have made them, which is an error. Dropped, it leaves the
+/// connection within a transaction; close it then.
+pub async fn migrate<C: ShopConn>(conn: &mut C) -> anyhow::Result<()> {
+    conn.script(C::BEGIN_ALONE).await.context(UNUSABLE)?;
+    let made = make_tables(conn).await.context(UNUSABLE);
+    conn.script(if made.is_ok() { "COMMIT" } else { "ROLLBACK" }).await.context(UNUSABLE)?;
     made
 }
 
-async fn make_tables<C: ShopConn>(conn: &mut C) -> Result<(), TablesError> {
-    let journal = "CREATE TABLE IF NOT EXISTS shop_migrations (version bigint PRIMARY KEY)";
-    conn.script(journal).await.map_err(TablesError::database)?;
-    let found = "SELECT coalesce(max(version), 0) FROM shop_migrations";
-    let found = conn.rows(found).await.map_err(TablesError::database)?;
-    let found = found.iter().try_fold(0, |_, row| row.number(0)).map_err(TablesError::database)?;
-    if found > VERSION {
-        return Err(TablesError::Newer(found));
-    }
+async fn make_tables<C: ShopConn>(conn: &mut C) -> anyhow::Result<()> {
+    conn.script("CREATE TABLE IF NOT EXISTS shop_migrations (version bigint PRIMARY KEY)").await?;
+    let found = conn.rows("SELECT coalesce(max(version), 0) FROM shop_migrations").await?;
+    let found = found.iter().try_fold(0, |_, row| row.number(0))?;
+    ensure!(
+        found <= VERSION,
+        "the shop's tables have version {found}, but this program only knows versions up to {VERSION}; run the newer program"
+    );
     if found < 1 {
-        conn.script(C::TABLES).await.map_err(TablesError::database)?;
-        conn.script("INSERT INTO shop_migrations (version) VALUES (1)").await.map_err(TablesError::database)?;
+        conn.script(C::TABLES).await?;
+        conn.script("INSERT INTO shop_migrations (version) VALUES (1)").await?;
     }
     Ok(())
 }
 
 /// Puts the products on the shelves that the shop does not have yet. Those it has keep the stock that is left of them.
-///
-/// # Errors
-///
-/// When the database refuses; then close the connection, which undoes what was half done.
-///
-/// # Cancel safety
-///
-/// Dropped, it leaves the connection within a transaction; close it.
 pub async fn load_products<C: ShopConn>(conn: &mut C, products: &[Product]) -> Result<(), C::Error> {
     conn.script(C::BEGIN_ALONE).await?;
     for product in products {
@@ -98,17 +46,9 @@ pub async fn load_products<C: ShopConn>(conn: &mut C, products: &[Product]) -> R
 }
 
 /// The products that the shop has.
-///
-/// # Errors
-///
-/// When the database refuses.
-///
-/// # Cancel safety
-///
-/// It may be dropped at any time; it only reads.
 pub async fn catalogue(conn: &mut impl ShopConn) -> anyhow::Result<Catalogue> {
     let skus = conn.rows("SELECT sku FROM products").await?;
-    Ok(skus.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?)
+    skus.iter().map(|row| row.text(0)).collect()
 }
 
 #[cfg(test)]
@@ -140,6 +80,6 @@ mod tests {
         migrate(&mut conn).await.expect("migrate");
         conn.execute("INSERT INTO shop_migrations VALUES (2)", []).expect("insert");
         let error = migrate(&mut conn).await.expect_err("it is newer");
-        assert!(matches!(error, TablesError::Newer(2)), "{error}");
+        assert!(format!("{error:#}").contains("the shop's tables have version 2, but"), "{error:#}");
     }
 }

@@ -19,14 +19,6 @@ pub struct Tally {
 
 impl Tally {
     /// Counts.
-    ///
-    /// # Errors
-    ///
-    /// When the tables cannot be read.
-    ///
-    /// # Cancel safety
-    ///
-    /// It may be dropped at any time; it only reads.
     pub async fn of(shop: &mut impl ShopConn) -> anyhow::Result<Self> {
         let counted = shop
             .rows(

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::shop::{NotInRow, Row, ShopConn};
+use crate::shop::{Row, ShopConn};
 
 /// What stands in the shop's tables and in the books outside, read as it is and not judged.
 #[derive(Debug, Default)]
@@ -65,14 +65,6 @@ pub(super) struct Order {
 
 impl Books {
     /// Reads everything.
-    ///
-    /// # Errors
-    ///
-    /// When one of the two cannot be read.
-    ///
-    /// # Cancel safety
-    ///
-    /// It may be dropped at any time; it only reads.
     pub async fn read(shop: &mut impl ShopConn, outside: &mut impl ShopConn) -> anyhow::Result<Self> {
         let products = "SELECT sku, in_stock_at_first, in_stock,
                                (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM reservations
@@ -140,15 +132,15 @@ impl Books {
 async fn all<T, A: FromIterator<T>>(
     conn: &mut impl ShopConn,
     sql: &'static str,
-    read: impl Fn(&Row) -> Result<T, NotInRow>,
+    read: impl Fn(&Row) -> anyhow::Result<T>,
 ) -> anyhow::Result<A> {
-    Ok(conn.rows(sql).await?.iter().map(read).collect::<Result<A, _>>()?)
+    conn.rows(sql).await?.iter().map(read).collect()
 }
 
-fn pair(row: &Row) -> Result<(String, i64), NotInRow> {
+fn pair(row: &Row) -> anyhow::Result<(String, i64)> {
     Ok((row.text(0)?, row.number(1)?))
 }
 
-fn triple(row: &Row) -> Result<(String, String, i64), NotInRow> {
+fn triple(row: &Row) -> anyhow::Result<(String, String, i64)> {
     Ok((row.text(0)?, row.text(1)?, row.number(2)?))
 }

@@ -15,14 +15,6 @@ use crate::{
 const WRONG: u8 = 1;
 
 /// Audits the shop and whether the stores are at rest, and prints all that is wrong.
-///
-/// # Errors
-///
-/// A sentence, when the books cannot be read.
-///
-/// # Cancel safety
-///
-/// It may be dropped at any time; it only reads.
 pub async fn verify(place: &impl Place, args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let stores = Looked::open_all(&args.stores).await?;
     let (mut shop, mut outside) = (place.open_shop_read_only().await?, read_book(&place.outside())?);

@@ -40,16 +40,8 @@ pub(super) struct SagaStep {
 
 impl OrderSaga {
     /// All sagas of orders.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
-    ///
-    /// # Cancel safety
-    ///
-    /// It may be dropped at any time; it only reads.
     pub async fn all<S: Store<Conn: ShopConn> + Clone>(store: &S) -> anyhow::Result<Vec<Self>> {
-        let inspector = Inspector::new(store.clone()).saga(&create_order()).saga(&create_order_across_services());
+        let inspector = Inspector::new(store.clone()).saga(&create_order()?).saga(&create_order_across_services()?);
         let inspector = Arc::new(inspector);
         let mut filter = SagaFilter { limit: PAGE, ..SagaFilter::default() };
         let (mut sagas, mut asked) = (Vec::new(), JoinSet::new());

@@ -37,7 +37,7 @@ impl Explore for OrderSaga {
     type World = World;
 
     fn saga(&self) -> Saga<SqliteStore, Order> {
-        create_order()
+        create_order().expect("it is valid")
     }
 
     fn input(&self) -> Order {

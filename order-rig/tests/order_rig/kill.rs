@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Random, Shop, number};
+use saga_testkit::sim::Random;
+
+use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, number, seed_from_env};
 use tokio::time::Instant;
 
 const RUNS: u64 = 50;
@@ -25,7 +27,7 @@ struct Killed {
 
 #[test]
 fn killed_at_any_moment_and_run_again_every_order_ends() {
-    let seed = Random::seed_from_env("ORDER_RIG_KILL_SEED");
+    let seed = seed_from_env("ORDER_RIG_KILL_SEED");
     // Most of a run is waiting for slow answers, so that some of them fit side by side.
     let runs: Vec<Killed> = std::thread::scope(|scope| {
         let side_by_side: Vec<_> = (0..SIDE_BY_SIDE)
@@ -53,7 +55,7 @@ fn killed_at_any_moment_and_run_again_every_order_ends() {
 }
 
 fn kill_once(run: u64, seed: u64) -> Killed {
-    let mut random = Random::new(seed, run);
+    let mut random = Random::new(seed.wrapping_add(run));
     let shop = Shop::new();
     let outside = OutsideProcess::start(&shop, &[]);
     let args = [&REAL[..], &["--outside", &outside.url]].concat();

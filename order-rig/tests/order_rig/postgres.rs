@@ -1,6 +1,10 @@
 //! PostgreSQL as the store, RabbitMQ as the transport: the same orders, the same answers, and several processes at once.
 
-use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Random, Shop, all_ended, blocking, decided, number};
+use saga_testkit::sim::Random;
+
+use crate::support::{
+    OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, all_ended, blocking, decided, number, seed_from_env,
+};
 
 #[test]
 fn the_real_orders_give_exactly_what_they_give_on_sqlite() {
@@ -51,7 +55,7 @@ fn three_processes_share_the_work_and_each_order_runs_once() {
 
 #[test]
 fn one_of_two_processes_is_killed_and_the_other_brings_every_order_to_its_end() {
-    let mut random = Random::new(Random::seed_from_env("ORDER_RIG_KILL_SEED"), 0);
+    let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
     let shop = Shop::on_postgres();
     let outside = OutsideProcess::start(&shop, &[]);
     let args = [&REAL[..], &["--outside", &outside.url, "--concurrency", "32"]].concat();

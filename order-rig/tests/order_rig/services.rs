@@ -5,7 +5,9 @@ use std::{
     process::{Child, Output, Stdio},
 };
 
-use crate::support::{Ran, Random, Replica, Services, number};
+use saga_testkit::sim::Random;
+
+use crate::support::{Ran, Replica, Services, number, seed_from_env};
 use saga_servers::{FaultProxy, Traffic};
 use serde_json::Value;
 
@@ -63,7 +65,7 @@ fn orders_go_through_three_services_and_a_second_run_changes_nothing() {
 
 #[test]
 fn a_replica_of_each_service_is_killed_and_every_order_ends() {
-    let mut random = Random::new(Random::seed_from_env("ORDER_RIG_KILL_SEED"), 0);
+    let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
     let services = Services::on_postgres();
     // Many more than end until the last kill: nobody waits for anything in between.
     let orders = services.some_orders(MANY);

@@ -2,7 +2,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use saga_core::engine::DeadLetterDesk;
 use saga_core::store::{LetterFilter, LetterId, LetterState};
 use serde_json::json;
@@ -30,33 +30,11 @@ pub enum DeadLettersCommand {
 #[derive(Debug, Args)]
 pub struct DeadLetterListArgs {
     /// Only those in this state
-    #[arg(long, value_name = "S", default_value = "open")]
-    state: DeadLetterStateArg,
+    #[arg(long, value_name = "S", default_value = "open", value_parser = ["open", "replayed", "discarded", "all"])]
+    state: String,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-/// What became of a dead letter.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[expect(missing_docs, reason = "the words are the runtime's own")]
-pub enum DeadLetterStateArg {
-    Open,
-    Replayed,
-    Discarded,
-    /// All states.
-    All,
-}
-
-impl From<DeadLetterStateArg> for Option<LetterState> {
-    fn from(state: DeadLetterStateArg) -> Self {
-        match state {
-            DeadLetterStateArg::Open => Some(LetterState::Open),
-            DeadLetterStateArg::Replayed => Some(LetterState::Replayed),
-            DeadLetterStateArg::Discarded => Some(LetterState::Discarded),
-            DeadLetterStateArg::All => None,
-        }
-    }
 }
 
 /// Which dead letter.
@@ -111,7 +89,7 @@ pub(crate) async fn dead_letters(
 
 async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let desk = DeadLetterDesk::new(admin.location.open_read_only().await?);
-    let mut filter = LetterFilter { state: args.state.into(), limit: PAGE, ..LetterFilter::default() };
+    let mut filter = LetterFilter { state: LetterState::parse(&args.state), limit: PAGE, ..LetterFilter::default() };
     let mut shown = Vec::new();
     loop {
         let letters = desk.list(filter.clone()).await?;

@@ -3,8 +3,4 @@
 mod command;
 mod dead_letter;
 
-pub(crate) use command::dead_letters;
-pub use command::{
-    DeadLetterArgs, DeadLetterDiscardArgs, DeadLetterListArgs, DeadLetterReplayArgs, DeadLetterStateArg,
-    DeadLettersCommand,
-};
+pub(crate) use command::{DeadLettersCommand, dead_letters};

@@ -4,6 +4,5 @@ mod command;
 mod saga;
 mod time;
 
-pub use command::ShowArgs;
-pub(crate) use command::show;
+pub(crate) use command::{ShowArgs, show};
 pub(crate) use time::{after, utc};

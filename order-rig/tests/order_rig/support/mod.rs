@@ -12,6 +12,6 @@ pub(crate) use disk::SmallDisk;
 pub(crate) use expect::{all_ended, decided};
 pub(crate) use outside::OutsideProcess;
 pub(crate) use ran::{Ran, number};
-pub(crate) use random::Random;
+pub(crate) use random::seed_from_env;
 pub(crate) use services::{Replica, Services};
 pub(crate) use shop::{ORDERS, PRODUCTS, REAL, REAL_ORDERS, Shop, blocking};
