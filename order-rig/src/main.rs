@@ -1,4 +1,4 @@
-//! Runs orders through a saga on every store and transport, and audits what came of them.
+//! Runs orders through a saga on every store and transport, and audits the result.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -71,7 +71,7 @@ fn store_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a StoreError> {
     cause.downcast_ref()
 }
 
-/// Whether PostgreSQL was not reached, ended the connection, or lets nobody in for now.
+/// Whether PostgreSQL was not reached, ended the connection, or refuses connections for now.
 fn is_lost_connection(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Protocol(_) => true,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn away() -> anyhow::Error {
-        StoreError::new(StoreErrorKind::Unavailable, "open", "nobody is there").into()
+        StoreError::new(StoreErrorKind::Unavailable, "open", "connection refused").into()
     }
 
     #[tokio::test]
@@ -106,7 +106,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_waited_for_no_longer_than_was_said() {
         let ended = wait_for("it", Duration::from_millis(1), async || Err::<(), _>(away())).await;
-        assert_eq!(ended.expect_err("it never came").to_string(), "open: nobody is there");
+        assert_eq!(ended.expect_err("it never came").to_string(), "open: connection refused");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Standard output and standard error, neither of which ends the program when nobody reads it any more.
+//! Standard output and standard error, neither of which ends the program when its reader is gone.
 
 use std::{
     fmt::Display,
@@ -44,7 +44,7 @@ impl Write for Stderr {
 
 fn above_bar(text: &[u8]) {
     let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(WeakProgressBar::upgrade);
-    // Whether anybody reads it is not this program's business.
+    // A standard error that is closed is no reason to stop working.
     let write = || drop(io::stderr().lock().write_all(text));
     match bar.filter(|bar| !bar.is_finished()) {
         Some(bar) => bar.suspend(write),

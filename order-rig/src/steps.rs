@@ -51,7 +51,7 @@ pub struct Reservation {
 pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
     let mut items: Vec<_> = order.items.into_iter().zip(0_i64..).collect();
-    // Whoever takes several products takes them in one order, so that no two orders wait for each other.
+    // All orders take their products in the same sequence, so that no two of them wait for each other.
     items.sort_by(|(a, _), (b, _)| a.sku.cmp(&b.sku));
     for (item, number) in items {
         let found = tx

@@ -56,7 +56,7 @@ pub(crate) async fn resume(
     report(admin, args, done, out)
 }
 
-/// What came of the action: the exit code, and what is said of the saga.
+/// The result of the action: the exit code, and what is printed about the saga.
 struct Done(ExitCode, String);
 
 impl Done {

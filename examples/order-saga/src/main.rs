@@ -76,7 +76,7 @@ async fn main() -> ExitCode {
     })
 }
 
-/// Runs the orders to their ends, and prints what came of them.
+/// Runs the orders to their ends, and prints the summary.
 async fn run(shop: &Shop, args: &RunArgs) -> anyhow::Result<ExitCode> {
     let products = orders::read_products(args.products.as_ref())?;
     let orders = orders::read_orders(args.orders.as_ref(), &products.read)?;

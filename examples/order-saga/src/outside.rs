@@ -106,7 +106,7 @@ impl Book {
         let luck = percent(&format!("call {nth}"), key);
         tokio::time::sleep(Duration::from_millis(luck.unsigned_abs() / 5)).await;
         if luck < 5 {
-            return Err(StepError::retry("503: nobody is at home"));
+            return Err(StepError::retry("503: the service is away"));
         }
         let done = self.transaction(work)?;
         if luck >= 95 { Err(StepError::retry("500: the service broke down")) } else { Ok(done) }

@@ -1,4 +1,4 @@
-//! What came of a run, as it is printed.
+//! The result of a run, as it is printed.
 
 use std::collections::BTreeMap;
 use std::fmt;

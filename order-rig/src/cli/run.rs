@@ -26,7 +26,7 @@ pub struct RunArgs {
     /// How long it waits for what is away.
     #[command(flatten)]
     pub waits: WaitArgs,
-    /// How long it waits for whom.
+    /// The lease and the time for a reply.
     #[command(flatten)]
     pub times: TimesArgs,
 }

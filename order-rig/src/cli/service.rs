@@ -27,7 +27,7 @@ pub struct ServiceArgs {
     /// How long it waits for what is away.
     #[command(flatten)]
     pub waits: WaitArgs,
-    /// How long it waits for whom.
+    /// The lease and the time for a reply.
     #[command(flatten)]
     pub times: TimesArgs,
 }

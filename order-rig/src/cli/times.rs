@@ -4,7 +4,7 @@ use clap::Args;
 use saga_cli::parse_duration;
 use saga_core::Settings;
 
-/// How long it waits for whom. What is not given is as the runtime has it.
+/// The lease and the time for a reply. Without them the runtime's own settings hold.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct TimesArgs {
     /// How long a step belongs to the process that took it; a process that is silent for as long counts as dead, and

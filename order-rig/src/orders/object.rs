@@ -6,7 +6,7 @@ use serde::{
 };
 
 /// Reads a JSON object. A derived `Deserialize` also takes an array with the fields in the order in which the program
-/// happens to declare them, which nobody means.
+/// happens to declare them, which no author of an order means.
 pub(super) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_map(ObjectVisitor(PhantomData))
 }

@@ -7,7 +7,7 @@ use super::object::{object, objects};
 pub struct Order {
     /// The shop's own name for the order.
     pub order_id: String,
-    /// Who ordered.
+    /// The customer's id.
     pub customer: String,
     /// The day of the order, as `YYYY-MM-DD`.
     pub placed_on: String,

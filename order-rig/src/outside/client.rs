@@ -58,7 +58,7 @@ impl Outside {
                         let body = serde_json::from_slice(&body_of(response).await?);
                         Reply { status, body: if status == 200 { body? } else { body.unwrap_or_default() } }
                     }
-                    // Nobody took the call, so nothing can have come of it.
+                    // No server took the call, so it had no effect.
                     Err(error) if error.is_connect() => return Err(StepError::not_sent(error)),
                     Err(error) => return Err(error.into()),
                 }
@@ -80,7 +80,7 @@ enum Verdict {
     Done,
     /// A decision of the business about this order.
     Refused,
-    /// Nobody looked at the call: it lacks a right, or there are too many. The order is not to blame.
+    /// The service did not look at the call: it lacks a right, or there are too many. The order is not to blame.
     NotTaken,
     Unknown,
 }
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks a service that answers every call with these bytes, for as long as somebody takes them.
+    /// Asks a service that answers every call with these bytes, for as long as the caller reads them.
     async fn asked(head: &'static str, filler: &'static str) -> Result<Payment, StepError> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_service_that_is_busy_or_lets_nobody_in_refuses_no_order() {
+    async fn a_service_that_is_busy_or_lets_no_caller_in_refuses_no_order() {
         for (head, kind) in [
             ("HTTP/1.1 429 Too Many Requests\r\ncontent-length: 9\r\n\r\nslow down", StepErrorKind::NotSent),
             ("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n", StepErrorKind::NotSent),

@@ -102,7 +102,7 @@ impl Services {
                     }
                     tokio::time::sleep(HOLD_BEHIND_UNDO).await;
                 };
-                // The undo may never come, for instance where nobody is left to send it.
+                // The undo may never come, for instance where no process is left to send it.
                 let _ = tokio::time::timeout(HOLD_MAX, undone).await;
             }
         }

@@ -170,13 +170,13 @@ async fn what_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_took_certainly_did_nothing() {
+async fn a_call_without_a_connection_certainly_did_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
     let gateway = Gateway(Outside::at(&format!("http://{address}")).expect("an address"));
     let charge = Charge { order_id: "A-1".to_owned(), amount_cents: 700 };
-    let error = gateway.charge("A-1:charge-card", &charge).await.expect_err("nobody is there");
+    let error = gateway.charge("A-1:charge-card", &charge).await.expect_err("the port is closed");
     assert_eq!(error.kind(), saga_core::StepErrorKind::NotSent, "{error}");
 }
 

@@ -25,7 +25,7 @@ impl PostgresPlace {
     /// Reads the URL of a database.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let (plain, pgbouncer) = pooler_in(url)?;
-        // What cannot be read is not repeated, since nobody knows where the password is in it.
+        // A URL that cannot be read is not repeated, since its password cannot be told from the rest.
         let mut options: PgConnectOptions = plain.parse().map_err(|_| {
             anyhow!("--store takes a URL such as postgres://user:password@host:port/database, and this is none")
         })?;

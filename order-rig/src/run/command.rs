@@ -14,7 +14,7 @@ use crate::{
     service::log_to_stderr,
 };
 
-/// Runs the orders, and prints what came of them.
+/// Runs the orders, and prints the summary.
 pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode> {
     log_to_stderr();
     let elsewhere = args.outside.as_deref().map(Outside::at).transpose()?;

@@ -65,7 +65,7 @@ impl<S: Store<Conn: shop::ShopConn> + Clone> Counter<S> {
         self.store.clone()
     }
 
-    /// Runs the orders to their end, shuts the runtime down, and prints what came of them.
+    /// Runs the orders to their end, shuts the runtime down, and prints the summary.
     pub(crate) async fn run(
         self,
         place: &impl Place<Store = S>,

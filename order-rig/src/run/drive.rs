@@ -36,7 +36,7 @@ pub(super) enum Job {
     Order(Arc<Numbered>),
 }
 
-/// What came of the orders.
+/// How the orders ended.
 #[derive(Debug, Default)]
 pub(super) struct Driven {
     pub(super) started: usize,

@@ -1,4 +1,4 @@
-//! Running the orders: reading them, starting a saga for each, waiting for the end, and saying what came of it.
+//! Running the orders: reading them, starting a saga for each, waiting for the ends, and printing the summary.
 
 mod command;
 mod counter;

@@ -25,7 +25,7 @@ pub(super) struct Outage {
 struct Known {
     /// Since when nothing works.
     since: Option<Instant>,
-    /// Whether it was away since somebody last asked.
+    /// Whether it was away since the last call of `take_seen`.
     was_seen: bool,
 }
 
@@ -40,7 +40,7 @@ impl Outage {
             return Err(error);
         }
         let since = self.begins(&error);
-        // A disk has room again when somebody makes some, however long that takes.
+        // A full disk is waited for until a person makes room, however long that takes.
         if since.elapsed() >= self.patience && !is_full(&error) {
             return Err(error.context(format!("the database was away for {:?}", self.patience)));
         }
@@ -56,7 +56,7 @@ impl Outage {
         }
     }
 
-    /// It was away, by what somebody else has seen.
+    /// The runtime has seen that it was away.
     pub(super) fn was_seen(&self) {
         self.lock().was_seen = true;
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_disk_is_waited_for_as_long_as_it_takes() {
-        Outage::new(Duration::ZERO).wait_out(error(StoreErrorKind::Full)).await.expect("somebody makes room");
+        Outage::new(Duration::ZERO).wait_out(error(StoreErrorKind::Full)).await.expect("a person makes room");
     }
 
     #[tokio::test]

@@ -116,7 +116,7 @@ mod tests {
             self.write_str(text)
         }
         fn write_str(&self, text: &str) -> io::Result<()> {
-            self.0.lock().expect("nobody panicked").push_str(text);
+            self.0.lock().expect("no test panicked").push_str(text);
             Ok(())
         }
         fn clear_line(&self) -> io::Result<()> {
@@ -135,7 +135,7 @@ mod tests {
             bar.inc(1);
         }
         bar.force_draw();
-        let shown = screen.0.lock().expect("nobody panicked").clone();
+        let shown = screen.0.lock().expect("no test panicked").clone();
         let last = shown.rsplit("orders").next().unwrap_or_default().trim();
         let rate = last.strip_suffix("/s").unwrap_or_else(|| panic!("no rate in {shown:?}"));
         assert!(!rate.is_empty() && rate.bytes().all(|byte| byte.is_ascii_digit()), "{last:?}");

@@ -8,7 +8,7 @@ use crate::{
     outside, shop,
 };
 
-/// What came of a run, as it is printed.
+/// The result of a run, as it is printed.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     /// Lines that were read: started, already known or refused.
@@ -51,7 +51,7 @@ impl Summary {
         (Self { orders: lines, already_known: repeated, refused: refused.len(), ..Self::default() }, orders)
     }
 
-    /// Adds what came of the orders.
+    /// Adds how the orders ended.
     pub(super) fn add(&mut self, driven: &Driven, found_unfinished: usize, elapsed: Duration) {
         self.started = driven.started;
         self.already_known += driven.already_known;

@@ -22,7 +22,7 @@ pub(crate) fn log_to_stderr() {
         .with_ansi(false)
         .finish()
         .with(filter(std::env::var(LEVEL).ok().as_deref()));
-    // Whoever calls this as a library may have set a subscriber of their own, which stays.
+    // A test that calls this as a library may have set its own subscriber, which stays.
     let _ = subscriber.try_init();
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_of_messages_are_not_logged_unless_somebody_asks_for_them() {
+    fn contents_of_messages_are_logged_only_on_request() {
         let says = |asked: Option<&str>, target: &str, level: L| {
             level.into_level().is_some_and(|level| filter(asked).would_enable(target, &level))
         };

@@ -35,7 +35,7 @@ pub(super) async fn orders<P: Place>(
     }
     let runtime = wait_for("the database", patience, async || {
         let store = place.open().await?;
-        // Whoever comes first makes the tables that the steps write to.
+        // The first process makes the tables that the steps write to.
         shop::migrate(&mut place.open_shop().await?).await?;
         runtime(store, &saga, args, &transport).await
     })

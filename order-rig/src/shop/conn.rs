@@ -10,7 +10,7 @@ pub trait ShopConn: Send + 'static {
 
     /// The statements that make the shop's tables.
     const TABLES: &'static str;
-    /// Begins a transaction that nobody else changes the tables beside.
+    /// Begins a transaction beside which no other one changes the tables.
     const BEGIN_ALONE: &'static str;
 
     /// Runs one statement, and says how many rows it changed.

@@ -121,7 +121,7 @@ impl Books {
         Ok(books)
     }
 
-    /// Every order that anybody knows of.
+    /// Every order that one of the books has.
     pub(super) fn order_ids(&self) -> BTreeSet<&str> {
         let maps = [self.net_charges_cents.keys(), self.shipments.keys()];
         let known = self.orders.keys().chain(self.reservations.keys());

@@ -101,7 +101,10 @@ impl Unrest {
             }
         }
         for saga in inspector.forgotten(NAMED_MAX).await? {
-            self.find(&format!("saga {}", saga.0), "it waits for nothing, so that nobody goes on with it".to_owned());
+            self.find(
+                &format!("saga {}", saga.0),
+                "it waits for nothing, so that no process goes on with it".to_owned(),
+            );
         }
         Ok(())
     }

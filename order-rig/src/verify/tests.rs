@@ -55,7 +55,7 @@ async fn books_that_agree_give_no_finding() {
     assert_eq!((audit.products, audit.orders, audit.confirmed, audit.cancelled), (2, 2, 1, 1));
 }
 
-/// Damages one thing, and expects the audit to name who suffers and how.
+/// Damages one thing, and expects the audit to name the order or product, and what is wrong with it.
 async fn found(damage: &str, subject: &str, wrong: &str) {
     let mut world = World::new().await;
     let table = damage.split_whitespace().find(|word| word.ends_with('s') && *word == word.to_lowercase());

@@ -88,7 +88,7 @@ fn end(hosts: [Replica; 3]) {
     }
 }
 
-/// All processes say things that nobody hears, and each order ends, those too that are started after that.
+/// All processes log to a standard error that is broken, and each order ends, also those that are started after that.
 fn go_on(services: &Services, broken: Broken, command: impl Fn(&str) -> Command) -> [Replica; 3] {
     let loud = |service| broken.begin(command(service).env("ORDER_RIG_LOG", "debug"));
     let mut orders = loud("orders");

@@ -13,7 +13,7 @@ const TELL: &str = "CREATE FUNCTION public.tell() RETURNS trigger LANGUAGE plpgs
     $$ BEGIN PERFORM pg_notify('committed', NEW.id::text); RETURN NULL; END $$;
     CREATE TRIGGER tell AFTER INSERT ON saga.outbox FOR EACH ROW EXECUTE FUNCTION public.tell()";
 
-/// Publishes to the queue of the payments, as a program of somebody else would.
+/// Publishes to the queue of the payments, as a foreign program would.
 fn send(vhost: &Vhost, properties: &Value, payload: &str) {
     let path = format!("exchanges/{}/saga.services/publish", vhost.name());
     let body = json!({
@@ -132,7 +132,7 @@ fn what_cannot_be_sent_is_listed_and_goes_on_when_it_is_released() {
     let services = Services::on_postgres();
     let orders = services.some_orders(1);
     let _shipping = services.start("shipping");
-    // Nobody has ever received what is addressed to the payments: it waits until somebody does.
+    // No process has ever received what is addressed to the payments: it waits until one does.
     let (mut driver, message) = blocking(async {
         let mut committed = committed_messages(services.store("orders")).await;
         let driver = services.drive(&orders).spawn().expect("it runs");

@@ -49,7 +49,7 @@ fn what_is_wrong_is_refused_by_file_and_line_and_the_others_run() {
     let text: Vec<_> = lines.iter().map(|(line, _)| line.as_str()).collect();
     shop.write("some.jsonl", text.join("\n"));
     let ran = shop.run(&RUN);
-    assert_eq!(ran.code, 1, "somebody is to look at what was refused\n{ran}");
+    assert_eq!(ran.code, 1, "a person is to look at what was refused\n{ran}");
     for ((_, said), number) in lines.iter().zip(1..) {
         let line = ran.err.lines().find(|line| line.contains(&format!("some.jsonl:{number}: ")));
         match line {
@@ -71,7 +71,7 @@ fn an_order_that_was_run_before_with_another_content_is_refused() {
     let before = shop.everything();
     shop.write("some.jsonl", format!("\n{}\n{}", with("A-1", "/customer", json!("D")), order("A-2")));
     let ran = shop.run(&RUN);
-    assert_eq!(ran.code, 1, "somebody is to look at what was refused\n{ran}");
+    assert_eq!(ran.code, 1, "a person is to look at what was refused\n{ran}");
     assert!(ran.err.contains("some.jsonl:2: ") && ran.err.contains("customer"), "{ran}");
     let json = ran.json();
     assert_eq!((number(&json, "refused"), number(&json, "started")), (1, 1), "{json}");
@@ -90,7 +90,7 @@ fn a_bad_product_is_named_and_orders_for_it_are_refused() {
     assert!(ran.err.contains("tea.jsonl:3: product POT has -1 in stock"), "{ran}");
     assert!(ran.err.contains("some.jsonl:2: order A-2 asks for the unknown product"), "{ran}");
     assert_eq!((number(&ran.json(), "refused"), number(&ran.json(), "completed")), (1, 1), "{ran}");
-    assert_eq!(ran.code, 1, "somebody is to look at what was refused\n{ran}");
+    assert_eq!(ran.code, 1, "a person is to look at what was refused\n{ran}");
     assert!(ran.err.contains("refused: 3; mend those lines"), "a line of orders, and two of products\n{ran}");
 }
 
@@ -151,7 +151,7 @@ fn a_store_or_a_shop_of_a_newer_program_is_left_alone() {
 #[test]
 fn a_folder_that_cannot_be_written_is_said_in_one_sentence() {
     let shop = Shop::new();
-    // Whoever runs the tests may be allowed everything, but nobody can write into /proc.
+    // The tests may run as root, but not even root can write into /proc.
     let ran: Ran = shop.run(&["--store", "sqlite:/proc/order-rig.db"]);
     ran.is_unusable("/proc/order-rig.db");
 }

@@ -77,7 +77,7 @@ fn g8_a_run_goes_on_by_itself_when_its_database_was_killed_and_started_again() {
     assert!(ran.err.contains("the database had lost 1 orders, which were started again"), "{ran}");
     assert_eq!(shop.run(&["verify", "--store", &url]).code, 0);
     assert!(!ran.err.contains("start: start:"), "nothing is said twice\n{ran}");
-    assert!(!ran.err.contains("at line"), "a line of the server's source code helps nobody\n{ran}");
+    assert!(!ran.err.contains("at line"), "a line of the server's source code helps no operator\n{ran}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn orders_that_the_database_has_lost_are_started_again() {
     const FEW: usize = 12;
     let services = Services::on_postgres();
     let orders = services.some_orders(FEW);
-    // All of them wait for their charges: nobody charges cards yet.
+    // All of them wait for their charges: no service charges cards yet.
     let mut driver = services.drive(&orders).spawn().expect("it runs");
     let mut on_their_way = None;
     until(&mut driver, || {
@@ -138,7 +138,7 @@ fn a_service_alone_logs_no_content_of_messages_and_no_flood() {
     let log = services.shop.path("log.txt");
     let mut command = services.drive(&orders);
     let mut driver = command.stderr(File::create(&log).expect("a file")).spawn().expect("it runs");
-    // Each command was returned by the broker several times, since nobody charges cards here.
+    // Each command was returned by the broker several times, since no service charges cards here.
     let mut keys = 0;
     until(&mut driver, || {
         let ran = services.ask("orders", &["outbox", "list", "--json"]);
@@ -158,7 +158,7 @@ fn a_service_alone_logs_no_content_of_messages_and_no_flood() {
 }
 
 #[test]
-fn a_run_whose_standard_error_nobody_reads_goes_on() {
+fn a_run_whose_standard_error_is_closed_goes_on() {
     let shop = Shop::new();
     let mut child = shop.command(&REAL).spawn().expect("the program starts");
     drop(child.stderr.take());

@@ -24,7 +24,7 @@ fn a_paused_order_waits_and_the_others_do_not() {
     assert!(act("pause").starts_with("is paused: "));
     assert_eq!(act("pause"), "is paused already");
 
-    // What was under way goes on; nobody waits for the order that is paused.
+    // What was under way goes on; the run does not wait for the order that is paused.
     let none = shop.write("none.jsonl", "");
     let rest = ["run", "--json", "--orders", none.to_str().expect("text"), "--outside", &outside.url];
     let ran = shop.run(&rest);

@@ -19,7 +19,7 @@ fn hosts(services: &Services) -> Vec<Replica> {
     ["payments", "payments", "shipping", "shipping"].map(|service| services.start(service)).into()
 }
 
-/// Every order has ended, and is known to nobody twice.
+/// Every order has ended, and was started once.
 #[track_caller]
 fn all_ended(output: Output, orders: usize) -> Value {
     let ran = Ran::of(output);
@@ -67,7 +67,7 @@ fn orders_go_through_three_services_and_a_second_run_changes_nothing() {
 fn a_replica_of_each_service_is_killed_and_every_order_ends() {
     let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
     let services = Services::on_postgres();
-    // Many more than end until the last kill: nobody waits for anything in between.
+    // Many more than end until the last kill: nothing is waited for in between.
     let orders = services.some_orders(MANY);
     let mut replicas = hosts(&services);
     let helper = services.start("orders");

@@ -81,7 +81,7 @@ const DAMAGES: [(&str, Side, &str, &str); 22] = [
         "it is cancelled, but without a reason",
     ),
     (
-        "an order is of somebody else",
+        "an order is of another customer",
         Inside,
         "UPDATE orders SET customer = 'nobody' WHERE order_id = '{o}'",
         "not the one that its saga was started with",

@@ -17,7 +17,7 @@ pub(crate) struct SmallDisk {
     is_root: bool,
 }
 
-/// Mounts the disk in a view of the folders that nobody else has, says so, and waits.
+/// Mounts the disk in a view of the folders that no other process has, says so, and waits.
 const HOLD: &str = "mount -t tmpfs -o size=32m tmpfs \"$0\" && cd \"$0\" && echo mounted && exec cat";
 
 impl SmallDisk {

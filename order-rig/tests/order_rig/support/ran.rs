@@ -2,7 +2,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-/// What came of a run of the program.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
