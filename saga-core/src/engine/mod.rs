@@ -2,31 +2,31 @@
 //!
 //! Each folder is a component. A component knows only those above it in this list.
 
-mod context;
-mod lifecycle;
-mod health;
-mod store_calls;
-mod queue;
-mod membership;
-mod bulkhead;
-mod instance;
-mod statistics;
-mod outcome;
-mod message;
-mod schedule;
-mod outbox;
-mod decide;
-mod commit;
-mod start;
 mod admin;
-mod execute;
-mod dead_letter;
-mod host;
-mod coordinator;
+mod bulkhead;
 mod choreography;
-mod inbox;
 mod claim;
+mod commit;
+mod context;
+mod coordinator;
+mod dead_letter;
+mod decide;
+mod execute;
+mod health;
+mod host;
+mod inbox;
+mod instance;
+mod lifecycle;
+mod membership;
+mod message;
+mod outbox;
+mod outcome;
+mod queue;
 mod runtime;
+mod schedule;
+mod start;
+mod statistics;
+mod store_calls;
 
 pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,

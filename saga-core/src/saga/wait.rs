@@ -90,7 +90,7 @@ impl<S: Store> Parts<S> {
 /// let running = runtime.start(&purchase, "purchase-1", 10_248).await?;
 /// let granted = Approval::Granted { by: "Ada".to_owned() };
 /// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, SignalOutcome::Delivered);
-/// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, SignalOutcome::Known);
+/// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, SignalOutcome::Duplicate);
 ///
 /// assert!(matches!(running.outcome().await?, Outcome::Completed { .. }));
 /// assert_eq!(runtime.signal("purchase-1", "form-8", &Approval::Declined).await?, SignalOutcome::TooLate);

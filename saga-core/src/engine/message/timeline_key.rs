@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-
 use crate::key::Key;
 use crate::store::DefinitionId;
 
