@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::audit::AuditEntry;
-use super::control::SagaControl;
 use super::tenant_store::{AdminRuntime, TenantStore};
 use crate::engine::commit::notify_parent;
 use crate::engine::context::{RuntimeError, Settings};
@@ -89,15 +88,6 @@ impl<S: Store> SagaAdmin<S> {
     pub fn replies_to(mut self, service: impl Into<String>) -> Self {
         self.replies_to = Some(service.into());
         self
-    }
-
-    /// What can be done with the saga of that key by somebody who saw it at this revision
-    /// ([`SagaStatus::revision`](super::SagaStatus::revision)).
-    ///
-    /// # Errors
-    /// When the key is not a legal one.
-    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<SagaControl<S>, RuntimeError> {
-        Ok(SagaControl::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
     }
 
     /// The same desk while it carries out a plan.

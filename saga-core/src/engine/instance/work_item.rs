@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attempt_details::AttemptDetails;
 use super::held_lease::HeldLease;
 use super::inline_start::InlineStart;
-use super::pending_commit::AttemptDetails;
 use super::saga_instance::SagaInstance;
 use crate::engine::bulkhead::{ConcurrencyPermit, QueueSlot};
 use crate::key::StepId;
