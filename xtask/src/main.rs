@@ -40,6 +40,8 @@ enum Task {
     Check,
     /// The rules of the house that a program can check.
     Tidy,
+    /// Writes `docs/guarantees.md`: the guarantees and the tests that name them.
+    Guarantees,
     /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, --seeds N --fresh from a seed that it draws
     /// and prints, or --seed X to replay one.
     #[command(disable_help_flag = true)]
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Task::Demo { demo } => tasks::demo(demo),
         Task::Check => tasks::check(),
         Task::Tidy => tasks::tidy(),
+        Task::Guarantees => tasks::guarantees(),
         Task::Sim { arguments } => tasks::sim(&arguments),
         Task::Chaos { arguments } => tasks::chaos(&arguments),
         Task::Bench(bench) => tasks::bench(&bench),

@@ -7,6 +7,7 @@ mod cancel_safety;
 mod commands;
 mod dependencies;
 mod finding;
+mod guarantee_list;
 mod guarantees;
 mod imports;
 mod leftovers;
@@ -23,4 +24,4 @@ mod tree;
 mod unwinding;
 
 pub(crate) use finding::Level;
-pub(crate) use run::check_workspace;
+pub(crate) use run::{check_workspace, guarantees_page};

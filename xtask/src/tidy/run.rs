@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 
 use super::finding::Finding;
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    cancel_safety, commands, dependencies, guarantees, imports, leftovers, links, manifests, module_root, purity, size,
-    unwinding,
+    cancel_safety, commands, dependencies, guarantee_list, guarantees, imports, leftovers, links, manifests,
+    module_root, purity, size, unwinding,
 };
 use crate::Arguments;
 use crate::workspace::cargo;
@@ -37,10 +37,11 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 10] = [
     unwinding::no_event_panics,
 ];
 
-const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 6] = [
+const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 7] = [
     cancel_safety::is_documented,
     guarantees::each_has_a_test,
     guarantees::each_is_written_down,
+    guarantee_list::is_up_to_date,
     manifests::inherit_from_the_workspace,
     links::resolve,
     commands::the_two_come_first,
@@ -61,6 +62,12 @@ pub(crate) fn check_workspace(root: &Path) -> Result<Report> {
     findings.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
     let notes = vec![format!("saga-core builds with {} crates beneath it", beneath.len())];
     Ok(Report { findings, notes, file_count: tree.sources.len() + tree.markdown.len() + tree.manifests.len() })
+}
+
+/// The path and the text of the page of guarantees, for the workspace below `root`.
+pub(crate) fn guarantees_page(root: &Path) -> Result<(&'static str, String)> {
+    let text = guarantee_list::page(&Tree::read(root)?).context("ARCHITECTURE.md has no guarantees")?;
+    Ok((guarantee_list::PAGE, text))
 }
 
 fn tasks() -> Vec<String> {
