@@ -36,10 +36,12 @@ enum Task {
         #[command(subcommand)]
         demo: tasks::Demo,
     },
-    /// Formatting, clippy and rustdoc with warnings denied, and tidy.
+    /// Formatting, clippy and rustdoc with warnings denied, the guide, and tidy.
     Check,
     /// The rules of the house that a program can check.
     Tidy,
+    /// Builds the guide with mdBook, which it installs into `target/tools` first.
+    Book,
     /// Writes `docs/guarantees.md`: the guarantees and the tests that name them.
     Guarantees,
     /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, --seeds N --fresh from a seed that it draws
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Demo { demo } => tasks::demo(demo),
         Task::Check => tasks::check(),
         Task::Tidy => tasks::tidy(),
+        Task::Book => tasks::book(),
         Task::Guarantees => tasks::guarantees(),
         Task::Sim { arguments } => tasks::sim(&arguments),
         Task::Chaos { arguments } => tasks::chaos(&arguments),

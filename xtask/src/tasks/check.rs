@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 
+use super::book::book;
 use super::prerequisites::components;
 use super::tidy::tidy;
 use crate::phases::Phases;
 use crate::workspace::cargo;
 
-/// Formatting, clippy, rustdoc and tidy, warnings denied.
+/// Formatting, clippy, rustdoc, the guide and tidy, warnings denied.
 pub(crate) fn check() -> Result<()> {
     let mut phases = Phases::of("check");
     phases.run("prerequisites", components)?;
@@ -17,5 +18,6 @@ pub(crate) fn check() -> Result<()> {
     phases.command("fmt of the peers", cargo().args(peers))?;
     phases.command("clippy", cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    phases.run("book", || book().map(|()| String::new()))?;
     phases.run("tidy", || tidy().map(|()| String::new()))
 }

@@ -1,6 +1,7 @@
 //! One file per task.
 
 mod bench;
+mod book;
 mod chaos;
 mod check;
 mod demo;
@@ -13,6 +14,7 @@ mod test;
 mod tidy;
 
 pub(crate) use bench::{Bench, bench};
+pub(crate) use book::book;
 pub(crate) use chaos::chaos;
 pub(crate) use check::check;
 pub(crate) use demo::{Demo, demo};

@@ -9,8 +9,8 @@ use super::finding::Finding;
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    cancel_safety, commands, dependencies, guarantee_list, guarantees, imports, leftovers, links, manifests,
-    module_root, purity, size, unwinding,
+    cancel_safety, commands, dependencies, glossary, guarantee_list, guarantees, guide, imports, leftovers, links,
+    manifests, module_root, purity, size, unwinding,
 };
 use crate::Arguments;
 use crate::workspace::cargo;
@@ -37,11 +37,14 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 10] = [
     unwinding::no_event_panics,
 ];
 
-const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 7] = [
+const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 10] = [
     cancel_safety::is_documented,
     guarantees::each_has_a_test,
     guarantees::each_is_written_down,
     guarantee_list::is_up_to_date,
+    guide::is_listed,
+    guide::code_is_compiled,
+    glossary::has_each_term_once,
     manifests::inherit_from_the_workspace,
     links::resolve,
     commands::the_two_come_first,
