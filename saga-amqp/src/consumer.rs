@@ -159,7 +159,7 @@ impl Receiver {
         }
         // The broker takes no message whose user is not the one of the connection that it comes from.
         let user = came.properties.user_id().as_ref().map(ToString::to_string);
-        Delivery { tag, redelivered: came.redelivered, message, death: origin.map(|origin| origin.death), user }
+        Delivery { tag, redelivered: came.redelivered, message, dead_letter: origin.map(|origin| origin.death), user }
     }
 }
 

@@ -143,7 +143,7 @@ impl AmqpOptions {
 
     /// How long publishing waits for a connection that is lost, or that the broker holds back, before it fails. By default
     /// 5 seconds. Together with one and a half times the [`confirm_timeout`](Self::confirm_timeout) it has to be shorter than
-    /// the runtime's `Settings::publish_limit`.
+    /// the runtime's `Settings::publish_timeout`.
     #[must_use]
     pub fn unavailable_timeout(mut self, timeout: Duration) -> Self {
         self.unavailable_timeout = timeout;

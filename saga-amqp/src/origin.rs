@@ -1,6 +1,6 @@
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
-use saga_core::transport::Death;
+use saga_core::transport::DeadLetterInfo;
 
 /// The reason with which a message goes that came back too often.
 const DELIVERY_LIMIT: &str = "delivery_limit";
@@ -10,7 +10,7 @@ const UNKNOWN: &str = "unknown";
 /// Where a dead letter came from, as the broker wrote it down in `x-death`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    pub(crate) death: Death,
+    pub(crate) death: DeadLetterInfo,
     /// The exchange that it had been published to.
     pub(crate) exchange: String,
     /// The routing key that it had been published with.
@@ -27,7 +27,7 @@ impl Origin {
         // The broker does not say how often it delivered it.
         let deliveries = if reason == DELIVERY_LIMIT { delivery_limit.saturating_add(1) } else { 1 };
         Self {
-            death: Death { queue: queue.to_owned(), reason, deliveries },
+            death: DeadLetterInfo { queue: queue.to_owned(), reason, deliveries },
             exchange: text("exchange").unwrap_or_default(),
             routing_key: entry.and_then(routing_key).unwrap_or_else(|| queue.to_owned()),
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     fn check(properties: &BasicProperties, reason: &str, deliveries: u32, exchange: &str, key: &str) {
-        let death = Death { queue: QUEUE.into(), reason: reason.into(), deliveries };
+        let death = DeadLetterInfo { queue: QUEUE.into(), reason: reason.into(), deliveries };
         let expected = Origin { death, exchange: exchange.into(), routing_key: key.into() };
         assert_eq!(Origin::of(properties, QUEUE, 20), expected);
     }

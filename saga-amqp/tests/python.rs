@@ -235,7 +235,7 @@ async fn g8_a_dead_letter_that_cannot_even_be_read_holds_up_no_other() {
     }
     let letters = accept(&mut dead_letters, 1).await;
     assert_eq!(letters[0].message, Ok(message(9)));
-    let death = letters[0].death.as_ref().unwrap();
+    let death = letters[0].dead_letter.as_ref().unwrap();
     assert_eq!((death.queue.as_str(), death.reason.as_str()), (format!("{prefix}a").as_str(), "delivery_limit"));
     assert_eq!(death.deliveries, 3);
     let unread = run(&broker, &prefix, &["unread", "a", "1"]).await;

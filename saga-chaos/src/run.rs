@@ -50,7 +50,7 @@ pub enum Where {
 
 /// Short, so that much happens in a minute.
 const TIMES: Times =
-    Times { lease: MEMBER_SILENCE, answer_within: Duration::from_secs(3), concurrency: 8, calls: CALLS };
+    Times { lease: MEMBER_SILENCE, reply_timeout: Duration::from_secs(3), concurrency: 8, calls: CALLS };
 /// How long everything may take to come to rest.
 const REST_LIMIT: Duration = Duration::from_mins(4);
 /// How long it may take until orders flow.
@@ -144,7 +144,7 @@ impl World {
         let faults = async {
             self.wait_for_flow(&watcher).await?;
             self.diary.say("orders flow, the faults begin");
-            self.injector().carry_out(plan).await?;
+            self.injector().execute(plan).await?;
             self.diary.enter(0, Happened::FaultsEnded);
             self.diary.say("the faults are over");
             self.waves.close();

@@ -20,13 +20,13 @@ pub mod store;
 pub mod transport;
 mod unwind;
 
-pub use engine::{Operator, Outcome, Running, Runtime, Settings, StartError};
+pub use engine::{Outcome, Runtime, SagaControl, SagaHandle, Settings, StartError};
 pub use key::{Key, Tenant};
 pub use saga::{Migration, Saga, SubSaga};
 pub use service::Service;
 pub use step::{
-    Answers, Batch, CancelSignal, Classify, Each, Event, Failure, IfTaken, Output, Received, Rejection, Resolved,
-    RetryPolicy, Signal, State, StepContext, StepError, StepErrorKind, StepOptions,
+    Batch, BatchResults, CancelSignal, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy,
+    Signal, Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

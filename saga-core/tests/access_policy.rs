@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::authorization::{AccessPolicy, SigningKey};
 use saga_core::memory::{MemoryStore, MemoryTransport};
-use saga_core::store::{Answer, DeadLetter, DeadReason, LetterFilter, MessageId, MessageKind};
+use saga_core::store::{Answer, DeadLetter, DeadLetterFilter, DeadLetterReason, MessageId, MessageKind};
 use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, service_topic};
 use saga_core::{Outcome, Runtime, Saga, Service, State, StepError, saga_compensation, saga_step};
 use tokio::sync::watch;
@@ -137,7 +137,7 @@ impl Shop {
 
 async fn letters(runtime: &Runtime<MemoryStore>, count: usize) -> Vec<DeadLetter> {
     loop {
-        let letters = runtime.dead_letters().list(LetterFilter::default()).await.unwrap();
+        let letters = runtime.dead_letters().list(DeadLetterFilter::default()).await.unwrap();
         if letters.len() >= count {
             return letters;
         }
@@ -161,7 +161,7 @@ async fn a_forged_reply_completes_nothing() {
     }
     let mut letters = letters(&shop.orders, 3).await;
     letters.sort_by_key(|letter| letter.letter.message.as_ref().unwrap().id.0);
-    assert!(letters.iter().all(|letter| letter.letter.reason == DeadReason::NotAuthorized), "{letters:?}");
+    assert!(letters.iter().all(|letter| letter.letter.reason == DeadLetterReason::NotAuthorized), "{letters:?}");
     let details: Vec<&str> = letters.iter().map(|letter| letter.letter.detail.as_str()).collect();
     assert_eq!(
         details,
@@ -187,7 +187,7 @@ async fn a_forged_command_is_not_done_and_its_refusal_reaches_nobody() {
     let forged = Message { payload: b"999999".to_vec(), ..command.clone() };
     shop.transport.inject(forged).await;
     let letters = letters(&shop.payments, 1).await;
-    assert_eq!(letters[0].letter.reason, DeadReason::NotAuthorized);
+    assert_eq!(letters[0].letter.reason, DeadLetterReason::NotAuthorized);
     assert_eq!(letters[0].letter.detail, "its signature is not the one that the key `orders-1` makes of it");
     shop.gateway.is_open.send_replace(true);
     let outcome = running.outcome().await.unwrap();

@@ -60,7 +60,7 @@ fn a_step_allocates_no_more_than_this_and_a_heavier_one_does() {
     let wasteful = saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order_wastefully>();
     let ordinary_one = per_step(&ordinary(), |_| ());
     let wasteful_one = per_step(&wasteful.build().unwrap(), |_| ());
-    let alone = per_step(&ordinary(), |settings| settings.run_on_max = 1);
+    let alone = per_step(&ordinary(), |settings| settings.steps_per_transaction_max = 1);
     let counted = format!("{ordinary_one:.1} allocations; wasteful {wasteful_one:.1}; alone {alone:.1}");
     assert!(ordinary_one <= PER_STEP, "a step got heavier: {counted}");
     assert!(ordinary_one > PER_STEP - 1.0, "a step got lighter, and the bound should follow: {counted}");
@@ -78,8 +78,8 @@ fn per_step(saga: &Saga<MemoryStore, u32>, change: impl FnOnce(&mut Settings)) -
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     threads.block_on(async {
         let builder = Runtime::builder(MemoryStore::new()).saga(saga).settings(|settings| {
-            settings.transactions = 1;
-            (settings.poll_interval, settings.answer_within) = (QUIET, QUIET);
+            settings.transactions_max = 1;
+            (settings.poll_interval, settings.reply_timeout) = (QUIET, QUIET);
             (settings.member_ttl, settings.lease_ttl) = (3 * QUIET, 3 * QUIET);
             change(settings);
         });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{
-    Answers, Batch, Outcome, Runtime, Saga, Settings, State, StepContext, StepError, saga_compensation, saga_step,
+    Batch, BatchResults, Outcome, Runtime, Saga, Settings, State, StepContext, StepError, saga_compensation, saga_step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ async fn reserve(
     tx: &mut MemoryConn,
     orders: Batch<Order>,
     State(seen): State<Seen>,
-) -> Result<Answers<String>, StepError> {
+) -> Result<BatchResults<String>, StepError> {
     seen.calls.lock().unwrap().push(orders.iter().map(|order| order.id).collect());
     let is_good = |order: &Order| !matches!(order.trouble, Some(Trouble::Rejected | Trouble::ErredOnce));
     let erred: Vec<u32> = orders
@@ -83,7 +83,7 @@ async fn reserve(
             _ => {}
         }
     }
-    Ok(orders.answer(|order| match order.trouble {
+    Ok(orders.map_each(|order| match order.trouble {
         Some(Trouble::Rejected) => Err(StepError::reject("sold out")),
         Some(Trouble::ErredOnce) if erred.contains(&order.id) => Err(StepError::retry("not now")),
         Some(Trouble::TooLong) => Ok("x".repeat(300)),
@@ -104,13 +104,13 @@ async fn pack(tx: &mut MemoryConn, ctx: &StepContext, order: Order) -> Result<()
 }
 
 #[saga_step]
-async fn confirm(tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<()>, StepError> {
+async fn confirm(tx: &mut MemoryConn, orders: Batch<Order>) -> Result<BatchResults<()>, StepError> {
     let transaction = tx.transaction();
     for order in &orders {
         tx.put(&format!("confirmed {}", order.id), transaction.to_be_bytes())?;
     }
     tx.add("calls of confirm", 1)?;
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 /// What became of some orders.
@@ -159,7 +159,7 @@ async fn run_saga(
     let first = Runtime::builder(store.clone()).saga(&saga).state(seen.clone()).start().await.unwrap();
     for id in 0..count {
         let trouble = trouble.iter().find(|(troubled, _)| *troubled == id).map(|(_, trouble)| *trouble);
-        first.start_in(transaction.conn(), &saga, format!("order-{id}"), Order { id, trouble }).await.unwrap();
+        first.start_in_tx(transaction.conn(), &saga, format!("order-{id}"), Order { id, trouble }).await.unwrap();
     }
     first.shutdown().await;
     transaction.commit().unwrap();
@@ -168,7 +168,7 @@ async fn run_saga(
         .state(seen.clone())
         .settings(|all| {
             all.payload_bytes_max = 200;
-            all.transactions = 1;
+            all.transactions_max = 1;
             settings(all);
         })
         .start()
@@ -285,7 +285,7 @@ async fn what_a_batch_has_done_runs_on_together() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_has_no_more_than_its_limit() {
-    let ran = run(30, &[], |settings| settings.batch_step_max = 4).await;
+    let ran = run(30, &[], |settings| settings.batch_inputs_max = 4).await;
     assert!((0..30).all(|id| ran.is_completed(id)));
     assert!(ran.calls.iter().all(|call| call.len() <= 4), "{:?}", ran.calls);
 }

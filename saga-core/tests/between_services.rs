@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::engine::{Cancellation, Restart};
+use saga_core::engine::{CancelOutcome, RestartOutcome};
 use saga_core::env::BoxFuture;
 use saga_core::key::Tenant;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
-use saga_core::store::{Headers, LetterFilter, Message, MessageId, MessageKind, Timestamp};
+use saga_core::store::{DeadLetterFilter, Headers, Message, MessageId, MessageKind, Timestamp};
 use saga_core::transport::{
     Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
@@ -226,7 +226,7 @@ async fn the_dead_letters_of_a_batch_share_their_commits() {
     let published = services.transport.publish(messages.collect()).await;
     assert!(published.iter().all(Result::is_ok), "{published:?}");
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let filter = LetterFilter { limit: 2 * LETTERS, ..LetterFilter::default() };
+    let filter = DeadLetterFilter { limit: 2 * LETTERS, ..DeadLetterFilter::default() };
     let letters = services.payments.dead_letters().list(filter).await.unwrap();
     assert_eq!(letters.len(), LETTERS, "{:?}", letters.first());
     let commits = services.of_payments.of("record") - before;
@@ -271,10 +271,10 @@ async fn g5_a_restarted_saga_that_was_cancelled_does_not_go_on_with_its_reply() 
     let services = Services::start().await;
     services.order("first").await;
     services.gate.0.send_replace(false);
-    let desk = services.orders.desk();
-    assert_eq!(desk.restart("first", "charge-card", "again", "it was lost").await.unwrap(), Restart::Begun);
+    let desk = services.orders.admin();
+    assert_eq!(desk.restart("first", "charge-card", "again", "it was lost").await.unwrap(), RestartOutcome::Begun);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), Cancellation::Begun);
+    assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), CancelOutcome::Begun);
     services.gate.0.send_replace(true);
     let outcome = services.orders.attach("again").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome:?}");

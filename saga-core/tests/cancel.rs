@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::engine::{Cancellation, RuntimeError, SagaDesk};
+use saga_core::engine::{CancelOutcome, RuntimeError, SagaAdmin};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Status};
@@ -108,8 +108,8 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), Cancellation::Begun);
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), Cancellation::UnderWay);
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::UnderWay);
     assert_eq!(runtime.saga("order").await.unwrap().unwrap().summary.status, Status::Compensating);
     outside.go_on.notify_one();
 
@@ -117,7 +117,7 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
     assert_eq!(outcome.to_string(), "compensated, because it was cancelled: no longer wanted");
     assert!(matches!(&outcome, Outcome::Compensated { failed_step, cancelled: true, .. } if failed_step == "ship"));
     assert_eq!(outside.calls(), ["charge", "ship", "call back", REFUND]);
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), Cancellation::Ended(Status::Compensated));
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Ended(Status::Compensated));
 
     let history = runtime.saga("order").await.unwrap().unwrap().history;
     let audit: Vec<_> = history.iter().filter(|entry| entry.kind == HistoryKind::Operator).collect();
@@ -137,8 +137,8 @@ async fn what_waits_for_its_next_attempt_is_given_back_at_once() {
     while runtime.saga("order").await.unwrap().unwrap().steps[1].attempts == 0 {
         tokio::task::yield_now().await;
     }
-    let desk = SagaDesk::new(Arc::clone(runtime.store())).saga(&saga);
-    assert_eq!(desk.cancel("order", REASON).await.unwrap(), Cancellation::Begun, "as from another process");
+    let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
+    assert_eq!(desk.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun, "as from another process");
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
     assert_eq!(outside.calls().len(), 2, "{:?}", outside.calls());
@@ -159,7 +159,7 @@ async fn behind_the_pivot_and_after_the_end_nothing_is_cancelled() {
     assert_eq!(refused, expected);
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), Cancellation::Ended(Status::Completed));
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Ended(Status::Completed));
     assert_eq!(outside.calls(), ["charge", "ship", "thank"]);
     runtime.shutdown().await;
 }
@@ -180,7 +180,7 @@ async fn a_stuck_saga_turns_round_and_waits_for_its_person() {
     let refused = operator.cancel(REASON).await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order`: the saga compensates already");
     operator.skip("it was never weighed").await.unwrap();
-    let outcome = running.ended().await.unwrap();
+    let outcome = running.closed().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
     assert_eq!(outside.calls().len(), 2, "{:?}", outside.calls());
     runtime.shutdown().await;
@@ -195,7 +195,7 @@ async fn what_cannot_be_cancelled_says_why() {
     outside.arrived.notified().await;
     let refused = runtime.cancel("order", " ").await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order`: give a reason; it is kept with the action");
-    let stranger = SagaDesk::<MemoryStore>::new(Arc::clone(runtime.store()));
+    let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
     assert!(matches!(stranger.cancel("order", REASON).await, Err(RuntimeError::UnknownDefinition { .. })));
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -210,12 +210,12 @@ async fn what_begins_later_and_is_cancelled_calls_nobody() {
     let runtime = runtime(&saga, &outside).await;
     let hour = std::time::Duration::from_hours(1);
     let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
-    assert!(!running.already_known());
-    assert!(runtime.start(&saga, "order", 1).await.unwrap().already_known(), "it is the same saga (G6)");
+    assert!(!running.already_started());
+    assert!(runtime.start(&saga, "order", 1).await.unwrap().already_started(), "it is the same saga (G6)");
     let due = runtime.saga("order").await.unwrap().unwrap();
     assert!(due.steps[0].due_at.unwrap().0 - due.summary.started_at.0 >= 3_600_000_000);
-    let desk = SagaDesk::new(Arc::clone(runtime.store())).saga(&saga);
-    assert_eq!(desk.cancel("order", REASON).await.unwrap(), Cancellation::Begun);
+    let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
+    assert_eq!(desk.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun);
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
     assert_eq!(outside.calls(), [""; 0]);

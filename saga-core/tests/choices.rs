@@ -126,8 +126,8 @@ async fn the_first_arm_that_holds_runs_and_no_other() {
         assert_eq!((choice.phase, choice.taken.as_deref()), (StepPhase::Done, taken));
         let passed_by = |name: &str| {
             let step = status.steps.iter().find(|step| step.step == name).unwrap();
-            assert_eq!(step.recorded_at.is_none(), step.phase == StepPhase::PassedBy, "{name}");
-            step.phase == StepPhase::PassedBy
+            assert_eq!(step.recorded_at.is_none(), step.phase == StepPhase::NotTaken, "{name}");
+            step.phase == StepPhase::NotTaken
         };
         let expected = ["pack", "label"].map(|_| taken != Some("parcel"));
         assert_eq!(["pack", "label"].map(passed_by), expected);
@@ -323,7 +323,7 @@ async fn a_condition_that_panics_waits_for_a_person() {
                 operator().skip_with(&"otherwise", "by courier").await.unwrap();
             }
         }
-        assert!(matches!(running.ended().await.unwrap(), Outcome::Completed { .. }));
+        assert!(matches!(running.closed().await.unwrap(), Outcome::Completed { .. }));
         IS_BROKEN.store(1, Ordering::SeqCst);
     }
     let billed: Vec<String> = log(&store).into_iter().filter(|entry| entry.starts_with("bill")).collect();

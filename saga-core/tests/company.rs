@@ -32,7 +32,7 @@ async fn lose_orders(_conn: &mut MemoryConn, _order: u32, State(server): State<S
 
 async fn outcomes(saga: &Saga<MemoryStore, u32>, server: &Server, count: u32) -> Vec<Outcome> {
     let builder = Runtime::builder(MemoryStore::new()).saga(saga).state(server.clone());
-    let runtime = builder.settings(|settings: &mut Settings| settings.calls = 2).start().await.unwrap();
+    let runtime = builder.settings(|settings: &mut Settings| settings.external_calls_max = 2).start().await.unwrap();
     let orders = (0..count).map(|order| (format!("order-{order}"), order));
     let mut outcomes = Vec::new();
     for started in runtime.start_many(saga, orders).await {

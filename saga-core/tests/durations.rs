@@ -100,7 +100,7 @@ async fn a_setting_that_no_clock_can_take_is_refused() {
         ("lease_ttl", |settings| settings.lease_ttl = Duration::MAX),
         ("poll_interval", |settings| settings.poll_interval = Duration::MAX),
         ("member_ttl", |settings| settings.member_ttl = Duration::MAX),
-        ("answer_within", |settings| settings.answer_within = Duration::MAX),
+        ("reply_timeout", |settings| settings.reply_timeout = Duration::MAX),
         ("retention", |settings| settings.retention = Duration::MAX),
     ];
     for (name, set) in cases {

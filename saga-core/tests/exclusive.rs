@@ -60,7 +60,7 @@ async fn haul(ctx: &StepContext, _load: u32, State(depot): State<Depot>) -> Resu
             depot.0.given_up.fetch_add(1, Ordering::SeqCst);
             Err(StepError::not_sent("no longer wanted"))
         }
-        () = tokio::time::sleep(10 * LEASE) => Ok(ctx.fence()),
+        () = tokio::time::sleep(10 * LEASE) => Ok(ctx.fencing_token()),
     }
 }
 
@@ -98,7 +98,7 @@ async fn g7_a_call_whose_claim_was_lost_is_given_up() {
     let running = runtime.start(&saga, "o-1", 7).await.unwrap();
     depot.0.begins.notified().await;
     let stored = store.saga_with_steps(&Tenant::default(), &Key::new("o-1").unwrap()).await.unwrap().unwrap();
-    assert_eq!(store.give_back(&[stored.work[0].work]).await.unwrap(), [true]);
+    assert_eq!(store.release_work(&[stored.work[0].work]).await.unwrap(), [true]);
     depot.0.begins.notified().await;
     tokio::time::sleep(LEASE / 2).await;
     assert_eq!((depot.begun(), depot.0.at_once.load(Ordering::SeqCst)), (2, 1), "the first was dropped");

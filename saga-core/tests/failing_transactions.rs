@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use saga_core::engine::Standing;
+use saga_core::engine::ComponentHealth;
 use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore};
 use saga_core::store::{Sagas as _, StoreError, StoreErrorKind};
@@ -102,7 +102,7 @@ async fn g8_a_step_whose_transaction_never_commits_is_blamed_and_frees_its_worke
             }
         };
         tokio::time::timeout(Duration::from_mins(5), in_time).await.unwrap_or_else(|_| panic!("{kind:?} stops all"));
-        assert_eq!(runtime.health().store, Standing::Works, "{kind:?}");
+        assert_eq!(runtime.health().store, ComponentHealth::Healthy, "{kind:?}");
         runtime.shutdown().await;
     }
 }
@@ -118,7 +118,7 @@ async fn g8_a_store_that_cannot_be_written_blames_nobody() {
         let other = runtime.start_after(&writing, "other", 2, Duration::from_secs(1)).await.unwrap();
         fault.0.everything.store(true, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_mins(10)).await;
-        assert!(matches!(runtime.health().store, Standing::Fails { .. }), "{kind:?}: health hides it");
+        assert!(matches!(runtime.health().store, ComponentHealth::Failing { .. }), "{kind:?}: health hides it");
         fault.0.everything.store(false, Ordering::Relaxed);
         for running in [running, other] {
             assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }), "{kind:?}");

@@ -295,7 +295,7 @@ async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
     let refused = operator().skip_with(&"heavy", "lost").await.unwrap_err().to_string();
     assert!(refused.contains("`weigh#2` cannot have this output"), "{refused}");
     operator().skip_with(&7_u32, "weighed by hand").await.unwrap();
-    assert!(matches!(running.ended().await.unwrap(), Outcome::Completed { .. }));
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(store.read(|table| table.get("weights").unwrap().to_vec()), b"[10, 7, 30, 40]");
     runtime.shutdown().await;
 }

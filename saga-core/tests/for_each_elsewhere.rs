@@ -375,7 +375,7 @@ async fn a_person_goes_past_an_item_that_is_stuck_elsewhere() {
         assert!(refused.contains("its input stands in a list"), "{refused}");
         operator.skip_with(&format!("bag {item}"), "packed by hand").await.unwrap();
     }
-    assert!(matches!(running.ended().await.unwrap(), Outcome::Completed { .. }));
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(services.orders.read(|table| table.get("bill of 2").unwrap().to_vec()), b"bag 1,bag 2");
     orders.shutdown().await;
     host.shutdown().await;

@@ -216,7 +216,7 @@ async fn branches_that_get_stuck_beside_each_other_are_both_seen() {
     let status = runtime.saga("o-1").await.unwrap().unwrap();
     assert_eq!(stuck(&status).len(), 1);
     runtime.operator("o-1", status.revision).unwrap().skip("unbooked by hand").await.unwrap();
-    assert!(matches!(running.ended().await.unwrap(), Outcome::Compensated { .. }));
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
     let status = runtime.saga("o-1").await.unwrap().unwrap();
     let entries = status.history.iter().filter(|entry| entry.kind == HistoryKind::Stuck).count();
     assert_eq!(entries, 2);

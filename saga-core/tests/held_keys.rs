@@ -51,7 +51,7 @@ async fn g8_a_start_that_waits_for_a_key_holds_up_no_other() {
     let store = MemoryStore::new();
     let runtime = runtime(&store).await;
     let mut application = store.transaction();
-    runtime.start_in(application.conn(), &waving(), "held", 0).await.unwrap();
+    runtime.start_in_tx(application.conn(), &waving(), "held", 0).await.unwrap();
     let waiting = tokio::spawn({
         let runtime = runtime.clone();
         async move { runtime.start(&waving(), "held", 0).await }
@@ -61,7 +61,7 @@ async fn g8_a_start_that_waits_for_a_key_holds_up_no_other() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     application.commit().unwrap();
     let running = waiting.await.unwrap().unwrap();
-    assert!(running.already_known());
+    assert!(running.already_started());
     runtime.shutdown().await;
 }
 
@@ -70,12 +70,12 @@ async fn g8_a_key_that_is_never_let_go_is_told_to_who_starts_it() {
     let store = MemoryStore::new();
     let runtime = runtime(&store).await;
     let mut application = store.transaction();
-    runtime.start_in(application.conn(), &waving(), "held", 0).await.unwrap();
+    runtime.start_in_tx(application.conn(), &waving(), "held", 0).await.unwrap();
     let refused = tokio::time::timeout(Duration::from_mins(1), runtime.start(&waving(), "held", 0)).await;
     let error = refused.expect("it waits without a limit").unwrap_err();
     assert!(error.to_string().contains("holds"), "{error}");
     drop(application);
-    assert!(!runtime.start(&waving(), "held", 0).await.unwrap().already_known());
+    assert!(!runtime.start(&waving(), "held", 0).await.unwrap().already_started());
     runtime.shutdown().await;
 }
 

@@ -64,8 +64,8 @@ async fn g8_a_reason_that_is_too_long_is_refused() {
     let long = "r".repeat(4_001);
     let refusals = [
         runtime.migrate_all(&migration, &long).await.unwrap_err().to_string(),
-        runtime.dead_letters().discard(saga_core::store::LetterId(1), &long).await.unwrap_err().to_string(),
-        runtime.dead_letters().replay(saga_core::store::LetterId(1), &long).await.unwrap_err().to_string(),
+        runtime.dead_letters().discard(saga_core::store::DeadLetterId(1), &long).await.unwrap_err().to_string(),
+        runtime.dead_letters().replay(saga_core::store::DeadLetterId(1), &long).await.unwrap_err().to_string(),
     ];
     for refusal in refusals {
         assert!(refusal.contains("give a reason of at most 4000 bytes; it is kept with the "), "{refusal}");

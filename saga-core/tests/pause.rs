@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::{Cancellation, Pausing, Resumption, RuntimeError, SagaDesk, SagaStatus};
+use saga_core::engine::{CancelOutcome, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus};
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
@@ -93,9 +93,9 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    let desk = runtime.desk().by("ann");
-    assert_eq!(desk.pause("order", WHY).await.unwrap(), Pausing::Paused);
-    assert_eq!(desk.pause("order", WHY).await.unwrap(), Pausing::Already);
+    let desk = runtime.admin().actor("ann");
+    assert_eq!(desk.pause("order", WHY).await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(desk.pause("order", WHY).await.unwrap(), PauseOutcome::Already);
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
     tokio::time::sleep(Duration::from_hours(1)).await;
@@ -104,7 +104,7 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     let status = seen(&runtime).await;
     assert_eq!(status.summary.status, Status::Paused);
     let paused = status.summary.paused.unwrap();
-    assert_eq!((paused.by.as_deref(), &*paused.reason), (Some("ann"), WHY));
+    assert_eq!((paused.actor.as_deref(), &*paused.reason), (Some("ann"), WHY));
     assert_eq!(paused.since, Some(status.history[0].at));
     assert_eq!(status.history[0].detail, "pause by ann: the address is wrong");
     let filter = SagaFilter { status: Some(Status::Paused), ..SagaFilter::default() };
@@ -112,13 +112,13 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     assert_eq!(runtime.count().await.unwrap()[&Status::Paused], 1);
     assert_eq!(runtime.store().forgotten(9).await.unwrap(), [], "somebody is to resume it (G11)");
 
-    assert_eq!(desk.resume("order", "it was corrected").await.unwrap(), Resumption::Resumed);
+    assert_eq!(desk.resume("order", "it was corrected").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(outside.calls(), ["pack", "ship"]);
     let ended = Status::Completed;
-    assert_eq!(desk.resume("order", "again").await.unwrap(), Resumption::NotPaused(ended));
-    assert_eq!(desk.pause("order", "too late").await.unwrap(), Pausing::Ended(ended));
-    let acts: Vec<_> = seen(&runtime).await.history.into_iter().filter_map(|entry| entry.act).collect();
+    assert_eq!(desk.resume("order", "again").await.unwrap(), ResumeOutcome::NotPaused(ended));
+    assert_eq!(desk.pause("order", "too late").await.unwrap(), PauseOutcome::Ended(ended));
+    let acts: Vec<_> = seen(&runtime).await.history.into_iter().filter_map(|entry| entry.audit).collect();
     assert_eq!(acts.len(), 2, "what changed nothing leaves no line: {acts:?}");
     runtime.shutdown().await;
 }
@@ -141,9 +141,9 @@ async fn g11_a_further_attempt_waits_for_the_resumption() {
     assert!(after.steps[0].error.is_some(), "what is known of it is kept");
 
     // A desk without a runtime leaves it to those that work on the store.
-    let desk = SagaDesk::new(Arc::clone(runtime.store())).saga(&saga);
+    let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
     let began = tokio::time::Instant::now();
-    assert_eq!(desk.resume("order", "paper is there").await.unwrap(), Resumption::Resumed);
+    assert_eq!(desk.resume("order", "paper is there").await.unwrap(), ResumeOutcome::Resumed);
     until(&runtime, |status| status.steps[0].attempts == 2).await;
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -176,10 +176,10 @@ async fn it_can_be_cancelled_and_is_undone_when_it_is_resumed() {
     runtime.pause("order", WHY).await.unwrap();
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
-    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), Cancellation::Begun);
+    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::Begun);
     tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!((seen(&runtime).await.summary.status, outside.calls()), (Status::Paused, vec!["pack"]));
-    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), Cancellation::UnderWay);
+    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::UnderWay);
     runtime.resume("order", "now").await.unwrap();
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
@@ -215,13 +215,13 @@ async fn what_cannot_be_done_says_why() {
     outside.arrived.notified().await;
     let refused = runtime.pause("order", " ").await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order`: give a reason; it is kept with the action");
-    let refused = runtime.desk().by("\n").pause("order", WHY).await.unwrap_err().to_string();
+    let refused = runtime.admin().actor("\n").pause("order", WHY).await.unwrap_err().to_string();
     assert!(refused.ends_with("a name that can be read; it is kept with the action"), "{refused}");
-    let stranger = SagaDesk::<MemoryStore>::new(Arc::clone(runtime.store()));
+    let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
     assert!(matches!(stranger.pause("order", WHY).await, Err(RuntimeError::UnknownDefinition { .. })));
 
     // Who names the revision that he saw acts on that one only.
-    let operator = runtime.operator("order", seen(&runtime).await.revision).unwrap().by("ann");
+    let operator = runtime.operator("order", seen(&runtime).await.revision).unwrap().actor("ann");
     assert!(operator.resume(WHY).await.unwrap_err().to_string().ends_with("the saga is not paused"));
     operator.pause(WHY).await.unwrap();
     assert!(matches!(operator.pause(WHY).await, Err(RuntimeError::Moved { .. })));
@@ -248,7 +248,7 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
             "overdue" => tokio::time::sleep(2 * minute).await,
             _ => {}
         }
-        assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), Cancellation::Begun, "{key}");
+        assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), CancelOutcome::Begun, "{key}");
         let outcome = running.outcome().await.unwrap();
         assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{key}: {outcome}");
     }

@@ -102,7 +102,7 @@ async fn refund(
 ) -> Result<(), StepError> {
     let mut inside = gateway.0.lock().unwrap();
     inside.told.push("refund");
-    inside.charged.remove(ctx.do_key());
+    inside.charged.remove(ctx.original_key());
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use saga_core::engine::Restart;
+use saga_core::engine::RestartOutcome;
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
@@ -63,7 +63,7 @@ async fn start(store: &MemoryStore, refuses: &Refuses) -> Runtime<MemoryStore> {
 }
 
 async fn ended(runtime: &Runtime<MemoryStore>, key: &str) -> Outcome {
-    runtime.attach(key).await.unwrap().ended().await.unwrap()
+    runtime.attach(key).await.unwrap().closed().await.unwrap()
 }
 
 fn log(store: &MemoryStore) -> Vec<String> {
@@ -78,10 +78,10 @@ async fn g5_a_list_whose_items_were_undone_is_not_taken_over() {
     refuses.0.store(true, Ordering::Relaxed);
     runtime.start(&parcels(), "k", 2).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Compensated { .. }));
-    let problem = runtime.desk().restart("k", "bill", "k-again", WHY).await.unwrap_err().to_string();
+    let problem = runtime.admin().restart("k", "bill", "k-again", WHY).await.unwrap_err().to_string();
     assert!(problem.contains("its step `pack` was undone, so that nothing of it can be taken over"), "{problem}");
     refuses.0.store(false, Ordering::Relaxed);
-    assert_eq!(runtime.desk().restart("k", "pack", "k-again", WHY).await.unwrap(), Restart::Begun);
+    assert_eq!(runtime.admin().restart("k", "pack", "k-again", WHY).await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(ended(&runtime, "k-again").await, Outcome::Completed { .. }));
     assert_eq!(log(&store).iter().filter(|line| line.starts_with("pack ")).count(), 4);
     runtime.shutdown().await;
@@ -94,7 +94,7 @@ async fn a_choice_that_is_begun_with_is_made_anew() {
     let runtime = start(&store, &refuses).await;
     runtime.start(&parcels(), "k", 2).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
-    runtime.desk().restart("k", "courier", "again", WHY).await.unwrap();
+    runtime.admin().restart("k", "courier", "again", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "again").await, Outcome::Completed { .. }));
     let status = runtime.saga("again").await.unwrap().unwrap();
     let courier = status.steps.iter().find(|step| step.step == "courier").unwrap();
@@ -103,7 +103,7 @@ async fn a_choice_that_is_begun_with_is_made_anew() {
     let pack = status.steps.iter().find(|step| step.step == "pack").unwrap();
     assert_eq!(pack.error.as_deref(), Some("taken over from the saga `k`"));
     // So it is taken over in its turn.
-    runtime.desk().restart("again", "bill", "third", WHY).await.unwrap();
+    runtime.admin().restart("again", "bill", "third", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "third").await, Outcome::Completed { .. }));
     assert_eq!(
         log(&store).split_off(2),
@@ -144,7 +144,7 @@ async fn skipped(runtime: &Runtime<MemoryStore>, saga: &Saga<MemoryStore, u32>) 
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Stuck { .. }));
     let revision = runtime.saga(saga.name()).await.unwrap().unwrap().revision;
     runtime.operator(saga.name(), revision).unwrap().skip(WHY).await.unwrap();
-    assert!(matches!(running.ended().await.unwrap(), Outcome::Compensated { .. }));
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
 }
 
 /// G5: who goes past an undo leaves the step as it is; whether it is still done is known of a transaction only.
@@ -159,8 +159,8 @@ async fn g5_what_may_have_been_undone_is_not_taken_over() {
     skipped(&runtime, &known).await;
     skipped(&runtime, &unknown).await;
     refuses.0.store(false, Ordering::Relaxed);
-    let desk = runtime.desk();
-    assert_eq!(desk.restart("known", "ship", "known-again", WHY).await.unwrap(), Restart::Begun);
+    let desk = runtime.admin();
+    assert_eq!(desk.restart("known", "ship", "known-again", WHY).await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(ended(&runtime, "known-again").await, Outcome::Completed { .. }));
     let problem = desk.restart("unknown", "ship", "unknown-again", WHY).await.unwrap_err().to_string();
     assert!(problem.contains("nobody knows whether the undo of its step `charge` happened"), "{problem}");
@@ -175,14 +175,14 @@ async fn what_came_to_nothing_again_begins_at_the_same_step_once_more() {
     runtime.start(&parcels(), "k", 1).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
     refuses.0.store(true, Ordering::Relaxed);
-    runtime.desk().restart("k", "bill", "second", WHY).await.unwrap();
+    runtime.admin().restart("k", "bill", "second", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "second").await, Outcome::Compensated { .. }));
     refuses.0.store(false, Ordering::Relaxed);
-    runtime.desk().restart("second", "bill", "third", WHY).await.unwrap();
+    runtime.admin().restart("second", "bill", "third", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "third").await, Outcome::Completed { .. }));
     assert_eq!(log(&store), ["pack 1", "bill box 1", "bill box 1"], "nothing is done again, and nothing undone");
     // What it did itself was undone.
-    runtime.desk().restart("k", "courier", "fourth", WHY).await.unwrap();
+    runtime.admin().restart("k", "courier", "fourth", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "fourth").await, Outcome::Completed { .. }));
     runtime.shutdown().await;
 }
@@ -194,13 +194,13 @@ async fn g6_a_restart_that_was_made_is_known_after_the_old_saga_moved() {
     let runtime = start(&store, &refuses).await;
     runtime.start(&parcels(), "k", 1).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
-    assert_eq!(runtime.desk().restart("k", "bill", "second", WHY).await.unwrap(), Restart::Begun);
+    assert_eq!(runtime.admin().restart("k", "bill", "second", WHY).await.unwrap(), RestartOutcome::Begun);
     let old = store.saga(&Tenant::default(), &Key::new("k").unwrap()).await.unwrap().unwrap();
     let reopened = Advance { id: old.id, expected: old.version, status: Status::Stuck, state: old.state };
     let changes = Changes { saga: Some(reopened), ..Changes::default() };
     store.record(vec![changes]).await.unwrap()[0].clone().unwrap();
-    assert_eq!(runtime.desk().restart("k", "bill", "second", WHY).await.unwrap(), Restart::Already);
-    let problem = runtime.desk().restart("k", "bill", "third", WHY).await.unwrap_err().to_string();
+    assert_eq!(runtime.admin().restart("k", "bill", "second", WHY).await.unwrap(), RestartOutcome::Already);
+    let problem = runtime.admin().restart("k", "bill", "third", WHY).await.unwrap_err().to_string();
     assert!(problem.contains("it has not ended"), "{problem}");
     runtime.shutdown().await;
 }

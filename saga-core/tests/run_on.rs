@@ -107,10 +107,10 @@ async fn consecutive_steps_share_a_transaction_up_to_a_call() {
 
 #[tokio::test]
 async fn run_on_max_bounds_the_steps_of_a_transaction() {
-    let ran = run(&[], |settings| settings.run_on_max = 1).await;
+    let ran = run(&[], |settings| settings.steps_per_transaction_max = 1).await;
     let of = |step| ran.transactions[step];
     assert!(of("reserve") < of("pack") && of("pack") < of("label"), "{:?}", ran.transactions);
-    let ran = run(&[], |settings| settings.run_on_max = 2).await;
+    let ran = run(&[], |settings| settings.steps_per_transaction_max = 2).await;
     let of = |step| ran.transactions[step];
     assert!(of("reserve") == of("pack") && of("pack") < of("label"), "{:?}", ran.transactions);
 }

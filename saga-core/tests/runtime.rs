@@ -111,7 +111,7 @@ async fn a_saga_completes_or_is_undone() {
         other => panic!("{other}"),
     }
     let again = runtime.start(&saga, "a", order(3, "good")).await.unwrap();
-    assert!(again.already_known());
+    assert!(again.already_started());
     let other = runtime.start(&saga, "a", order(4, "good")).await.unwrap_err();
     assert!(other.to_string().contains("`amount` differs"), "{other}");
     assert_eq!(business(&store, "stock"), -7);

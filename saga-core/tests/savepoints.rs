@@ -58,7 +58,7 @@ impl Shop {
         let saga = Saga::named("create-order").input::<u32>().step::<reserve>().step::<charge>().step::<confirm>();
         let (saga, bank) = (saga.build().unwrap(), Bank::default());
         let builder = Runtime::builder(MemoryStore::new()).saga(&saga).state(bank.clone());
-        let runtime = builder.settings(|settings| settings.transactions = 1).start().await.unwrap();
+        let runtime = builder.settings(|settings| settings.transactions_max = 1).start().await.unwrap();
         Self { runtime, saga, bank }
     }
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Cancellation, Receipt, RuntimeBuilder, RuntimeError, SagaDesk};
+use saga_core::engine::{CancelOutcome, RuntimeBuilder, RuntimeError, SagaAdmin, SignalOutcome};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Work as _};
-use saga_core::{Outcome, Output, Received, Runtime, Saga, Signal, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ async fn release(_order: u32, _reserved: Option<u32>) -> Result<(), StepError> {
 }
 
 #[saga_step]
-async fn ship(_order: u32, Output(approval): Output<Received<Approval>>) -> Result<String, StepError> {
+async fn ship(_order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<String, StepError> {
     if approval.by == "nobody" { Err(StepError::reject("nobody approved it")) } else { Ok(approval.by) }
 }
 
@@ -92,13 +92,17 @@ async fn a_saga_goes_on_with_the_first_signal_and_with_no_other() {
     let running = runtime.start(&purchase(), "order", 1).await.unwrap();
     until_it_waits(&runtime, "order", 1).await;
     let began = Instant::now();
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known);
-    assert_eq!(runtime.signal("order", "b", &by("nobody")).await.unwrap(), Receipt::TooLate);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(runtime.signal("order", "b", &by("nobody")).await.unwrap(), SignalOutcome::TooLate);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() < SECOND, "nobody waits for the limit");
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known, "also when all is over");
-    assert_eq!(runtime.signal("order", "b", &by("Ada")).await.unwrap(), Receipt::TooLate);
+    assert_eq!(
+        runtime.signal("order", "a", &by("Ada")).await.unwrap(),
+        SignalOutcome::Duplicate,
+        "also when all is over"
+    );
+    assert_eq!(runtime.signal("order", "b", &by("Ada")).await.unwrap(), SignalOutcome::TooLate);
     let status = runtime.saga("order").await.unwrap().unwrap();
     assert_eq!(status.steps[1].signal.as_deref(), Some("a"));
     let lines = status.history.iter().filter(|line| line.kind == HistoryKind::Signal);
@@ -113,9 +117,9 @@ async fn g11_a_signal_that_comes_early_is_kept() {
     let store = store();
     let first = runtime(&store, &[purchase()]).await;
     first.start_after(&purchase(), "order", 1, MINUTE).await.unwrap();
-    assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
-    assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known);
-    assert_eq!(first.signal("order", "b", &by("Bob")).await.unwrap(), Receipt::TooLate, "the first one counts");
+    assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
+    assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(first.signal("order", "b", &by("Bob")).await.unwrap(), SignalOutcome::TooLate, "the first one counts");
     first.shutdown().await;
     let second = runtime(&store, &[purchase()]).await;
     let began = Instant::now();
@@ -136,7 +140,7 @@ async fn a_signal_begins_no_saga_before_its_time() {
     let runtime = runtime(&store, std::slice::from_ref(&begins)).await;
     let began = Instant::now();
     let running = runtime.start_after(&begins, "order", 40, MINUTE).await.unwrap();
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
     runtime.shutdown().await;
@@ -158,7 +162,7 @@ async fn without_a_signal_the_limit_decides() {
     assert_eq!(outcome.to_string(), "compensated, because `approval` failed: no `approval` arrived within 60s");
     assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
     for key in ["default", "strict"] {
-        assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), Receipt::TooLate);
+        assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), SignalOutcome::TooLate);
     }
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -174,7 +178,7 @@ async fn what_nobody_waits_for_is_refused() {
     assert_eq!(refused, "the saga `order`: it has no step that waits for `payment`");
     let refused = runtime.signal("order", "", &by("Ada")).await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order`: a signal has an id of 1 to 200 bytes, the same when it is sent again");
-    let stranger = SagaDesk::<MemoryStore>::new(Arc::clone(runtime.store()));
+    let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
     let refused = stranger.signal("order", "a", &by("Ada")).await;
     assert!(matches!(refused, Err(RuntimeError::UnknownDefinition { .. })), "{refused:?}");
     runtime.shutdown().await;
@@ -187,9 +191,9 @@ async fn a_signal_needs_no_runtime() {
     let runtime = runtime(&store, &[purchase()]).await;
     let running = runtime.start(&purchase(), "order", 1).await.unwrap();
     until_it_waits(&runtime, "order", 1).await;
-    let desk = SagaDesk::new(store.clone()).saga(&purchase());
-    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
-    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Known);
+    let desk = SagaAdmin::new(store.clone()).saga(&purchase());
+    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
+    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -202,7 +206,7 @@ async fn g5_a_wait_ends_when_the_saga_turns_round() {
     let group = Saga::named("group").input::<u32>().step::<reserve>();
     let group = group.parallel(|group| {
         let waits = |branch: saga_core::saga::Branch<MemoryStore, u32>| {
-            branch.wait_without_limit::<Approval>().step_after::<pack, Received<Approval>>(|_, approval| approval.by)
+            branch.wait_without_limit::<Approval>().step_after::<pack, Signaled<Approval>>(|_, approval| approval.by)
         };
         group.branch(waits).branch(|branch| branch.sleep("a-while", SECOND).step::<refuse>())
     });
@@ -221,7 +225,7 @@ async fn g5_a_wait_ends_when_the_saga_turns_round() {
     assert!(matches!(cancelled.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
     assert!(began.elapsed() < 2 * MINUTE, "{:?}", began.elapsed());
     for key in ["group", "deadline", "cancelled"] {
-        assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), Receipt::TooLate, "{key}");
+        assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), SignalOutcome::TooLate, "{key}");
     }
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -235,15 +239,15 @@ async fn branches_wait_beside_each_other() {
             .branch(|branch| {
                 branch
                     .wait_or_reject::<Approval>(MINUTE)
-                    .step_after::<pack, Received<Approval>>(|_, approval| approval.by)
+                    .step_after::<pack, Signaled<Approval>>(|_, approval| approval.by)
             })
             .branch(|branch| branch.wait_or_reject::<Payment>(MINUTE))
     });
     let saga = saga.step::<ship>().build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
-    assert_eq!(runtime.signal("order", "p", &Payment).await.unwrap(), Receipt::Delivered);
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
+    assert_eq!(runtime.signal("order", "p", &Payment).await.unwrap(), SignalOutcome::Delivered);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -266,10 +270,10 @@ async fn of_many_signals_at_once_one_counts() {
         for sent in sending {
             receipts.push(sent.await.unwrap());
         }
-        let count = |wanted: &[Receipt]| receipts.iter().filter(|receipt| wanted.contains(receipt)).count();
-        assert_eq!(count(&[Receipt::Delivered, Receipt::Kept]), 1, "{receipts:?}");
-        assert_eq!(count(&[Receipt::Known]), 1, "{receipts:?}");
-        assert_eq!(count(&[Receipt::TooLate]), 6, "{receipts:?}");
+        let count = |wanted: &[SignalOutcome]| receipts.iter().filter(|receipt| wanted.contains(receipt)).count();
+        assert_eq!(count(&[SignalOutcome::Delivered, SignalOutcome::Buffered]), 1, "{receipts:?}");
+        assert_eq!(count(&[SignalOutcome::Duplicate]), 1, "{receipts:?}");
+        assert_eq!(count(&[SignalOutcome::TooLate]), 6, "{receipts:?}");
         assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     }
     runtime.shutdown().await;
@@ -295,7 +299,7 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
     until_it_waits(&runtime, "order", 1).await;
     let old = OldApproval { who: "Ada".to_owned() };
     let revision = runtime.saga("order").await.unwrap().unwrap().revision;
-    for desk in [runtime.desk(), SagaDesk::new(store.clone()).saga(&purchase())] {
+    for desk in [runtime.admin(), SagaAdmin::new(store.clone()).saga(&purchase())] {
         let error = desk.signal("order", "a", &old).await.unwrap_err();
         assert!(matches!(error, RuntimeError::SignalForm { .. }), "{error:?}");
         let said = error.to_string();
@@ -305,9 +309,13 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
         );
     }
     assert_eq!(runtime.saga("order").await.unwrap().unwrap().revision, revision, "nothing was changed");
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Delivered);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
-    assert_eq!(runtime.signal("order", "b", &old).await.unwrap(), Receipt::TooLate, "it would have decided nothing");
+    assert_eq!(
+        runtime.signal("order", "b", &old).await.unwrap(),
+        SignalOutcome::TooLate,
+        "it would have decided nothing"
+    );
     runtime.shutdown().await;
     nothing_is_left(&store).await;
 }
@@ -320,8 +328,8 @@ async fn g5_an_early_signal_leaves_a_saga_that_begins_later_free_to_be_cancelled
     let saga = saga.step::<ship>().build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
     let running = runtime.start_after(&saga, "order", 1, 10 * MINUTE).await.unwrap();
-    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), Receipt::Kept);
-    assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), Cancellation::Begun);
+    assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
+    assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
     tokio::time::sleep(20 * MINUTE).await;

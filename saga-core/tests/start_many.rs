@@ -57,12 +57,12 @@ async fn g6_each_of_many_has_the_answer_of_a_single_start() {
         [("new", 1), ("known", 3), ("other", 4), ("", 5), ("long", 123_456), ("twice", 6), ("twice", 6), ("twice", 7)];
     let answers = runtime.start_many(&counting(), asked).await;
     assert_eq!(answers.len(), 8);
-    let known = |index: usize| answers[index].as_ref().map(saga_core::Running::already_known).ok();
+    let known = |index: usize| answers[index].as_ref().map(saga_core::SagaHandle::already_started).ok();
     assert_eq!((known(0), known(1), known(5), known(6)), (Some(false), Some(true), Some(false), Some(true)));
-    assert!(matches!(&answers[2], Err(StartError::OtherPayload { key, .. }) if key == "other"));
+    assert!(matches!(&answers[2], Err(StartError::PayloadMismatch { key, .. }) if key == "other"));
     assert!(matches!(&answers[3], Err(StartError::Key(_))));
     assert!(matches!(&answers[4], Err(StartError::TooLarge { bytes: 6, max: 4 })));
-    assert!(matches!(&answers[7], Err(StartError::OtherPayload { key, .. }) if key == "twice"));
+    assert!(matches!(&answers[7], Err(StartError::PayloadMismatch { key, .. }) if key == "twice"));
     assert_eq!(answers[0].as_ref().unwrap().key().as_str(), "new");
     assert_eq!(answers[5].as_ref().unwrap().id(), answers[6].as_ref().unwrap().id());
     for answer in answers.iter().flatten() {
@@ -71,7 +71,7 @@ async fn g6_each_of_many_has_the_answer_of_a_single_start() {
     assert_eq!(store.read(|table| table.counter("pieces")), 3 + 3 + 1 + 6);
     assert_eq!(all_of(&store).await, 4);
     let again = runtime.start_many(&counting(), [("new", 1), ("known", 3)]).await;
-    assert!(again.iter().all(|answer| answer.as_ref().is_ok_and(saga_core::Running::already_known)));
+    assert!(again.iter().all(|answer| answer.as_ref().is_ok_and(saga_core::SagaHandle::already_started)));
     assert!(runtime.start_many(&counting(), Vec::<(&str, u32)>::new()).await.is_empty());
     assert!(runtime.start_many(&counting(), [("", 1)]).await[0].is_err(), "all of them are refused");
     runtime.shutdown().await;
@@ -81,7 +81,7 @@ async fn g6_each_of_many_has_the_answer_of_a_single_start() {
 #[tokio::test]
 async fn more_than_there_is_room_for_are_started_and_end() {
     let store = MemoryStore::new();
-    let runtime = runtime(&store, |settings| settings.places = 16).await;
+    let runtime = runtime(&store, |settings| settings.sagas_in_memory_max = 16).await;
     let answers = runtime.start_many(&counting(), (0..2_500).map(|id| (format!("saga-{id}"), 1))).await;
     assert!(answers.iter().all(Result::is_ok));
     assert_eq!(all_of(&store).await, 2_500);

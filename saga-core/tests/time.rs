@@ -145,7 +145,7 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
     let runtime = runtime(&store, &saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     let mut transaction = store.transaction();
-    let started = runtime.start_in(transaction.conn(), &saga, "in", 1).await.unwrap();
+    let started = runtime.start_in_tx(transaction.conn(), &saga, "in", 1).await.unwrap();
     transaction.commit().unwrap();
     started.committed();
     let many = runtime.start_many(&saga, [("a", 1), ("b", 2)]).await;
@@ -358,7 +358,7 @@ async fn a_restarted_saga_has_the_deadline_of_the_one_before() {
     assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
     for (key, new_key) in [("order", "order-2"), ("order-2", "order-3")] {
         let began = Instant::now();
-        runtime.desk().restart(key, "charge", new_key, "once more").await.unwrap();
+        runtime.admin().restart(key, "charge", new_key, "once more").await.unwrap();
         let outcome = runtime.attach(new_key).await.unwrap().outcome().await.unwrap();
         assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
         assert!((10 * SECOND..20 * SECOND).contains(&began.elapsed()), "{:?}", began.elapsed());

@@ -22,7 +22,7 @@ impl Outside {
 
 #[saga_step(compensate = call_back, retry(attempts = 2, base = "1ms", cap = "1ms"))]
 async fn ship(ctx: &StepContext, _order: u32, State(outside): State<Outside>) -> Result<u32, StepError> {
-    outside.fences.lock().unwrap().push(ctx.fence());
+    outside.fences.lock().unwrap().push(ctx.fencing_token());
     outside.answers.lock().unwrap().remove(0)?;
     Ok(7)
 }
@@ -35,7 +35,7 @@ async fn call_back(
     number: u32,
     State(outside): State<Outside>,
 ) -> Result<(), StepError> {
-    assert_eq!((ctx.do_key(), number), ("order:ship", 7));
+    assert_eq!((ctx.original_key(), number), ("order:ship", 7));
     *outside.undone.lock().unwrap() += 1;
     Ok(())
 }

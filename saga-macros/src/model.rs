@@ -136,9 +136,9 @@ impl Model {
         self.values().next().filter(|parameter| parameter.is_batch)
     }
 
-    /// The `R` of `Result<Answers<R>, E>`, or of an alias that takes `Answers<R>`.
+    /// The `R` of `Result<BatchResults<R>, E>`, or of an alias that takes `BatchResults<R>`.
     pub(crate) fn answer(&self) -> Option<&Type> {
-        self.inside_of_returned("Answers")
+        self.inside_of_returned("BatchResults")
     }
 
     fn inside_of_returned(&self, name: &str) -> Option<&Type> {

@@ -103,9 +103,9 @@ rules! {
     BatchContext = "batch-context",
     /// A step takes a `Batch` and `Output<step>`.
     BatchOutput = "batch-output",
-    /// A step takes a `Batch` and does not return `Answers`.
+    /// A step takes a `Batch` and does not return `BatchResults`.
     BatchReturn = "batch-return",
-    /// A step returns `Answers` and takes no `Batch`.
+    /// A step returns `BatchResults` and takes no `Batch`.
     AnswersWithoutBatch = "answers-without-batch",
     /// A compensation takes a `Batch`.
     BatchInCompensation = "batch-in-compensation",

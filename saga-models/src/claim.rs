@@ -32,12 +32,12 @@ impl Protocol {
             command: key.command(work.known),
             effect,
             undo,
-            maybe: work.maybe && !self.has(Plant::ForgetsMaybe),
-            suspect: is_suspect,
+            in_doubt: work.maybe && !self.has(Plant::ForgetsMaybe),
+            recovered: is_suspect,
             is_late: work.is_late,
             can_be_asked: false,
         };
-        row.maybe = row.may_have_happened(&saga.state.0);
+        row.in_doubt = row.may_have_happened(&saga.state.0);
         if let Some(event) = row.unwanted(&saga.state.0) {
             service.work.remove(&key);
             return self.advance(world, at, event);
@@ -51,8 +51,8 @@ impl Protocol {
             key,
             epoch: work.epoch,
             attempt: work.attempts,
-            maybe: row.maybe,
-            informed: key.is_undo() && !saga.state.0.steps[key.step].maybe,
+            maybe: row.in_doubt,
+            informed: key.is_undo() && !saga.state.0.steps[key.step].in_doubt,
             stage: match effect {
                 _ if is_known => Stage::Answered(Answered::Done),
                 Effect::External => Stage::Waiting,

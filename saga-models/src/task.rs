@@ -119,7 +119,7 @@ impl Protocol {
     pub(crate) fn settle(&self, world: &mut World, at: usize, task: &Task, next: Next) -> bool {
         let service = &mut world.services[at];
         match next {
-            Next::Again { maybe, .. } => {
+            Next::Again { in_doubt: maybe, .. } => {
                 if let Some(work) = service.work.get_mut(&task.key) {
                     (work.is_leased, work.is_suspect) = (false, false);
                     (work.attempts, work.maybe) = (task.attempt, maybe);
@@ -141,7 +141,7 @@ impl Protocol {
             side: self.shape(at).side(task.key.step),
             policy: &self.policy,
             attempts: task.attempt,
-            maybe: task.maybe,
+            in_doubt: task.maybe,
             informed: task.informed,
             resolving: None,
             retrying_for: std::time::Duration::ZERO,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use saga_core::store::{
-    Advance, Changes, Condition, DefinitionId, HistoryEntry, NewLetter, NewMessage, NewRecord, NewSaga, NewWork,
+    Advance, Changes, Condition, DefinitionId, HistoryEntry, NewDeadLetter, NewMessage, NewRecord, NewSaga, NewWork,
     Postponed, RevisedRecord, StoreError, WorkId,
 };
 use sqlx::postgres::PgRow;
@@ -167,7 +167,7 @@ struct Later<'a> {
 impl<'a> Later<'a> {
     fn of_postponed(row: &'a Postponed) -> Self {
         let (id, error) = (row.work.id, row.error.as_deref());
-        Self { id, due_in: row.due_in, attempts: row.attempts, maybe: row.maybe, error }
+        Self { id, due_in: row.due_in, attempts: row.attempts, maybe: row.in_doubt, error }
     }
 
     fn of_tried(new: &'a NewWork) -> Option<Self> {
@@ -188,7 +188,7 @@ struct Flat<'a> {
     starts: Vec<(i32, i32, &'a NewSaga)>,
     commands: Vec<Command<'a>>,
     messages: Vec<(i32, &'a NewMessage)>,
-    letters: Vec<(i32, &'a NewLetter)>,
+    letters: Vec<(i32, &'a NewDeadLetter)>,
     history: Vec<(i32, &'a HistoryEntry)>,
 }
 
@@ -270,7 +270,7 @@ impl<'a> Flat<'a> {
         let query = self.bind_starts(query).bind(column(&self.commands, |command| command.change));
         let query = self.bind_messages(bind_commands(query, &self.commands));
         let query = query.bind(column(&self.letters, |(change, _)| *change));
-        let letters: Vec<&NewLetter> = self.letters.iter().map(|(_, letter)| *letter).collect();
+        let letters: Vec<&NewDeadLetter> = self.letters.iter().map(|(_, letter)| *letter).collect();
         self.bind_history(bind_letters(query, &letters))
     }
 

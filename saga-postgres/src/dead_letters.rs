@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use saga_core::key::Tenant;
 use saga_core::store::{
-    DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, Message, NewLetter, StoreError, WorkId,
+    DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, Message, NewDeadLetter,
+    StoreError, WorkId,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -22,11 +23,11 @@ const SELECT_LETTERS: &str = "SELECT l.id, l.fingerprint, l.tenant, l.reason, l.
 
 #[async_trait]
 impl DeadLetters for PostgresStore {
-    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         // Everybody buries in one order, so that nobody waits in a circle.
         let mut order: Vec<usize> = (0..letters.len()).collect();
         order.sort_by_key(|place| letters[*place].fingerprint);
-        let sorted: Vec<&NewLetter> = order.iter().map(|place| &letters[*place]).collect();
+        let sorted: Vec<&NewDeadLetter> = order.iter().map(|place| &letters[*place]).collect();
         let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
         let query = bind_letters(query, &sorted);
@@ -40,22 +41,22 @@ impl DeadLetters for PostgresStore {
         Ok(new)
     }
 
-    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         let sql = format!(
             "{SELECT_LETTERS} WHERE l.tenant = $1 AND ($2::text IS NULL OR l.state = $2) \
              AND ($3::text IS NULL OR l.reason = $3) AND l.id > $4 ORDER BY l.id LIMIT $5"
         );
         let query = sqlx::query(self.sql(&sql))
             .bind(filter.tenant.as_str().to_owned())
-            .bind(filter.state.map(LetterState::as_str))
-            .bind(filter.reason.map(DeadReason::as_str))
+            .bind(filter.state.map(DeadLetterState::as_str))
+            .bind(filter.reason.map(DeadLetterReason::as_str))
             .bind(filter.after.map_or(i64::MIN, |after| after.0))
             .bind(rows::limit(filter.limit));
         let rows = self.read_rows("dead_letters", query).await?;
         rows.iter().map(letter).collect::<Result<_, _>>().map_err(|error| store_error("dead_letters", error))
     }
 
-    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+    async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         let sql = self.sql(&format!("{SELECT_LETTERS} WHERE l.id = $1 AND l.tenant = $2"));
         let query = sqlx::query(sql).bind(id.0).bind(tenant.as_str().to_owned());
         let rows = self.read_rows("dead_letter", query).await?;
@@ -65,10 +66,10 @@ impl DeadLetters for PostgresStore {
     async fn replay_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         let (store, tenant, note) = (self.clone(), tenant.clone(), clean(note));
         self.in_transaction("replay_letter", move |conn| {
             Box::pin(async move {
@@ -82,9 +83,9 @@ impl DeadLetters for PostgresStore {
     async fn discard_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         let (store, tenant, note) = (self.clone(), tenant.clone(), clean(note));
         self.in_transaction("discard_letter", move |conn| {
             Box::pin(async move {
@@ -101,13 +102,13 @@ impl PostgresStore {
         &self,
         conn: &mut PgConnection,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, sqlx::Error> {
+    ) -> Result<Option<DeadLetterState>, sqlx::Error> {
         let Some((state, message)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
-        if let (LetterState::Open, Some(message)) = (state, message) {
-            self.decide(conn, id, LetterState::Replayed, note).await?;
+        if let (DeadLetterState::Open, Some(message)) = (state, message) {
+            self.decide(conn, id, DeadLetterState::Replayed, note).await?;
             self.receive_again(conn, work, &message).await?;
         }
         Ok(Some(state))
@@ -117,12 +118,12 @@ impl PostgresStore {
         &self,
         conn: &mut PgConnection,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, sqlx::Error> {
+    ) -> Result<Option<DeadLetterState>, sqlx::Error> {
         let Some((state, _)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
-        if state == LetterState::Open {
-            self.decide(conn, id, LetterState::Discarded, note).await?;
+        if state == DeadLetterState::Open {
+            self.decide(conn, id, DeadLetterState::Discarded, note).await?;
         }
         Ok(Some(state))
     }
@@ -132,19 +133,19 @@ impl PostgresStore {
         &self,
         conn: &mut PgConnection,
         tenant: &Tenant,
-        id: LetterId,
-    ) -> Result<Option<(LetterState, Option<Message>)>, sqlx::Error> {
+        id: DeadLetterId,
+    ) -> Result<Option<(DeadLetterState, Option<Message>)>, sqlx::Error> {
         let sql = "SELECT state, message FROM {schema}.dead_letters WHERE id = $1 AND tenant = $2 FOR UPDATE";
         let query = sqlx::query(self.sql(sql)).bind(id.0).bind(tenant.as_str()).persistent(false);
         let Some(row) = query.fetch_optional(conn).await? else { return Ok(None) };
-        Ok(Some((rows::parsed(&row, 0, LetterState::parse)?, rows::message_or_none(&row, 1)?)))
+        Ok(Some((rows::parsed(&row, 0, DeadLetterState::parse)?, rows::message_or_none(&row, 1)?)))
     }
 
     async fn decide(
         &self,
         conn: &mut PgConnection,
-        id: LetterId,
-        state: LetterState,
+        id: DeadLetterId,
+        state: DeadLetterState,
         note: &str,
     ) -> Result<(), sqlx::Error> {
         let sql =
@@ -155,7 +156,7 @@ impl PostgresStore {
 }
 
 /// Binds the columns of letters, in the order in which both functions take them.
-pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewLetter]) -> Statement<'q> {
+pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter]) -> Statement<'q> {
     query
         .bind(column(letters, |letter| letter.id.0))
         .bind(column(letters, |letter| letter.fingerprint.to_vec()))
@@ -172,11 +173,11 @@ pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewLetter]) -> 
 fn letter(row: &PgRow) -> Result<DeadLetter, sqlx::Error> {
     let fingerprint: &[u8] = row.try_get(1)?;
     Ok(DeadLetter {
-        letter: NewLetter {
-            id: LetterId(row.try_get(0)?),
+        letter: NewDeadLetter {
+            id: DeadLetterId(row.try_get(0)?),
             fingerprint: fingerprint.try_into().map_err(|_| rows::unreadable(1, "a fingerprint has 32 bytes"))?,
             tenant: rows::tenant(row, 2)?,
-            reason: rows::parsed(row, 3, DeadReason::parse)?,
+            reason: rows::parsed(row, 3, DeadLetterReason::parse)?,
             detail: row.try_get(4)?,
             source: row.try_get(5)?,
             headers: serde_json::from_str(rows::text(row, 6)?).map_err(|error| rows::unreadable(6, error))?,
@@ -186,7 +187,7 @@ fn letter(row: &PgRow) -> Result<DeadLetter, sqlx::Error> {
         },
         seen: rows::unsigned(row, 10)?,
         buried_at: rows::moment(row, 11)?,
-        state: rows::parsed(row, 12, LetterState::parse)?,
+        state: rows::parsed(row, 12, DeadLetterState::parse)?,
         decided_at: rows::moment_or_none(row, 13)?,
         note: row.try_get(14)?,
     })

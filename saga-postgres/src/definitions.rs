@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use saga_core::store::{Applied, DefinitionId, KeptDefinition, NewDefinition, SagaMove, StoreError, StoreErrorKind};
+use saga_core::store::{
+    Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoreErrorKind, StoredDefinition,
+};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
@@ -18,7 +20,7 @@ const REGISTER: &str = "register";
 
 #[async_trait]
 impl saga_core::store::Definitions for PostgresStore {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
         let known = self.definitions().await?;
         let find =
             |new: &NewDefinition| known.iter().find(|known| known.id == new.id && known.digest == new.digest).cloned();
@@ -49,21 +51,21 @@ impl saga_core::store::Definitions for PostgresStore {
         kept.into_iter().map(|kept| kept.ok_or_else(lost)).collect()
     }
 
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         let sql = "SELECT name, version, digest, shape FROM {schema}.definitions WHERE shape IS NOT NULL \
              ORDER BY name, version";
         let rows = self.read_rows("definitions", sqlx::query(self.sql(sql))).await?;
         rows.iter().map(kept).collect::<Result<_, _>>().map_err(|error| store_error("definitions", error))
     }
 
-    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+    async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         self.move_saga(moved).await
     }
 }
 
-fn kept(row: &PgRow) -> Result<KeptDefinition, sqlx::Error> {
+fn kept(row: &PgRow) -> Result<StoredDefinition, sqlx::Error> {
     let id = DefinitionId { name: rows::text(row, 0)?.into(), version: rows::narrow(row, 1)? };
-    Ok(KeptDefinition { id, digest: digest(row, 2)?, shape: row.try_get(3)? })
+    Ok(StoredDefinition { id, digest: digest(row, 2)?, shape: row.try_get(3)? })
 }
 
 fn digest(row: &PgRow, index: usize) -> Result<[u8; 32], sqlx::Error> {
@@ -195,7 +197,7 @@ impl PostgresStore {
         conn: &mut PgConnection,
         number: i32,
         new: &NewDefinition,
-    ) -> Result<KeptDefinition, StoreError> {
+    ) -> Result<StoredDefinition, StoreError> {
         let failed = |error| store_error(REGISTER, error);
         let select = self.sql("SELECT name, version, digest, shape FROM {schema}.definitions WHERE id = $1 FOR UPDATE");
         let row = sqlx::query(select).bind(number).persistent(false).fetch_one(&mut *conn).await.map_err(failed)?;
@@ -215,13 +217,13 @@ impl PostgresStore {
             let other = sqlx::query(other).bind(number).bind(&new.digest[..]).persistent(false);
             if let Some(row) = other.fetch_optional(&mut *conn).await.map_err(failed)? {
                 let digest = digest(&row, 0).map_err(failed)?;
-                return Ok(KeptDefinition { id: new.id.clone(), digest, shape: None });
+                return Ok(StoredDefinition { id: new.id.clone(), digest, shape: None });
             }
         }
         let update = self.sql("UPDATE {schema}.definitions SET digest = $2, shape = $3 WHERE id = $1");
         let update = sqlx::query(update).bind(number).bind(&new.digest[..]).bind(&*new.shape).persistent(false);
         update.execute(conn).await.map_err(failed)?;
-        Ok(KeptDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
+        Ok(StoredDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
     }
 
     async fn look_up(

@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-use saga_core::store::{Claim, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError, Verdict};
+use saga_core::store::{
+    Claim, HandlerVerdict, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError,
+};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use crate::arrays::{Waits, millis};
@@ -129,12 +131,20 @@ struct Handlers<'a> {
 impl Handlers<'_> {
     /// Runs the handlers of a claim.
     async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<(), Stopped> {
-        while matches!(self.handle(conn, body, index).await?, Verdict::GoOn | Verdict::GoBack) {}
+        while matches!(
+            self.handle(conn, body, index).await?,
+            HandlerVerdict::KeepAndContinue | HandlerVerdict::UndoAndContinue
+        ) {}
         Ok(())
     }
 
     /// Runs the next handler of a claim, behind the savepoint that it needs.
-    async fn handle(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<Verdict, Stopped> {
+    async fn handle(
+        &mut self,
+        conn: &mut PgConnection,
+        body: &mut Body,
+        index: usize,
+    ) -> Result<HandlerVerdict, Stopped> {
         let is_needed = match self.savepoints {
             Savepoints::All => true,
             Savepoints::Needed => body.needs_savepoint(index),
@@ -142,19 +152,21 @@ impl Handlers<'_> {
         self.is_spared &= !is_needed;
         self.set_savepoint(conn, is_needed, body.time_limit(index)).await?;
         let verdict = caught(body, index, conn).await?;
-        if verdict != Verdict::Abandon && !conn.is_in_transaction() {
+        if verdict != HandlerVerdict::Abandon && !conn.is_in_transaction() {
             return Err(Stopped::ended(index));
         }
         self.before = Some(index);
         match verdict {
-            Verdict::Keep | Verdict::GoOn => self.use_savepoint(),
-            Verdict::RollBack | Verdict::GoBack if self.store.has_planted(Planted::KeepsRejected) => {
+            HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.use_savepoint(),
+            HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue
+                if self.store.has_planted(Planted::KeepsRejected) =>
+            {
                 self.use_savepoint();
             }
-            Verdict::RollBack | Verdict::GoBack if self.savepoint == Savepoint::Unset => {
+            HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue if self.savepoint == Savepoint::Unset => {
                 return Err(conflict(OPERATION, "a handler failed that was to have no savepoint").into());
             }
-            Verdict::RollBack | Verdict::GoBack => {
+            HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => {
                 let back = format!("ROLLBACK TO SAVEPOINT {}", self.store.shared().savepoint);
                 let back = conn.execute(sqlx::raw_sql(AssertSqlSafe(back))).await;
                 back.map_err(|error| at_savepoint(error, index))?;
@@ -163,8 +175,8 @@ impl Handlers<'_> {
                 }
                 (self.savepoint, self.limit) = (Savepoint::Set, self.limit_before);
             }
-            Verdict::GiveWay => return Err(conflict(OPERATION, "a handler met another transaction").into()),
-            Verdict::Abandon => {
+            HandlerVerdict::Conflict => return Err(conflict(OPERATION, "a handler met another transaction").into()),
+            HandlerVerdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient)).tainted());
             }
@@ -268,7 +280,7 @@ async fn record(
 }
 
 /// Runs the next handler of a claim, and survives its panic.
-async fn caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Result<Verdict, Stopped> {
+async fn caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Result<HandlerVerdict, Stopped> {
     // Whatever the body does, it does when it is polled.
     let mut running = Box::pin(async move { body.run(index, conn).await });
     let ran = poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, Receipt, StoreError, WorkId, WorkRef,
+    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, ReceivedBatch, StoreError, WorkId, WorkRef,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -20,7 +20,7 @@ const MESSAGES: i32 = 0;
 
 #[async_trait]
 impl Inbox for PostgresStore {
-    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
         // Two calls that insert the same ids in different orders would wait for each other. Of several with one id the
         // first stays in front.
         let mut order: Vec<&NewReceived> = messages.iter().collect();
@@ -37,7 +37,7 @@ impl Inbox for PostgresStore {
         let read = |row: &PgRow| Ok::<_, sqlx::Error>((rows::moment(row, 0)?, row.try_get::<Vec<i64>, _>(1)?));
         let row = rows.first().ok_or(sqlx::Error::RowNotFound);
         let (now, new) = row.and_then(read).map_err(|error| store_error("receive", error))?;
-        Ok(Receipt { new: messages.iter().map(|received| new.contains(&received.work.0)).collect(), now })
+        Ok(ReceivedBatch { new: messages.iter().map(|received| new.contains(&received.work.0)).collect(), now })
     }
 
     async fn claim_received(&self, lease: Lease, limit: usize) -> Result<ClaimedMessages, StoreError> {
@@ -95,7 +95,7 @@ fn claimed(rows: &[PgRow]) -> Result<ClaimedMessages, sqlx::Error> {
                 work: WorkRef { id: WorkId(id), epoch: rows::unsigned(row, 1)? },
                 message: rows::message(row, 2)?,
                 attempts: rows::narrow(row, 3)?,
-                suspect: row.try_get(4)?,
+                recovered: row.try_get(4)?,
             }),
             None => claimed.next_due_in = row.try_get::<Option<i64>, _>(5)?.map(duration),
         }

@@ -1,7 +1,7 @@
 //! Sagas that move from one version of a definition to another.
 
 use saga_core::key::StepId;
-use saga_core::store::{Applied, Miss, SagaMove, StoreError, WorkId};
+use saga_core::store::{Applied, Miss, SagaMigration, StoreError, WorkId};
 use sqlx::{PgConnection, Row as _};
 
 use crate::arrays::Waits;
@@ -15,7 +15,7 @@ const OPERATION: &str = "migrate";
 
 impl PostgresStore {
     /// Moves a saga. All that could be in the way is locked and looked at before anything is written.
-    pub(crate) async fn move_saga(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+    pub(crate) async fn move_saga(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         let store = self.clone();
         let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
@@ -47,7 +47,7 @@ impl PostgresStore {
     }
 
     /// Locks the rows of the saga; answers one that somebody has, or that is in somebody's transaction.
-    async fn leased(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<Option<WorkId>, sqlx::Error> {
+    async fn leased(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<Option<WorkId>, sqlx::Error> {
         let all = self.sql("SELECT id FROM {schema}.work WHERE saga = $1 ORDER BY id");
         let all: Vec<i64> = sqlx::query_scalar(all).bind(moved.saga.0).persistent(false).fetch_all(&mut *conn).await?;
         let lock = self.sql(
@@ -70,7 +70,7 @@ impl PostgresStore {
     async fn record_in_the_way(
         &self,
         conn: &mut PgConnection,
-        moved: &SagaMove,
+        moved: &SagaMigration,
     ) -> Result<Option<StepId>, sqlx::Error> {
         let select = self.sql("SELECT step FROM {schema}.records WHERE tenant = $1 AND key = $2");
         let there: Vec<String> = sqlx::query_scalar(select)
@@ -87,14 +87,14 @@ impl PostgresStore {
         Ok(gone.or_else(|| new.find(|step| has(step) && !is_left(step))).cloned())
     }
 
-    async fn is_expected(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<bool, sqlx::Error> {
+    async fn is_expected(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<bool, sqlx::Error> {
         let select = self.sql("SELECT version FROM {schema}.progress WHERE id = $1 FOR UPDATE");
         let version: Option<i64> =
             sqlx::query_scalar(select).bind(moved.saga.0).persistent(false).fetch_optional(conn).await?;
         Ok(version == Some(signed(moved.expected)))
     }
 
-    async fn write_move(&self, conn: &mut PgConnection, moved: &SagaMove, number: i32) -> Result<(), sqlx::Error> {
+    async fn write_move(&self, conn: &mut PgConnection, moved: &SagaMigration, number: i32) -> Result<(), sqlx::Error> {
         let sql = self.sql("UPDATE {schema}.sagas SET definition = $2, digest = $3 WHERE id = $1");
         let query = sqlx::query(sql).bind(moved.saga.0).bind(number).bind(&moved.digest[..]);
         query.persistent(false).execute(&mut *conn).await?;
@@ -150,7 +150,7 @@ impl PostgresStore {
     }
 
     /// In two passes, since a record may get the name that another one gives up.
-    async fn rewrite(&self, conn: &mut PgConnection, moved: &SagaMove) -> Result<(), sqlx::Error> {
+    async fn rewrite(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<(), sqlx::Error> {
         if moved.rewritten.is_empty() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use saga_core::store::{
-    Lease, LeasedLane, LetterState, Message, MessageId, MessageKind, NewLetter, NewParked, Outbox, OutboxDepth,
+    DeadLetterState, Lease, LeasedLane, Message, MessageId, MessageKind, NewDeadLetter, NewParked, Outbox, OutboxDepth,
     OutboxRow, ParkedKey, StoreError,
 };
 use sqlx::Row as _;
@@ -127,7 +127,7 @@ impl Outbox for PostgresStore {
         Ok(self.execute("release", sqlx::query(sql).bind(message.0)).await? == 1)
     }
 
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError> {
         let sql = "WITH gone AS (DELETE FROM {schema}.parked WHERE message = $1 RETURNING message), \
              discarded AS (DELETE FROM {schema}.outbox o USING gone g WHERE o.id = g.message RETURNING o.payload) \
              INSERT INTO {schema}.dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, message, \
@@ -145,7 +145,7 @@ impl Outbox for PostgresStore {
             .bind(serde_json::json!(letter.headers).to_string())
             .bind(letter.message.as_ref().map(Message::encode))
             .bind(i64::from(letter.attempts))
-            .bind(LetterState::Discarded.as_str())
+            .bind(DeadLetterState::Discarded.as_str())
             .bind(clean(note));
         Ok(self.execute("discard", query).await? == 1)
     }

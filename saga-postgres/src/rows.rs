@@ -60,7 +60,7 @@ pub(crate) fn work_status(row: &PgRow) -> Result<WorkStatus, Error> {
         kind: parsed(row, 1, WorkKind::parse)?,
         step: step(row, 2)?,
         attempts: narrow(row, 3)?,
-        maybe: row.try_get(9)?,
+        in_doubt: row.try_get(9)?,
         due_at: moment(row, 4)?,
         owner: row.try_get::<Option<i64>, _>(5)?.map(MemberId),
         retrying_since: moment_or_none(row, 6)?,

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    ActFilter, ActRow, DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps,
-    Sagas, Standing, Started, Status, StoreError, StoreErrorKind, Timestamp,
+    AuditFilter, AuditRow, DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow,
+    SagaWithSteps, Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -77,14 +77,14 @@ impl Sagas for PostgresStore {
         rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         let query =
             sqlx::query(self.sql("SELECT id, status, version FROM {schema}.progress WHERE id = ANY ($1)")).bind(ids);
         let rows = self.read_rows("standings", query).await?;
-        let read = |row: &PgRow| -> Result<Standing, sqlx::Error> {
+        let read = |row: &PgRow| -> Result<SagaProgress, sqlx::Error> {
             let status = rows::parsed(row, 1, Status::parse)?;
-            Ok(Standing { saga: SagaId(row.try_get(0)?), status, version: rows::unsigned(row, 2)? })
+            Ok(SagaProgress { saga: SagaId(row.try_get(0)?), status, version: rows::unsigned(row, 2)? })
         };
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("standings", error))
     }
@@ -127,7 +127,7 @@ impl Sagas for PostgresStore {
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("forgotten", error))
     }
 
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let sql = "SELECT h.at, h.step, h.kind, h.attempt, h.detail, h.saga, h.id, s.key \
              FROM {schema}.history h JOIN {schema}.sagas s ON s.id = h.saga \
              WHERE h.kind = 'operator' AND s.tenant = $1 AND h.id < $2 ORDER BY h.id DESC LIMIT $3";
@@ -138,7 +138,7 @@ impl Sagas for PostgresStore {
         let rows = self.read_rows("acts", query).await?;
         let read = |row: &PgRow| {
             let (at, entry) = history_entry(SagaId(row.try_get(5)?), row)?;
-            Ok(ActRow { number: row.try_get(6)?, key: rows::key(row, 7)?, at, entry })
+            Ok(AuditRow { number: row.try_get(6)?, key: rows::key(row, 7)?, at, entry })
         };
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("acts", error))
     }
@@ -178,7 +178,7 @@ impl PostgresStore {
         for row in self.known_sagas(conn, operation, known.iter().map(|place| &sagas[*place])).await? {
             for place in &known {
                 if sagas[*place].tenant == row.tenant && sagas[*place].key == row.key {
-                    started[*place] = Some(Started::Known(Box::new(row.clone())));
+                    started[*place] = Some(Started::AlreadyExists(Box::new(row.clone())));
                 }
             }
         }

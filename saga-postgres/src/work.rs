@@ -69,7 +69,7 @@ impl Work for PostgresStore {
         held("begin", work, &rows.await?)
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         let sql = "UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, epoch = w.epoch + 1, \
              waiting = CASE WHEN w.waiting = w.epoch THEN w.epoch + 1 END";
         let (ids, epochs) = columns(work);
@@ -259,8 +259,8 @@ fn claimed_work(row: &PgRow) -> Result<ClaimedWork, sqlx::Error> {
         saga: SagaId(row.try_get(3)?),
         step: rows::step(row, 4)?,
         attempts: rows::narrow(row, 5)?,
-        maybe: row.try_get(6)?,
-        suspect: row.try_get(7)?,
+        in_doubt: row.try_get(6)?,
+        recovered: row.try_get(7)?,
         retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
         payload: row.try_get(9)?,
         late: row.try_get(10)?,

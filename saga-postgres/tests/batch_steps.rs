@@ -6,7 +6,9 @@ mod support;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use saga_core::{Answers, Batch, Outcome, Runtime, Saga, Settings, State, StepError, saga_compensation, saga_step};
+use saga_core::{
+    Batch, BatchResults, Outcome, Runtime, Saga, Settings, State, StepError, saga_compensation, saga_step,
+};
 use saga_postgres::PostgresStore;
 use serde::{Deserialize, Serialize};
 use sqlx::{Executor as _, PgConnection, Row as _};
@@ -49,7 +51,7 @@ async fn reserve_stock(
     tx: &mut PgConnection,
     orders: Batch<Order>,
     State(seen): State<Seen>,
-) -> Result<Answers<i64>, StepError> {
+) -> Result<BatchResults<i64>, StepError> {
     seen.calls.lock().unwrap().push(orders.len());
     let later: Vec<i64> =
         orders.iter().filter(|order| seen.has_trouble(order, NOT_NOW)).map(|order| order.id).collect();
@@ -70,7 +72,7 @@ async fn reserve_stock(
         tx.execute("SELECT pg_terminate_backend(pg_backend_pid())").await?;
     }
     assert!(!orders.iter().any(|order| order.pieces == PANICS), "the warehouse is on fire");
-    Ok(orders.answer(|order| match numbers.get(&order.id) {
+    Ok(orders.map_each(|order| match numbers.get(&order.id) {
         Some(number) => Ok(*number),
         None if order.pieces == SOLD_OUT => Err(StepError::reject("sold out")),
         None => Err(StepError::retry("not now")),
@@ -86,10 +88,10 @@ async fn release_stock(tx: &mut PgConnection, order: Order, number: i64) -> Resu
 }
 
 #[saga_step]
-async fn confirm_orders(tx: &mut PgConnection, orders: Batch<Order>) -> Result<Answers<()>, StepError> {
+async fn confirm_orders(tx: &mut PgConnection, orders: Batch<Order>) -> Result<BatchResults<()>, StepError> {
     let ids: Vec<i64> = orders.iter().map(|order| order.id).collect();
     sqlx::query("INSERT INTO confirmed SELECT * FROM unnest($1::bigint[])").bind(&ids).execute(tx).await?;
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 /// What became of some orders.
@@ -127,7 +129,7 @@ async fn run(count: i64, trouble: &[(i64, i64)], settings: impl FnOnce(&mut Sett
         .saga(&saga)
         .state(seen.clone())
         .settings(|all| {
-            all.transactions = 1;
+            all.transactions_max = 1;
             settings(all);
         })
         .start()
@@ -201,6 +203,6 @@ async fn a_batch_whose_session_dies_is_there_once() {
 /// Its runs without savepoints are rolled back as a whole when one is bad, and run again with them.
 #[tokio::test]
 async fn a_trusted_batch_that_fails_runs_again_with_savepoints() {
-    let ran = run(1_200, &[(1_100, BAD_ROW), (1_101, PANICS)], |settings| settings.batch_step_max = 64).await;
+    let ran = run(1_200, &[(1_100, BAD_ROW), (1_101, PANICS)], |settings| settings.batch_inputs_max = 64).await;
     ran.assert_completed_but(&[1_100, 1_101]);
 }

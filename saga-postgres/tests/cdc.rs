@@ -130,7 +130,8 @@ async fn g4_with_cdc_a_message_is_in_the_log_and_in_no_table() {
     // What the application publishes in its own transactions; one of them is rolled back.
     for nth in 0..ORDERS {
         let mut tx = conn.begin().await.unwrap();
-        let published = runtime.publish_in(&mut tx, "stock", "product-7", &OrderPlaced { order: nth }).await.unwrap();
+        let published =
+            runtime.publish_in_tx(&mut tx, "stock", "product-7", &OrderPlaced { order: nth }).await.unwrap();
         if nth == 1 {
             tx.rollback().await.unwrap();
         } else {

@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use saga_core::step::Classify as _;
+use saga_core::step::StepResultExt as _;
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use sqlx::{Connection as _, Executor as _, PgConnection};

@@ -6,8 +6,8 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use saga_core::engine::{Pausing, Restart, Resumption, SagaDesk, SagaStatus};
-use saga_core::store::{ActFilter, Sagas, Status};
+use saga_core::engine::{PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus};
+use saga_core::store::{AuditFilter, Sagas, Status};
 use saga_core::{Outcome, Output, Runtime, Saga, State, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use sqlx::PgConnection;
@@ -48,12 +48,12 @@ async fn a_saga_is_held_up_and_let_go_on_by_another_process() {
         Saga::named("calls").input().step::<note>().step::<call>().step::<close>().build().unwrap();
     let outside = Outside::default();
     let runtime = Runtime::builder(place.open().await).saga(&saga).state(outside.clone()).start().await.unwrap();
-    let desk = SagaDesk::new(place.open().await).saga(&saga).by("ann");
+    let desk = SagaAdmin::new(place.open().await).saga(&saga).actor("ann");
     let running = runtime.start(&saga, "k", 7).await.unwrap();
     until(&runtime, |status| status.steps[1].attempts > 1).await;
 
-    assert_eq!(desk.pause("k", "wait").await.unwrap(), Pausing::Paused);
-    assert_eq!(desk.pause("k", "wait").await.unwrap(), Pausing::Already);
+    assert_eq!(desk.pause("k", "wait").await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(desk.pause("k", "wait").await.unwrap(), PauseOutcome::Already);
     outside.0.store(true, Ordering::SeqCst);
     // What falls due is claimed once, put off, and then left alone.
     until(&runtime, |status| status.revision > 3 && status.steps[1].due_at.is_none()).await;
@@ -66,15 +66,15 @@ async fn a_saga_is_held_up_and_let_go_on_by_another_process() {
     assert_eq!((parked.revision, later.summary.status), (later.revision, Status::Paused));
     assert_eq!(runtime.store().forgotten(9).await.unwrap(), []);
 
-    assert_eq!(desk.resume("k", "go on").await.unwrap(), Resumption::Resumed);
+    assert_eq!(desk.resume("k", "go on").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
-    assert_eq!(desk.restart("k", "close", "k-again", "once more").await.unwrap(), Restart::Begun);
-    assert_eq!(desk.restart("k", "close", "k-again", "once more").await.unwrap(), Restart::Already);
+    assert_eq!(desk.restart("k", "close", "k-again", "once more").await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(desk.restart("k", "close", "k-again", "once more").await.unwrap(), RestartOutcome::Already);
     let again = runtime.attach("k-again").await.unwrap();
     assert!(matches!(again.outcome().await.unwrap(), Outcome::Completed { .. }));
-    let acts = runtime.inspector().acts(ActFilter::default()).await.unwrap();
-    let said: Vec<&str> = acts.iter().map(|acted| acted.act.what.as_str()).collect();
+    let acts = runtime.query().audit_log(AuditFilter::default()).await.unwrap();
+    let said: Vec<&str> = acts.iter().map(|acted| acted.entry.action.as_str()).collect();
     assert_eq!(said, ["taken over", "restart", "resume", "pause"]);
-    assert!(acts.iter().all(|acted| acted.act.by.as_deref() == Some("ann")));
+    assert!(acts.iter().all(|acted| acted.entry.actor.as_deref() == Some("ann")));
     runtime.shutdown().await;
 }

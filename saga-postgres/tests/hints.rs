@@ -60,7 +60,7 @@ async fn process(
 ) -> Runtime<PostgresStore> {
     let all = move |all: &mut Settings| {
         (all.poll_interval, all.member_ttl, all.lease_ttl) = (poll, 3 * HOUR, 3 * HOUR);
-        all.answer_within = all.answer_within.max(poll);
+        all.reply_timeout = all.reply_timeout.max(poll);
         settings(all);
     };
     let builder = Runtime::builder(store.clone()).saga(&holding()).saga(&noting()).state(Arc::clone(begun));
@@ -79,7 +79,7 @@ async fn others_run_what_has_no_place_here(place: &Place, poll: Duration, has_hi
     let full = PostgresStore::connect_with(options()).await.unwrap();
     let other = PostgresStore::connect_with(options()).await.unwrap();
     let begun = Arc::new(Notify::new());
-    let here = process(&full, poll, MemoryTransport::new(), &begun, |settings| settings.places = 1).await;
+    let here = process(&full, poll, MemoryTransport::new(), &begun, |settings| settings.sagas_in_memory_max = 1).await;
     here.start(&holding(), "holds-the-place", 0).await.unwrap();
     // The other process does not take it before.
     begun.notified().await;

@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use saga_core::store::{
-    ClaimRequest, Outbox as _, RetryClass, Sagas as _, StartIn as _, Status, StoreError, Verdict, Work as _,
+    ClaimRequest, HandlerVerdict, Outbox as _, RetryClass, Sagas as _, StartIn as _, Status, StoreError, Work as _,
 };
 use saga_postgres::{PostgresOptions, PostgresStore};
 use saga_servers::{PgBouncer, PostgresServer};
@@ -22,7 +22,7 @@ async fn step(store: &PostgresStore, key: &str) -> Result<(), saga_core::store::
         let (insert, text) = (insert.clone(), text.clone());
         Box::pin(async move {
             let written = sqlx::query(AssertSqlSafe(insert)).bind(text).persistent(false).execute(conn).await;
-            if written.is_ok() { Verdict::Keep } else { Verdict::RollBack }
+            if written.is_ok() { HandlerVerdict::Keep } else { HandlerVerdict::RollBack }
         })
     });
     body.transact(store).await
@@ -79,7 +79,7 @@ async fn a_server_that_is_killed_and_comes_back_loses_nothing_that_was_acknowled
     // Nobody knows of a commit whose connection broke; of all else it is certain that it did not happen.
     let answers: [Option<StoreError>; 3] = [
         store.start(vec![next.clone()]).await.err(),
-        store.give_back(&[open.work]).await.err(),
+        store.release_work(&[open.work]).await.err(),
         Body::new(std::slice::from_ref(&open))
             .sends("SELECT 1")
             .transact(&store)

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::store::{Claim, Status, StoreErrorKind, Verdict};
+use saga_core::store::{Claim, HandlerVerdict, Status, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use saga_postgres::planted::Planted;
@@ -36,7 +36,7 @@ async fn handlers_that_need_none_run_without_savepoints() {
             Box::pin(async move {
                 let found = conn.execute("ROLLBACK TO SAVEPOINT saga_handler").await.is_ok();
                 seen.lock().unwrap().push(found);
-                Verdict::RollBack
+                HandlerVerdict::RollBack
             })
         })
         .spared()
@@ -112,7 +112,7 @@ async fn who_is_to_blame_among_the_spared_is_found_out() {
     let place = Place::new().await;
     let saga: Saga<PostgresStore, i64> = Saga::named("order").input::<i64>().step::<reserve>().build().unwrap();
     let builder = Runtime::builder(place.open().await).saga(&saga);
-    let runtime = builder.settings(|settings| settings.transactions = 1).start().await.unwrap();
+    let runtime = builder.settings(|settings| settings.transactions_max = 1).start().await.unwrap();
     let sell = async |orders: std::ops::Range<i64>| {
         let asked = orders.clone().map(|order| (format!("order-{order}"), order));
         let mut outcomes = Vec::new();

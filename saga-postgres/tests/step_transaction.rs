@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::store::{
-    ClaimRequest, RetryClass, StartIn as _, Started, Status, Store as _, StoreErrorKind, Verdict, Work as _,
+    ClaimRequest, HandlerVerdict, RetryClass, StartIn as _, Started, Status, Store as _, StoreErrorKind, Work as _,
 };
 use saga_postgres::PostgresStore;
 use sqlx::{Connection as _, Executor as _, Row as _};
@@ -35,7 +35,7 @@ async fn a_rejection_alone_is_recorded_by_the_commit_that_undid_it() {
         Box::pin(async move {
             write_note(conn, "undone").await.unwrap();
             conn.execute("SELECT 1 / 0").await.unwrap_err();
-            Verdict::RollBack
+            HandlerVerdict::RollBack
         })
     });
     body.transact(&store).await.unwrap();
@@ -62,7 +62,7 @@ async fn g10_an_abandoned_handler_costs_its_connection() {
                 // A statement is under way when the handler is dropped.
                 let endless = tokio::time::timeout(Duration::from_millis(20), conn.execute("SELECT pg_sleep(3600)"));
                 endless.await.unwrap_err();
-                Verdict::Abandon
+                HandlerVerdict::Abandon
             })
         })
         .transact(&store)
@@ -190,7 +190,7 @@ async fn the_server_ends_what_a_stopped_process_holds() {
                 let value: String = sqlx::query_scalar(show).bind(name).fetch_one(&mut *conn).await.unwrap();
                 seen.lock().unwrap().push(value);
             }
-            Verdict::Keep
+            HandlerVerdict::Keep
         })
     });
     body.transact(&store).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_lock_that_somebody_else_holds_makes_a_batch_give_way() {
             let error = conn.execute("UPDATE business SET value = 3 WHERE name = 'hot'").await.unwrap_err();
             assert!(asked.is_conflict(&error), "{error}");
             assert!(!asked.is_conflict(&sqlx::Error::RowNotFound));
-            Verdict::GiveWay
+            HandlerVerdict::Conflict
         })
     });
     let error = body.transact(&store).await.unwrap_err();

@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use saga_core::engine::Standing;
+use saga_core::engine::ComponentHealth;
 use saga_core::store::{RetryClass, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
@@ -53,7 +53,7 @@ async fn outcomes_of(place: &Place, spoiling: &Saga<PostgresStore, String>, sql:
         outcomes
     };
     let outcomes = tokio::time::timeout(TIME_MAX, all).await.expect("the workers stand still");
-    assert_eq!(runtime.health().store, Standing::Works, "the store is not to blame");
+    assert_eq!(runtime.health().store, ComponentHealth::Healthy, "the store is not to blame");
     runtime.shutdown().await;
     assert_eq!(place.notes().await, ["good"]);
     outcomes

@@ -55,7 +55,7 @@ impl Folder {
         let log = self.path.join(log);
         let shown = || format!("write {}", log.display());
         if log.exists() {
-            let before = with_earlier(&log).map_err(Error::system(shown()))?;
+            let before = with_optional_output(&log).map_err(Error::system(shown()))?;
             fs::write(earlier(&log), before).map_err(Error::system(shown()))?;
         }
         let output = fs::File::create(&log).map_err(Error::system(shown()))?;
@@ -105,7 +105,7 @@ impl Folder {
     /// All that the server logged to the file `log`, also before it was restarted.
     pub(crate) fn whole_log(&self, log: &str) -> Result<String, Error> {
         let log = self.path.join(log);
-        let whole = with_earlier(&log).map_err(Error::system(format!("read {}", log.display())))?;
+        let whole = with_optional_output(&log).map_err(Error::system(format!("read {}", log.display())))?;
         Ok(String::from_utf8_lossy(&whole).into_owned())
     }
 
@@ -122,7 +122,7 @@ fn earlier(log: &Path) -> PathBuf {
     log.with_extension("earlier.log")
 }
 
-fn with_earlier(log: &Path) -> std::io::Result<Vec<u8>> {
+fn with_optional_output(log: &Path) -> std::io::Result<Vec<u8>> {
     let mut whole = match fs::read(earlier(log)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         read => read?,

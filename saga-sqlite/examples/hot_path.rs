@@ -12,9 +12,9 @@ use rusqlite::Connection;
 use saga_core::env::BoxFuture;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{
-    Advance, Changes, Claim, Condition, DefinitionId, Ids as _, Lease, Members as _, MovedSaga, NewRecord, NewSaga,
-    NewWork, RecordedOutcome, SagaId, Sagas as _, Status, Store as _, TransactionBody, Verdict, WorkId, WorkKind,
-    WorkRef,
+    Advance, Changes, Claim, Condition, DefinitionId, HandlerVerdict, Ids as _, Lease, Members as _, MovedSaga,
+    NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId, Sagas as _, Status, Store as _, TransactionBody, WorkId,
+    WorkKind, WorkRef,
 };
 use saga_sqlite::SqliteStore;
 
@@ -121,11 +121,11 @@ impl TransactionBody<Connection> for Step {
         Duration::from_secs(10)
     }
 
-    fn run<'a>(&'a mut self, _index: usize, conn: &'a mut Connection) -> BoxFuture<'a, Verdict> {
+    fn run<'a>(&'a mut self, _index: usize, conn: &'a mut Connection) -> BoxFuture<'a, HandlerVerdict> {
         Box::pin(async move {
             match business(conn, self.claim.saga.0) {
-                Ok(_) => Verdict::Keep,
-                Err(_) => Verdict::RollBack,
+                Ok(_) => HandlerVerdict::Keep,
+                Err(_) => HandlerVerdict::RollBack,
             }
         })
     }

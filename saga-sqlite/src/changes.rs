@@ -102,7 +102,7 @@ pub(crate) fn write(
     now: Timestamp,
 ) -> Result<Result<(), String>, Failure> {
     if let Some(saga) = &change.start
-        && let Started::Known(known) = start(session, saga)?
+        && let Started::AlreadyExists(known) = start(session, saga)?
     {
         return Ok(Err(format!("the key `{}` is taken", known.key)));
     }
@@ -240,7 +240,7 @@ fn postpone(conn: &Connection, postponed: &Postponed, now: Timestamp) -> rusqlit
         signed(postponed.work.epoch),
         after(now, postponed.due_in).0,
         postponed.attempts,
-        postponed.maybe,
+        postponed.in_doubt,
         postponed.error.as_deref(),
         now.0,
     );

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::key::Tenant;
 use saga_core::store::{
-    DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, Message, NewLetter, StoreError,
-    Timestamp, WorkId,
+    DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, Message, NewDeadLetter,
+    StoreError, Timestamp, WorkId,
 };
 
 use crate::inbox::receive_again;
@@ -26,7 +26,7 @@ macro_rules! select_letters {
 
 #[async_trait]
 impl DeadLetters for SqliteStore {
-    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         self.call("bury", move |session| {
             let now = session.now();
             letters.iter().map(|letter| Ok(bury(&session.conn, letter, now)?)).collect()
@@ -34,7 +34,7 @@ impl DeadLetters for SqliteStore {
         .await
     }
 
-    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         let filter = filter.clone();
         self.look("dead_letters", move |conn| {
             conn.prepare_cached(select_letters!(
@@ -44,8 +44,8 @@ impl DeadLetters for SqliteStore {
             .query_map(
                 (
                     filter.tenant.as_str(),
-                    filter.state.map(LetterState::as_str),
-                    filter.reason.map(DeadReason::as_str),
+                    filter.state.map(DeadLetterState::as_str),
+                    filter.reason.map(DeadLetterReason::as_str),
                     filter.after.map_or(i64::MIN, |after| after.0),
                     rows::limit(filter.limit),
                 ),
@@ -56,7 +56,7 @@ impl DeadLetters for SqliteStore {
         .await
     }
 
-    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+    async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         let tenant = tenant.clone();
         self.look("dead_letter", move |conn| {
             conn.prepare_cached(select_letters!("WHERE id = ?1 AND tenant = ?2"))?
@@ -69,15 +69,15 @@ impl DeadLetters for SqliteStore {
     async fn replay_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
         self.call("replay_letter", move |session| {
             let Some((state, message)) = standing(&session.conn, &tenant, id)? else { return Ok(None) };
-            if let (LetterState::Open, Some(message)) = (state, message) {
-                decide(session, id, LetterState::Replayed, &note)?;
+            if let (DeadLetterState::Open, Some(message)) = (state, message) {
+                decide(session, id, DeadLetterState::Replayed, &note)?;
                 receive_again(session, work, &message, session.now())?;
             }
             Ok(Some(state))
@@ -88,14 +88,14 @@ impl DeadLetters for SqliteStore {
     async fn discard_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
         self.call("discard_letter", move |session| {
             let Some((state, _)) = standing(&session.conn, &tenant, id)? else { return Ok(None) };
-            if state == LetterState::Open {
-                decide(session, id, LetterState::Discarded, &note)?;
+            if state == DeadLetterState::Open {
+                decide(session, id, DeadLetterState::Discarded, &note)?;
             }
             Ok(Some(state))
         })
@@ -104,22 +104,22 @@ impl DeadLetters for SqliteStore {
 }
 
 /// Inserts a letter, or counts it where the same one is open; answers whether it is new.
-pub(crate) fn bury(conn: &Connection, letter: &NewLetter, now: Timestamp) -> rusqlite::Result<bool> {
+pub(crate) fn bury(conn: &Connection, letter: &NewDeadLetter, now: Timestamp) -> rusqlite::Result<bool> {
     let sql = "UPDATE saga_dead_letters SET seen = seen + 1 WHERE fingerprint = ?1 AND state = 'open'";
     if conn.prepare_cached(sql)?.execute([letter.fingerprint])? > 0 {
         return Ok(false);
     }
-    insert(conn, letter, LetterState::Open, now)?;
+    insert(conn, letter, DeadLetterState::Open, now)?;
     Ok(true)
 }
 
 /// Inserts a letter that was decided about before it was one.
-pub(crate) fn keep_discarded(session: &Session, letter: &NewLetter, note: &str) -> rusqlite::Result<()> {
-    insert(&session.conn, letter, LetterState::Discarded, session.now())?;
-    decide(session, letter.id, LetterState::Discarded, note)
+pub(crate) fn keep_discarded(session: &Session, letter: &NewDeadLetter, note: &str) -> rusqlite::Result<()> {
+    insert(&session.conn, letter, DeadLetterState::Discarded, session.now())?;
+    decide(session, letter.id, DeadLetterState::Discarded, note)
 }
 
-fn insert(conn: &Connection, letter: &NewLetter, state: LetterState, now: Timestamp) -> rusqlite::Result<()> {
+fn insert(conn: &Connection, letter: &NewDeadLetter, state: DeadLetterState, now: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT INTO saga_dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, \
          message, attempts, seen, buried_at, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12)";
     conn.prepare_cached(sql)?.execute(params![
@@ -142,17 +142,17 @@ fn insert(conn: &Connection, letter: &NewLetter, state: LetterState, now: Timest
 fn standing(
     conn: &Connection,
     tenant: &Tenant,
-    id: LetterId,
-) -> rusqlite::Result<Option<(LetterState, Option<Message>)>> {
+    id: DeadLetterId,
+) -> rusqlite::Result<Option<(DeadLetterState, Option<Message>)>> {
     conn.prepare_cached("SELECT state, message FROM saga_dead_letters WHERE id = ?1 AND tenant = ?2")?
         .query_row((id.0, tenant.as_str()), |row| {
             let message = if rows::is_set(row, 1)? { Some(rows::message(row, 1)?) } else { None };
-            Ok((rows::parsed(row, 0, LetterState::parse)?, message))
+            Ok((rows::parsed(row, 0, DeadLetterState::parse)?, message))
         })
         .optional()
 }
 
-fn decide(session: &Session, id: LetterId, state: LetterState, note: &str) -> rusqlite::Result<()> {
+fn decide(session: &Session, id: DeadLetterId, state: DeadLetterState, note: &str) -> rusqlite::Result<()> {
     let sql = "UPDATE saga_dead_letters SET state = ?2, decided_at = ?3, note = ?4 WHERE id = ?1";
     session.conn.prepare_cached(sql)?.execute((id.0, state.as_str(), session.now().0, note))?;
     Ok(())
@@ -160,11 +160,11 @@ fn decide(session: &Session, id: LetterId, state: LetterState, note: &str) -> ru
 
 fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
     Ok(DeadLetter {
-        letter: NewLetter {
-            id: LetterId(row.get(0)?),
+        letter: NewDeadLetter {
+            id: DeadLetterId(row.get(0)?),
             fingerprint: row.get(1)?,
             tenant: rows::tenant(row, 2)?,
-            reason: rows::parsed(row, 3, DeadReason::parse)?,
+            reason: rows::parsed(row, 3, DeadLetterReason::parse)?,
             detail: row.get(4)?,
             source: row.get(5)?,
             headers: rows::pairs(row, 6)?,
@@ -174,7 +174,7 @@ fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
         },
         seen: rows::unsigned(row, 10)?,
         buried_at: Timestamp(row.get(11)?),
-        state: rows::parsed(row, 12, LetterState::parse)?,
+        state: rows::parsed(row, 12, DeadLetterState::parse)?,
         decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
         note: row.get(14)?,
     })

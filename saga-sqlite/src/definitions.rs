@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use saga_core::store::{Applied, DefinitionId, KeptDefinition, NewDefinition, SagaMove, StoreError};
+use saga_core::store::{Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoredDefinition};
 
 use crate::moves;
 use crate::rows;
@@ -13,14 +13,14 @@ use crate::store::SqliteStore;
 
 #[async_trait]
 impl saga_core::store::Definitions for SqliteStore {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
         self.call("register", move |session| {
             Ok(definitions.iter().map(|new| register(session, new)).collect::<Result<_, _>>()?)
         })
         .await
     }
 
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         self.look("definitions", |conn| {
             conn.prepare_cached(
                 "SELECT name, version, digest, shape FROM saga_definitions WHERE shape IS NOT NULL ORDER BY name, version",
@@ -31,20 +31,20 @@ impl saga_core::store::Definitions for SqliteStore {
         .await
     }
 
-    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+    async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         self.call("migrate", move |session| moves::migrate(session, &moved)).await
     }
 }
 
-fn kept(row: &Row<'_>) -> rusqlite::Result<KeptDefinition> {
+fn kept(row: &Row<'_>) -> rusqlite::Result<StoredDefinition> {
     let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
-    Ok(KeptDefinition { id, digest: row.get(2)?, shape: row.get(3)? })
+    Ok(StoredDefinition { id, digest: row.get(2)?, shape: row.get(3)? })
 }
 
-fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<KeptDefinition> {
+fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<StoredDefinition> {
     let number = session.definitions.number(&session.conn, &new.id)?;
     let conn = &session.conn;
-    let known: Option<KeptDefinition> = conn
+    let known: Option<StoredDefinition> = conn
         .prepare_cached(
             "SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL",
         )?
@@ -53,7 +53,7 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Kept
     let stays = match known {
         Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),
         Some(_) => None,
-        None => other_digest(conn, number, &new.digest)?.map(|digest| KeptDefinition {
+        None => other_digest(conn, number, &new.digest)?.map(|digest| StoredDefinition {
             id: new.id.clone(),
             digest,
             shape: None,
@@ -67,7 +67,7 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Kept
         new.digest,
         &*new.shape,
     ))?;
-    Ok(KeptDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
+    Ok(StoredDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) })
 }
 
 fn was_started(conn: &Connection, number: i64) -> rusqlite::Result<bool> {

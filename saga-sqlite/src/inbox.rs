@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension as _, Row, params};
 use saga_core::store::{
-    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, Receipt, StoreError, Timestamp, WorkId,
+    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, ReceivedBatch, StoreError, Timestamp, WorkId,
     WorkRef,
 };
 
@@ -20,14 +20,14 @@ pub(crate) const MESSAGES: i64 = 0;
 
 #[async_trait]
 impl Inbox for SqliteStore {
-    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
         self.call("receive", move |session| {
             let now = session.now();
             let mut new = Vec::with_capacity(messages.len());
             for received in &messages {
                 new.push(receive(session, received, now)?);
             }
-            Ok(Receipt { new, now })
+            Ok(ReceivedBatch { new, now })
         })
         .await
     }
@@ -124,6 +124,6 @@ fn claimed_message(row: &Row<'_>) -> rusqlite::Result<ClaimedMessage> {
         work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
         message: rows::message(row, 2)?,
         attempts: row.get(3)?,
-        suspect: row.get(4)?,
+        recovered: row.get(4)?,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::key::StepId;
-use saga_core::store::{Applied, MemberId, Miss, SagaMove, Timestamp, WorkId};
+use saga_core::store::{Applied, MemberId, Miss, SagaMigration, Timestamp, WorkId};
 
 use crate::changes::{insert_history, insert_record, saga_by_id, standing};
 use crate::error::Failure;
@@ -14,7 +14,7 @@ use crate::session::Session;
 const OPERATION: &str = "migrate";
 
 /// Moves a saga. All that could be in the way is looked at before anything is written.
-pub(crate) fn migrate(session: &mut Session, moved: &SagaMove) -> Result<Applied, Failure> {
+pub(crate) fn migrate(session: &mut Session, moved: &SagaMigration) -> Result<Applied, Failure> {
     let now = session.now();
     if let Some(work) = leased(session, moved, now)? {
         return Ok(Err(Miss::Work(work)));
@@ -53,7 +53,7 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMove) -> Result<Applied
 }
 
 /// A row of the saga that somebody has.
-fn leased(session: &Session, moved: &SagaMove, now: Timestamp) -> rusqlite::Result<Option<WorkId>> {
+fn leased(session: &Session, moved: &SagaMigration, now: Timestamp) -> rusqlite::Result<Option<WorkId>> {
     let mut statement = session.conn.prepare_cached(
         "SELECT id, owner FROM saga_work WHERE saga = ?1 AND owner IS NOT NULL AND leased_until > ?2 ORDER BY id",
     )?;
@@ -66,7 +66,7 @@ fn leased(session: &Session, moved: &SagaMove, now: Timestamp) -> rusqlite::Resu
     Ok(None)
 }
 
-fn record_in_the_way(conn: &Connection, moved: &SagaMove) -> rusqlite::Result<Option<StepId>> {
+fn record_in_the_way(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<Option<StepId>> {
     let left: HashSet<&StepId> = moved.rewritten.iter().map(|record| &record.from).collect();
     for record in &moved.rewritten {
         if !has_record(conn, moved, &record.from)? {
@@ -82,7 +82,7 @@ fn record_in_the_way(conn: &Connection, moved: &SagaMove) -> rusqlite::Result<Op
     Ok(None)
 }
 
-fn has_record(conn: &Connection, moved: &SagaMove, step: &StepId) -> rusqlite::Result<bool> {
+fn has_record(conn: &Connection, moved: &SagaMigration, step: &StepId) -> rusqlite::Result<bool> {
     let found = conn
         .prepare_cached("SELECT 1 FROM saga_records WHERE tenant = ?1 AND key = ?2 AND step = ?3")?
         .query_row((moved.tenant.as_str(), moved.key.as_str(), step.as_str()), |_| Ok(()))
@@ -91,7 +91,7 @@ fn has_record(conn: &Connection, moved: &SagaMove, step: &StepId) -> rusqlite::R
 }
 
 /// In two passes, since a record may get the name that another one gives up.
-fn rewrite(conn: &Connection, moved: &SagaMove) -> rusqlite::Result<()> {
+fn rewrite(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<()> {
     let mut rename =
         conn.prepare_cached("UPDATE saga_records SET step = ?4 WHERE tenant = ?1 AND key = ?2 AND step = ?3")?;
     let (tenant, key) = (moved.tenant.as_str(), moved.key.as_str());

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{
-    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewLetter, NewParked, Outbox, OutboxDepth, OutboxRow,
-    ParkedKey, StoreError, Timestamp,
+    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewDeadLetter, NewParked, Outbox, OutboxDepth,
+    OutboxRow, ParkedKey, StoreError, Timestamp,
 };
 
 use crate::clock::{after, between};
@@ -105,13 +105,13 @@ impl Outbox for SqliteStore {
         self.call("release", move |session| Ok(unpark(&session.conn, message)?)).await
     }
 
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError> {
         let (letter, note) = (letter.clone(), note.to_owned());
         self.call("discard", move |session| {
             let was_parked = unpark(&session.conn, message)?;
             if was_parked {
                 let payload = delete(&session.conn, message)?.unwrap_or_default();
-                keep_discarded(session, &NewLetter { payload, ..letter.clone() }, &note)?;
+                keep_discarded(session, &NewDeadLetter { payload, ..letter.clone() }, &note)?;
             }
             Ok(was_parked)
         })

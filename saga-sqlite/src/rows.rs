@@ -90,7 +90,7 @@ pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
         kind: parsed(row, 1, WorkKind::parse)?,
         step: step(row, 2)?,
         attempts: row.get(3)?,
-        maybe: row.get(9)?,
+        in_doubt: row.get(9)?,
         due_at: Timestamp(row.get(4)?),
         owner: row.get::<_, Option<i64>>(5)?.map(MemberId),
         retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),

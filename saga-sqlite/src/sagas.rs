@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    ActFilter, ActRow, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Standing,
-    Started, Status, StoreError, Timestamp, WorkStatus,
+    AuditFilter, AuditRow, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow,
+    SagaWithSteps, Sagas, Started, Status, StoreError, Timestamp, WorkStatus,
 };
 
 use crate::changes::insert_work;
@@ -45,13 +45,13 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids = ids.to_vec();
         self.look("standings", move |conn| {
             let mut statement = conn.prepare_cached("SELECT id, status, version FROM saga_progress WHERE id = ?1")?;
             let read = |row: &Row<'_>| {
                 let (status, version) = (rows::status(row, 1)?, rows::unsigned(row, 2)?);
-                Ok(Standing { saga: SagaId(row.get(0)?), status, version })
+                Ok(SagaProgress { saga: SagaId(row.get(0)?), status, version })
             };
             let rows = ids.iter().map(|id| statement.query_row([id.0], read).optional());
             rows.filter_map(Result::transpose).collect()
@@ -89,12 +89,12 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let filter = filter.clone();
         self.look("acts", move |conn| {
             let act = |row: &Row<'_>| {
                 let (at, entry) = history_entry(row)?;
-                Ok(ActRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })
+                Ok(AuditRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })
             };
             conn.prepare_cached(
                 "SELECT h.at, h.step, h.kind, h.attempt, h.detail, h.saga, h.id, s.key \
@@ -161,7 +161,7 @@ pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Fa
     if !insert_saga(&session.conn, saga, saga.id, definition, now)? {
         let known = by_key(&session.conn, &saga.tenant, &saga.key)?;
         return known
-            .map(|known| Started::Known(Box::new(known)))
+            .map(|known| Started::AlreadyExists(Box::new(known)))
             .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
     }
     insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;

@@ -71,7 +71,7 @@ fn start(
     now: Timestamp,
 ) -> Result<Started, StoreError> {
     if let Some(known) = sagas::by_key(conn, &saga.tenant, &saga.key).map_err(&failed)? {
-        return Ok(Started::Known(Box::new(known)));
+        return Ok(Started::AlreadyExists(Box::new(known)));
     }
     let count = u32::try_from(saga.commands.len() + 1).unwrap_or(u32::MAX);
     let ids = ids.take(count).ok_or_else(|| {

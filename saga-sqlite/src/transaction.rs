@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, MovedSaga, NewSaga, RetryClass, SagaId, Status, StoreError, StoreErrorKind, Timestamp,
-    TransactError, TransactionBody, Verdict, WorkKind,
+    Changes, Claim, HandlerVerdict, MovedSaga, NewSaga, RetryClass, SagaId, Status, StoreError, StoreErrorKind,
+    Timestamp, TransactError, TransactionBody, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -97,7 +97,10 @@ impl Transact {
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             let mut goes_on = !self.body.has_run(index);
             while goes_on {
-                goes_on = matches!(self.handle(session, index)?, Verdict::GoOn | Verdict::GoBack);
+                goes_on = matches!(
+                    self.handle(session, index)?,
+                    HandlerVerdict::KeepAndContinue | HandlerVerdict::UndoAndContinue
+                );
             }
         }
         self.savepoints.close_handler(session)?;
@@ -109,7 +112,7 @@ impl Transact {
     }
 
     /// Runs the next handler of a claim, behind a savepoint if it needs one.
-    fn handle(&mut self, session: &mut Session, index: usize) -> Result<Verdict, Stopped> {
+    fn handle(&mut self, session: &mut Session, index: usize) -> Result<HandlerVerdict, Stopped> {
         if self.body.needs_savepoint(index) {
             self.savepoints.set(session)?;
         }
@@ -119,15 +122,15 @@ impl Transact {
         let ran =
             catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
         let verdict = match ran {
-            Ok(verdict) => verdict.unwrap_or(Verdict::Abandon),
+            Ok(verdict) => verdict.unwrap_or(HandlerVerdict::Abandon),
             Err(panic) => return Err(Stopped::blame(index, panicked(OPERATION, &*panic), Stop::Alone)),
         };
         look_after(session, index)?;
         match verdict {
-            Verdict::Keep | Verdict::GoOn => self.savepoints.is_fresh = false,
-            Verdict::RollBack | Verdict::GoBack => self.savepoints.roll_back(session)?,
-            Verdict::GiveWay => return Err(conflict("a handler met another transaction".to_owned()).into()),
-            Verdict::Abandon => {
+            HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.savepoints.is_fresh = false,
+            HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => self.savepoints.roll_back(session)?,
+            HandlerVerdict::Conflict => return Err(conflict("a handler met another transaction".to_owned()).into()),
+            HandlerVerdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));
             }

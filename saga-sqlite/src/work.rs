@@ -65,7 +65,7 @@ impl Work for SqliteStore {
         .await
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         let work = work.to_vec();
         self.call("give_back", move |session| {
             let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1, \
@@ -329,8 +329,8 @@ fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> 
         saga: SagaId(row.get(3)?),
         step: rows::step(row, 4)?,
         attempts: row.get(5)?,
-        maybe: row.get(6)?,
-        suspect: row.get(7)?,
+        in_doubt: row.get(6)?,
+        recovered: row.get(7)?,
         retrying_for: retrying_since.map(|since| between(Timestamp(since), now)),
         payload: row.get(9)?,
         late: row.get(10)?,

@@ -73,7 +73,7 @@ async fn a_saga_started_in_a_write_exists_if_and_only_if_that_commits() {
                 let started = inner.start_in(conn, saga.clone()).await?;
                 assert!(matches!(started, Started::New));
                 let again = inner.start_in(conn, saga.clone()).await?;
-                assert!(matches!(again, Started::Known(_)));
+                assert!(matches!(again, Started::AlreadyExists(_)));
                 if commits { Ok(()) } else { Err(Failed::Mine("no")) }
             })
             .await;

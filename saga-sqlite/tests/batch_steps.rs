@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
-use saga_core::{Answers, Batch, Outcome, Runtime, Saga, State, StepError, saga_compensation, saga_step};
+use saga_core::{Batch, BatchResults, Outcome, Runtime, Saga, State, StepError, saga_compensation, saga_step};
 use saga_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ async fn reserve_stock(
     tx: &mut Connection,
     orders: Batch<Order>,
     State(calls): State<Calls>,
-) -> Result<Answers<i64>, StepError> {
+) -> Result<BatchResults<i64>, StepError> {
     calls.0.lock().unwrap().push(orders.len());
     let mut numbers = BTreeMap::new();
     for (order, key) in orders.iter().zip(orders.keys()) {
@@ -49,7 +49,7 @@ async fn reserve_stock(
         numbers.insert(order.id, order.id * 10);
         assert!(order.trouble != Some(Trouble::Panics), "the warehouse is on fire");
     }
-    Ok(orders.answer(|order| match numbers.get(&order.id) {
+    Ok(orders.map_each(|order| match numbers.get(&order.id) {
         Some(number) => Ok(*number),
         None => Err(StepError::reject("sold out")),
     }))
@@ -63,11 +63,11 @@ async fn release_stock(tx: &mut Connection, order: Order, number: i64) -> Result
 }
 
 #[saga_step]
-async fn confirm_orders(tx: &mut Connection, orders: Batch<Order>) -> Result<Answers<()>, StepError> {
+async fn confirm_orders(tx: &mut Connection, orders: Batch<Order>) -> Result<BatchResults<()>, StepError> {
     for order in &orders {
         tx.execute("INSERT INTO confirmed (id) VALUES (?1)", [order.id])?;
     }
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 struct Ran {
@@ -104,7 +104,7 @@ async fn run(count: i64, trouble: &[(i64, Trouble)]) -> Ran {
         Saga::named("order").input().step::<reserve_stock>().step::<confirm_orders>().build().unwrap();
     let calls = Calls::default();
     let builder = Runtime::builder(store).saga(&saga).state(calls.clone());
-    let runtime = builder.settings(|settings| settings.transactions = 1).start().await.unwrap();
+    let runtime = builder.settings(|settings| settings.transactions_max = 1).start().await.unwrap();
     let trouble_of = |id| trouble.iter().find(|(troubled, _)| *troubled == id).map(|(_, trouble)| *trouble);
     let orders = (0..count).map(|id| (format!("order-{id}"), Order { id, trouble: trouble_of(id) }));
     let started = runtime.start_many(&saga, orders).await;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use saga_core::store::{Records as _, RetryClass, Sagas as _, Started, Status, StoreErrorKind, Verdict};
+use saga_core::store::{HandlerVerdict, Records as _, RetryClass, Sagas as _, Started, Status, StoreErrorKind};
 use support::{Body, Gate, all, begun, complete, completed, keep, new_saga, notes, refused, status, store, write_note};
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_caller_that_goes_away_leaves_the_others_intact() {
 async fn changes_of_one_call_miss_one_by_one() {
     let (_folder, store) = store().await;
     let (one, two) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
-    Body::new(std::slice::from_ref(&one)).then(|_| Verdict::Keep).transact(&store).await.unwrap();
+    Body::new(std::slice::from_ref(&one)).then(|_| HandlerVerdict::Keep).transact(&store).await.unwrap();
     let applied = store.record(vec![completed(&one), completed(&two)]).await.unwrap();
     assert!(applied[0].is_err() && applied[1].is_ok(), "{applied:?}");
 }

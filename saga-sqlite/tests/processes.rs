@@ -79,7 +79,7 @@ async fn claim(store: &SqliteStore) -> Vec<bool> {
     let owner = store.join(HOUR).await.unwrap().member;
     let lease = Lease { owner, ttl: HOUR };
     let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
-    store.claim(request).await.unwrap().work.into_iter().map(|work| work.suspect).collect()
+    store.claim(request).await.unwrap().work.into_iter().map(|work| work.recovered).collect()
 }
 
 fn say(line: &str) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::hooks::{AuthContext, Authorization};
-use saga_core::store::{RetryClass, Status, StoreErrorKind, Verdict};
+use saga_core::store::{HandlerVerdict, RetryClass, Status, StoreErrorKind};
 use support::{Body, Error, Gate, begun, complete, keep, notes, refused, status, store, write_note};
 
 /// A statement that runs for hours.
@@ -30,7 +30,7 @@ async fn a_handler_that_is_rolled_back_takes_nobody_with_it() {
         .then(|conn| keep(write_note(conn, "one")))
         .then(|conn| {
             write_note(conn, "two").unwrap();
-            Verdict::RollBack
+            HandlerVerdict::RollBack
         })
         .then(|conn| keep(write_note(conn, "three")))
         .transact(&store)
@@ -51,7 +51,7 @@ async fn a_handler_that_ends_the_transaction_is_found_out() {
                 write_note(conn, "two").unwrap();
                 // The handler does not even look whether it worked.
                 _ = conn.execute_batch(ending);
-                Verdict::Keep
+                HandlerVerdict::Keep
             })
             .transact(&store)
             .await
@@ -73,7 +73,7 @@ async fn a_commit_that_got_past_the_authorizer_is_refused_by_the_commit_hook() {
         write_note(conn, "undone").unwrap();
         conn.authorizer(None::<fn(AuthContext<'_>) -> Authorization>).unwrap();
         assert!(conn.execute_batch("COMMIT").is_err());
-        Verdict::Keep
+        HandlerVerdict::Keep
     });
     let gate = Gate::shut(&store).await;
     let (neighbour, culprit, ()) = tokio::join!(neighbour.transact(&store), culprit.transact(&store), gate.open());
@@ -86,7 +86,7 @@ async fn a_commit_that_got_past_the_authorizer_is_refused_by_the_commit_hook() {
     Body::new(&[claim])
         .then(|conn| {
             assert!(conn.execute_batch("COMMIT").unwrap_err().to_string().contains("not authorized"));
-            Verdict::RollBack
+            HandlerVerdict::RollBack
         })
         .transact(&store)
         .await
@@ -120,7 +120,7 @@ async fn savepoints_of_a_handler_are_its_own_affair() {
             let savepoint = conn.savepoint().unwrap();
             write_note(&savepoint, "kept").unwrap();
             savepoint.commit().unwrap();
-            Verdict::Keep
+            HandlerVerdict::Keep
         })
         .then(|conn| {
             // Left open: it ends with the handler's own.
@@ -163,7 +163,7 @@ async fn a_statement_past_the_time_limit_is_interrupted() {
             write_note(conn, "undone").unwrap();
             let error = conn.query_row(ENDLESS, (), |row| row.get::<_, i64>(0)).unwrap_err();
             assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
-            Verdict::RollBack
+            HandlerVerdict::RollBack
         })
         .transact(&store)
         .await
@@ -173,7 +173,7 @@ async fn a_statement_past_the_time_limit_is_interrupted() {
         .limit(Duration::from_millis(50))
         .then(|conn| {
             _ = conn.execute(&format!("INSERT INTO notes (text) {ENDLESS}"), ());
-            Verdict::Keep
+            HandlerVerdict::Keep
         })
         .transact(&store)
         .await
@@ -289,7 +289,7 @@ async fn what_fails_without_a_savepoint_fails_alone() {
     Body::new(&[claim]).then(|conn| keep(write_note(conn, "k-1"))).spared().transact(&store).await.unwrap();
     assert_eq!(store.statistics().savepoints, savepoints, "who needs none has none");
 
-    for verdict in [Verdict::RollBack, Verdict::GiveWay, Verdict::Abandon] {
+    for verdict in [HandlerVerdict::RollBack, HandlerVerdict::Conflict, HandlerVerdict::Abandon] {
         let key = format!("{verdict:?}");
         let claims = [begun(&store, &format!("{key}-1")).await, begun(&store, &format!("{key}-2")).await];
         let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
@@ -305,7 +305,7 @@ async fn what_fails_without_a_savepoint_fails_alone() {
         neighbour.unwrap();
         let error = failing.unwrap_err();
         let (kind, culprit) = match verdict {
-            Verdict::Abandon => (StoreErrorKind::Other, Some(0)),
+            HandlerVerdict::Abandon => (StoreErrorKind::Other, Some(0)),
             _ => (StoreErrorKind::Conflict, None),
         };
         assert_eq!((error.error.kind(), error.culprit), (kind, culprit), "{error:?}");
@@ -331,7 +331,7 @@ async fn savepoints_are_set_where_they_are_needed() {
             .then(|conn| keep(write_note(conn, "b")))
             .then(|conn| {
                 write_note(conn, "c").unwrap();
-                Verdict::RollBack
+                HandlerVerdict::RollBack
             });
         body.needs(needed).transact(&store).await.unwrap();
         assert_eq!(notes(&store).await[before..].concat(), kept, "{needed:?}");

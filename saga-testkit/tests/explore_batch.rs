@@ -6,26 +6,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::{Answers, Batch, Saga, StepError, saga_compensation, saga_step};
+use saga_core::{Batch, BatchResults, Saga, StepError, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Failures, explore};
 
 /// More than this is never there.
 const STOCK: i64 = 10;
 
 #[saga_step(compensate = put_back)]
-async fn take_out(conn: &mut MemoryConn, orders: Batch<i64>) -> Result<Answers<i64>, StepError> {
+async fn take_out(conn: &mut MemoryConn, orders: Batch<i64>) -> Result<BatchResults<i64>, StepError> {
     let taken: i64 = orders.iter().filter(|pieces| **pieces <= STOCK).sum();
     if taken > 0 {
         conn.add("stock", -taken)?;
     }
-    Ok(orders.answer(|pieces| if *pieces <= STOCK { Ok(*pieces) } else { Err(StepError::reject("sold out")) }))
+    Ok(orders.map_each(|pieces| if *pieces <= STOCK { Ok(*pieces) } else { Err(StepError::reject("sold out")) }))
 }
 
 /// It takes for all, and rejects some.
 #[saga_step(name = "take-out", compensate = put_back)]
-async fn take_out_for_all(conn: &mut MemoryConn, orders: Batch<i64>) -> Result<Answers<i64>, StepError> {
+async fn take_out_for_all(conn: &mut MemoryConn, orders: Batch<i64>) -> Result<BatchResults<i64>, StepError> {
     conn.add("stock", -orders.iter().sum::<i64>())?;
-    Ok(orders.answer(|pieces| if *pieces <= STOCK { Ok(*pieces) } else { Err(StepError::reject("sold out")) }))
+    Ok(orders.map_each(|pieces| if *pieces <= STOCK { Ok(*pieces) } else { Err(StepError::reject("sold out")) }))
 }
 
 #[saga_compensation]
@@ -36,9 +36,9 @@ async fn put_back(conn: &mut MemoryConn, pieces: i64, taken: i64) -> Result<(), 
 }
 
 #[saga_step]
-async fn confirm(conn: &mut MemoryConn, orders: Batch<i64>) -> Result<Answers<()>, StepError> {
+async fn confirm(conn: &mut MemoryConn, orders: Batch<i64>) -> Result<BatchResults<()>, StepError> {
     conn.add("sold", orders.iter().sum())?;
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

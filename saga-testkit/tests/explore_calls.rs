@@ -113,8 +113,8 @@ async fn withdraw(
     State(desk): State<Desk>,
 ) -> Result<(), StepError> {
     let mut book = desk.book();
-    book.taken.remove(ctx.do_key());
-    book.withdrawn.insert(ctx.do_key().to_owned());
+    book.taken.remove(ctx.original_key());
+    book.withdrawn.insert(ctx.original_key().to_owned());
     Ok(())
 }
 

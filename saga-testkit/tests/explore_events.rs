@@ -71,7 +71,7 @@ async fn give_back(tx: &mut MemoryConn, _rejected: StockRejected) -> Result<(), 
 
 fn stock<S: Store<Conn = MemoryConn>>() -> Service<S> {
     let stock = Service::named("stock").reports_to("stock").on::<OrderPlaced>().run::<reserve>().emits_output();
-    let stock = stock.rejects_as::<StockRejected>(|order, _| StockRejected(order.0));
+    let stock = stock.emits_on_reject::<StockRejected>(|order, _| StockRejected(order.0));
     let stock = stock.on::<CardDeclined>().undo::<reserve>();
     stock.on::<OrderPlaced>().mark_begun().build().unwrap()
 }
@@ -79,11 +79,11 @@ fn stock<S: Store<Conn = MemoryConn>>() -> Service<S> {
 fn payments<S: Store<Conn = MemoryConn>>(mistake: Option<Mistake>) -> Service<S> {
     let payments = Service::named("payments").reports_to("stock").on::<OrderPlaced>();
     if mistake == Some(Mistake::ChargesEachEvent) {
-        let payments = payments.run_each::<charge>().emits_output();
-        return payments.rejects_as::<CardDeclined>(|order, _| CardDeclined(order.0)).build().unwrap();
+        let payments = payments.run_per_event::<charge>().emits_output();
+        return payments.emits_on_reject::<CardDeclined>(|order, _| CardDeclined(order.0)).build().unwrap();
     }
     let payments = payments.run::<charge>().emits_output();
-    let payments = payments.rejects_as::<CardDeclined>(|order, _| CardDeclined(order.0)).on::<StockRejected>();
+    let payments = payments.emits_on_reject::<CardDeclined>(|order, _| CardDeclined(order.0)).on::<StockRejected>();
     match mistake {
         Some(Mistake::GivesBackByHand) => payments.run::<give_back>().build().unwrap(),
         _ => payments.undo::<charge>().build().unwrap(),

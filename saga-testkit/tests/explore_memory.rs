@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::engine::{RuntimeBuilder, SagaDesk};
+use saga_core::engine::{RuntimeBuilder, SagaAdmin};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Received, Saga, Signal, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
+use saga_core::{Saga, Signal, Signaled, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +81,8 @@ async fn refund(
 ) -> Result<(), StepError> {
     let _ = (amount, charged);
     let mut book = gateway.book.lock().unwrap();
-    if book.refunded.insert(ctx.do_key().to_owned()) {
-        book.net -= book.charged.get(ctx.do_key()).copied().unwrap_or(0);
+    if book.refunded.insert(ctx.original_key().to_owned()) {
+        book.net -= book.charged.get(ctx.original_key()).copied().unwrap_or(0);
     }
     Ok(())
 }
@@ -166,7 +166,7 @@ impl Explore for Shop {
             Self::Waiting => {
                 let saga = saga.deadline(Duration::from_hours(1)).step::<take_out>();
                 let saga = saga.sleep("rest", Duration::from_millis(20)).wait_without_limit::<Word>();
-                return saga.step_after::<charge, Received<Word>>(|_, word| word.0).step::<confirm>().build().unwrap();
+                return saga.step_after::<charge, Signaled<Word>>(|_, word| word.0).step::<confirm>().build().unwrap();
             }
             Self::Choosing => {
                 let saga = saga.step::<take_out>().choose("payment", |choice| {
@@ -202,7 +202,7 @@ impl Explore for Shop {
         runtime.state(world.gateway.clone()).state(world.shelf.clone())
     }
 
-    async fn meanwhile(&self, desk: &SagaDesk<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
+    async fn meanwhile(&self, desk: &SagaAdmin<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
         let done = match self {
             // The saga has the word of an earlier life, or has turned round.
             Self::Waiting => desk.signal(key, "letter-1", &Word(3)).await.map(drop),

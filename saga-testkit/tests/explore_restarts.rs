@@ -98,7 +98,7 @@ async fn refund(
     State(gateway): State<Gateway>,
 ) -> Result<(), StepError> {
     let _ = charged;
-    let key = gateway.key(&order, ctx.do_key());
+    let key = gateway.key(&order, ctx.original_key());
     gateway.book.lock().unwrap().refunded.insert(key.to_owned());
     Ok(())
 }

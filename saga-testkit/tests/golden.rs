@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Each, Output, Received, Saga, Signal, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Each, Output, Saga, Signal, Signaled, StepContext, StepError, saga_compensation, saga_step};
 use saga_testkit::golden::{Golden, GoldenError};
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +108,7 @@ impl Signal for Word {
 }
 
 #[saga_step(no_compensation)]
-async fn pass_on(_amount: i64, Output(_word): Output<Received<Word>>) -> Result<(), StepError> {
+async fn pass_on(_amount: i64, Output(_word): Output<Signaled<Word>>) -> Result<(), StepError> {
     Ok(())
 }
 
@@ -130,7 +130,7 @@ fn waits() -> Buy {
 
 fn golden(saga: &Buy) -> Golden<MemoryStore, i64> {
     let golden = Golden::of(saga, &3).returns::<take>(&3).returns::<charge>(&"receipt 3".to_owned());
-    let golden = golden.returns::<Received<Word>>(&Word("go".to_owned()));
+    let golden = golden.returns::<Signaled<Word>>(&Word("go".to_owned()));
     let golden = golden.returns::<depot::send>(&"sent".to_owned());
     golden.returns::<pack>(&4).returns::<label>(&"receipt 3".to_owned())
 }

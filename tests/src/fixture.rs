@@ -21,7 +21,7 @@ pub fn quick(settings: &mut Settings) {
     settings.poll_interval = Duration::from_millis(20);
     settings.member_ttl = Duration::from_secs(1);
     settings.lease_ttl = Duration::from_secs(6);
-    settings.drain_limit = Duration::from_secs(10);
+    settings.shutdown_timeout = Duration::from_secs(10);
 }
 
 impl<S: Shop> Fixture<S> {

@@ -104,7 +104,7 @@ pub(crate) async fn refund(
     State(world): State<World>,
 ) -> Result<(), StepError> {
     world.enter(ctx).await?;
-    world.take_back(ctx.key(), ctx.do_key());
+    world.take_back(ctx.key(), ctx.original_key());
     Ok(())
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn call_back(
     State(world): State<World>,
 ) -> Result<(), StepError> {
     world.enter(ctx).await?;
-    world.take_back(ctx.key(), ctx.do_key());
+    world.take_back(ctx.key(), ctx.original_key());
     Ok(())
 }
 

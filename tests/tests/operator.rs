@@ -2,7 +2,7 @@
 //! its reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
-use saga_core::engine::{Operator, RuntimeError};
+use saga_core::engine::{RuntimeError, SagaControl};
 use saga_core::machine::StepPhase;
 use saga_core::store::{HistoryKind, Status};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -23,13 +23,13 @@ async fn stuck_at_refund<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, ke
     assert!(matches!(&outcome, Outcome::Stuck { step, .. } if step == "charge"), "{outcome}");
 }
 
-async fn operator<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key: &str) -> Operator<S> {
+async fn operator<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key: &str) -> SagaControl<S> {
     let revision = fixture.status(runtime, key).await.revision;
     runtime.operator(key, revision).unwrap()
 }
 
 async fn outcome<S: Shop>(runtime: &Runtime<S>, key: &str) -> Outcome {
-    runtime.attach(key).await.unwrap().ended().await.unwrap()
+    runtime.attach(key).await.unwrap().closed().await.unwrap()
 }
 
 async fn phases<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key: &str) -> Vec<StepPhase> {
@@ -169,7 +169,7 @@ async fn a_stuck_saga_is_ended_as_it_is<S: Shop>() {
     runtime.shutdown().await;
     let runtime = fixture.runtime().await;
     assert!(matches!(outcome(&runtime, "done").await, Outcome::Completed { forced: Some(_), .. }));
-    assert!(runtime.inspector().forgotten(9).await.unwrap().is_empty());
+    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
 }
 
 /// The same action twice acts once, and one on what was seen before the saga moved changes nothing.

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use saga_core::engine::{Cancellation, Pausing, Receipt, Restart, Resumption, SagaDesk, SagaStatus};
+use saga_core::engine::{
+    CancelOutcome, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
+};
 use saga_core::machine::StepPhase;
 use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::Status;
-use saga_core::{Outcome, Output, Received, Runtime, Saga, Signal, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_compensation, saga_step};
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +53,7 @@ async fn bill<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<(), StepError> 
 async fn place<S: Books>(
     tx: &mut S::Conn,
     _pieces: u32,
-    Output(approval): Output<Received<Approval>>,
+    Output(approval): Output<Signaled<Approval>>,
 ) -> Result<(), StepError> {
     match approval {
         Approval::By(name) => S::add(tx, &name, 1).await.map(drop),
@@ -103,7 +105,7 @@ async fn g5_a_saga_whose_deadline_passes_is_undone<S: Books>() {
     assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
     assert_eq!(store.counter("taken").await, 0);
     nothing_is_left(&runtime).await;
-    assert_eq!(runtime.signal("o-1", "a", &by("ada")).await.unwrap(), Receipt::TooLate);
+    assert_eq!(runtime.signal("o-1", "a", &by("ada")).await.unwrap(), SignalOutcome::TooLate);
     runtime.shutdown().await;
 }
 
@@ -134,17 +136,17 @@ async fn a_signal_counts_once_whoever_sends_it<S: Books>() {
     let (store, _kept) = S::fresh().await;
     let saga = asking::<S>().build().unwrap();
     let runtime = start(&store, &saga).await;
-    let page = SagaDesk::new(store.clone()).saga(&saga);
+    let page = SagaAdmin::new(store.clone()).saga(&saga);
     assert!(page.signal("o-1", "form-1", &by("ada")).await.unwrap_err().to_string().contains("o-1"));
 
     let later = runtime.start_after(&saga, "o-1", 3, SHORT).await.unwrap();
-    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), Receipt::Kept);
-    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), Receipt::Known);
-    assert_eq!(page.signal("o-1", "form-2", &by("bob")).await.unwrap(), Receipt::TooLate);
+    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Buffered);
+    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(page.signal("o-1", "form-2", &by("bob")).await.unwrap(), SignalOutcome::TooLate);
     let outcome = later.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!([store.counter("ada").await, store.counter("bob").await], [1, 0]);
-    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), Receipt::Known);
+    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     nothing_is_left(&runtime).await;
     runtime.shutdown().await;
 }
@@ -158,15 +160,15 @@ async fn of_many_signals_at_once_one_counts<S: Books>() {
     until_it_waits(&runtime, "approval").await;
     let sent: Vec<_> = (0..8)
         .map(|number: u32| {
-            let page = SagaDesk::new(store.clone()).saga(&saga);
+            let page = SagaAdmin::new(store.clone()).saga(&saga);
             tokio::spawn(async move { page.signal("o-1", number.to_string(), &by(&format!("p{number}"))).await })
         })
         .collect();
     let mut delivered = Vec::new();
     for (number, sent) in sent.into_iter().enumerate() {
         match sent.await.unwrap().unwrap() {
-            Receipt::Delivered => delivered.push(number),
-            other => assert_eq!(other, Receipt::TooLate),
+            SignalOutcome::Delivered => delivered.push(number),
+            other => assert_eq!(other, SignalOutcome::TooLate),
         }
     }
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -198,12 +200,12 @@ async fn a_paused_saga_receives_its_signal<S: Books>() {
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
-    assert_eq!(runtime.pause("o-1", "an audit").await.unwrap(), Pausing::Paused);
-    assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), Receipt::Delivered);
-    assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), Receipt::Known);
+    assert_eq!(runtime.pause("o-1", "an audit").await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Delivered);
+    assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(store.counter("ada").await, 0);
     assert_eq!(status(&runtime, "o-1").await.summary.status, Status::Paused);
-    assert_eq!(runtime.resume("o-1", "all is well").await.unwrap(), Resumption::Resumed);
+    assert_eq!(runtime.resume("o-1", "all is well").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(store.counter("ada").await, 1);
     nothing_is_left(&runtime).await;
@@ -241,7 +243,7 @@ async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
-    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), Cancellation::Begun);
+    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { overdue: false, .. }));
     assert_eq!(store.counter("taken").await, 0);
     nothing_is_left(&runtime).await;
@@ -254,23 +256,26 @@ async fn a_restarted_saga_waits_as_a_new_one_does<S: Books>() {
     let saga = asking::<S>().deadline(FOREVER).build().unwrap();
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
-    assert!(matches!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), Receipt::Delivered | Receipt::Kept));
+    assert!(matches!(
+        runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(),
+        SignalOutcome::Delivered | SignalOutcome::Buffered
+    ));
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
 
-    let desk = runtime.desk().by("ann");
-    assert_eq!(desk.restart("o-1", "approval", "o-2", "it was another's").await.unwrap(), Restart::Begun);
+    let desk = runtime.admin().actor("ann");
+    assert_eq!(desk.restart("o-1", "approval", "o-2", "it was another's").await.unwrap(), RestartOutcome::Begun);
     let again = status(&runtime, "o-2").await;
     assert!(again.deadline.is_some());
     assert_eq!(phase(&again, "approval"), StepPhase::Started);
-    assert_eq!(runtime.signal("o-2", "form-1", &by("bob")).await.unwrap(), Receipt::Delivered);
+    assert_eq!(runtime.signal("o-2", "form-1", &by("bob")).await.unwrap(), SignalOutcome::Delivered);
     let outcome = runtime.attach("o-2").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!([store.counter("taken").await, store.counter("ada").await, store.counter("bob").await], [3, 1, 1]);
 
-    assert_eq!(desk.restart("o-1", "place", "o-3", "once more").await.unwrap(), Restart::Begun);
+    assert_eq!(desk.restart("o-1", "place", "o-3", "once more").await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(runtime.attach("o-3").await.unwrap().outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(store.counter("ada").await, 2, "the signal that the first one went on with was taken over");
-    assert_eq!(runtime.signal("o-3", "form-9", &by("eve")).await.unwrap(), Receipt::TooLate);
+    assert_eq!(runtime.signal("o-3", "form-9", &by("eve")).await.unwrap(), SignalOutcome::TooLate);
     runtime.shutdown().await;
 }
 

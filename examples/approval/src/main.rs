@@ -10,7 +10,7 @@ mod steps;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use saga_core::engine::{Receipt, SagaDesk};
+use saga_core::engine::{SagaAdmin, SignalOutcome};
 use saga_core::{Runtime, Saga};
 use saga_sqlite::SqliteStore;
 
@@ -82,7 +82,7 @@ async fn main() -> anyhow::Result<()> {
     answer("approved", "form-3", Approval::Declined { by: "Bob".to_owned() }).await?;
     answer("declined", "form-4", Approval::Declined { by: "Bob".to_owned() }).await?;
     // What takes part in no work needs the store and the definition only.
-    let page = SagaDesk::new(runtime.store().clone()).saga(&create_order);
+    let page = SagaAdmin::new(runtime.store().clone()).saga(&create_order);
     let receipt = page.signal("by-a-page", "form-5", &by("Cleo")).await?;
     println!("by-a-page: form-5 {}\n", said(receipt));
 
@@ -97,10 +97,10 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn said(receipt: Receipt) -> &'static str {
+fn said(receipt: SignalOutcome) -> &'static str {
     match receipt {
-        Receipt::Delivered | Receipt::Kept => "counts",
-        Receipt::Known => "was known",
-        Receipt::TooLate => "is too late",
+        SignalOutcome::Delivered | SignalOutcome::Buffered => "counts",
+        SignalOutcome::Duplicate => "was known",
+        SignalOutcome::TooLate => "is too late",
     }
 }

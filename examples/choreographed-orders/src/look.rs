@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Subcommand;
-use saga_core::engine::{Inspector, TimelineStatus};
+use saga_core::engine::{SagaQuery, TimelineStatus};
 use saga_core::store::{Status, Store};
 
 use crate::report::line;
@@ -33,7 +33,7 @@ impl Look {
     /// # Cancel safety
     /// It only reads.
     pub(crate) async fn at<S: Store>(&self, store: S) -> anyhow::Result<bool> {
-        let inspector = Inspector::new(store);
+        let inspector = SagaQuery::new(store);
         match self {
             Self::List => list(&inspector).await.map(|()| true),
             Self::Show { key } => show(&inspector, key).await,
@@ -41,7 +41,7 @@ impl Look {
     }
 }
 
-async fn list<S: Store>(inspector: &Inspector<S>) -> anyhow::Result<()> {
+async fn list<S: Store>(inspector: &SagaQuery<S>) -> anyhow::Result<()> {
     let (mut after, mut counts) = (None, Status::ALL.map(|status| (status, 0_usize)));
     loop {
         let page = inspector.timelines(after, PAGE).await?;
@@ -61,7 +61,7 @@ async fn list<S: Store>(inspector: &Inspector<S>) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn show<S: Store>(inspector: &Inspector<S>, key: &str) -> anyhow::Result<bool> {
+async fn show<S: Store>(inspector: &SagaQuery<S>, key: &str) -> anyhow::Result<bool> {
     let Some(timeline) = inspector.timeline(key).await? else { bail!("nobody has heard of the order {key}") };
     let TimelineStatus { status, entries, is_cut, .. } = &timeline;
     println!("{key} is {status}");

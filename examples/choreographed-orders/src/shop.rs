@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use saga_core::engine::TimelineStatus;
 use saga_core::machine::{Became, Happened};
-use saga_core::store::{LetterFilter, Status};
+use saga_core::store::{DeadLetterFilter, Status};
 use saga_core::transport::Transport;
 use saga_core::{Runtime, Service};
 
@@ -61,7 +61,7 @@ impl<S: Books> Shop<S> {
     /// # Cancel safety
     /// It only reads.
     pub(crate) async fn settled(&self, key: &str) -> anyhow::Result<TimelineStatus> {
-        let inspector = self.runtimes[2].inspector();
+        let inspector = self.runtimes[2].query();
         let waiting = async {
             loop {
                 if let Some(timeline) = inspector.timeline(key).await?
@@ -121,7 +121,7 @@ impl<S: Books> Shop<S> {
     pub(crate) async fn dead_letters(&self) -> anyhow::Result<usize> {
         let mut all = 0;
         for runtime in &self.runtimes {
-            all += runtime.dead_letters().list(LetterFilter::default()).await?.len();
+            all += runtime.dead_letters().list(DeadLetterFilter::default()).await?.len();
         }
         Ok(all)
     }

@@ -80,7 +80,7 @@ pub(crate) async fn release_credit(
     _hold: Option<String>,
     State(bank): State<Bank>,
 ) -> Result<(), StepError> {
-    bank.release(ctx.do_key());
+    bank.release(ctx.original_key());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use saga_core::{
-    Classify as _, Output, Resolved, Saga, State, StepContext, StepError, saga::SagaError, saga_compensation,
+    Output, Resolved, Saga, State, StepContext, StepError, StepResultExt as _, saga::SagaError, saga_compensation,
     saga_resolution, saga_step,
 };
 use saga_sqlite::SqliteStore;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     contracts,
     orders::Order,
-    outside::{Cancellation, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
+    outside::{CancelOutcome, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
     shop::{ShopConn, values},
 };
 
@@ -112,7 +112,7 @@ pub async fn refund_card(
 ) -> Result<(), StepError> {
     let refund = Refund {
         order_id: charge.order_id,
-        charge_key: ctx.do_key().to_owned(),
+        charge_key: ctx.original_key().to_owned(),
         payment_id: payment.map(|payment| payment.payment_id),
     };
     gateway.refund(ctx.key(), &refund).await
@@ -141,7 +141,7 @@ pub async fn cancel_shipment(
     _shipment: Option<Shipment>,
     State(carrier): State<Carrier>,
 ) -> Result<(), StepError> {
-    let cancellation = Cancellation { order_id: request.order_id, shipment_key: ctx.do_key().to_owned() };
+    let cancellation = CancelOutcome { order_id: request.order_id, shipment_key: ctx.original_key().to_owned() };
     carrier.cancel(ctx.key(), &cancellation).await
 }
 

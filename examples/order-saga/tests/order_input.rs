@@ -61,7 +61,7 @@ fn what_is_wrong_is_refused_by_file_and_line_and_the_others_run() {
         }
     }
     let json = ran.json();
-    let counts = ["orders", "started", "already_known", "refused", "completed"].map(|field| number(&json, field));
+    let counts = ["orders", "started", "already_started", "refused", "completed"].map(|field| number(&json, field));
     assert_eq!(counts, [13, 2, 1, 10, 2], "{json}");
     shop.verify();
 }

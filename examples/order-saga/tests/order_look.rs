@@ -126,7 +126,7 @@ fn a_second_program_on_the_store_waits_and_says_so_and_looking_needs_no_waiting(
     assert_eq!(second.code, 0, "{second}");
     let waits = format!("waiting for another process that works on {}", shop.path("order-saga.db").display());
     assert!(second.err.contains(&waits), "{second}");
-    assert_eq!(number(&second.json(), "already_known"), REAL_ORDERS);
+    assert_eq!(number(&second.json(), "already_started"), REAL_ORDERS);
     assert!(first.wait_with_output().expect("it ends").status.success());
     shop.verify();
 }

@@ -75,7 +75,7 @@ fn g8_a_run_goes_on_by_itself_when_its_database_was_killed_and_started_again() {
     let ran = Ran::of(child.wait_with_output().expect("it ends"));
     assert_eq!(ran.code, 0, "{ran}");
     let said = ran.json();
-    assert_eq!(number(&said, "started") + number(&said, "already_known"), REAL_ORDERS, "{said}");
+    assert_eq!(number(&said, "started") + number(&said, "already_started"), REAL_ORDERS, "{said}");
     assert_eq!(number(&said, "completed") + number(&said, "compensated"), REAL_ORDERS, "{said}");
     assert!(ran.err.contains("the database had lost 1 orders, which were started again"), "{ran}");
     assert_eq!(shop.run(&["verify", "--store", &url]).code, 0);

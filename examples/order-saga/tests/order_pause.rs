@@ -1,4 +1,4 @@
-//! Pausing an order, and letting it go on, while others go on beside it.
+//! PauseOutcome an order, and letting it go on, while others go on beside it.
 
 #![allow(clippy::expect_used, reason = "a test ends where something fails that is not under test")]
 

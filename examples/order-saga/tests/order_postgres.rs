@@ -45,7 +45,7 @@ fn three_processes_share_the_work_and_each_order_runs_once() {
     assert_eq!(started.iter().sum::<u64>(), REAL_ORDERS, "{said:?}");
     assert!(started.iter().all(|started| *started > 0), "one of them did nothing: {said:?}");
     for said in &said {
-        assert_eq!(number(said, "started") + number(said, "already_known"), REAL_ORDERS, "{said}");
+        assert_eq!(number(said, "started") + number(said, "already_started"), REAL_ORDERS, "{said}");
         assert_eq!((number(said, "refused"), number(said, "stuck")), (0, 0), "{said}");
     }
     assert_eq!(number(&shop.verify(), "orders"), REAL_ORDERS);

@@ -27,7 +27,7 @@ fn all_ended(output: Output, orders: usize) -> Value {
     assert_eq!(ran.code, 0, "{ran}");
     let said = ran.json();
     assert_eq!(number(&said, "orders"), orders as u64, "{said}");
-    assert_eq!(number(&said, "started") + number(&said, "already_known"), orders as u64, "{said}");
+    assert_eq!(number(&said, "started") + number(&said, "already_started"), orders as u64, "{said}");
     assert_eq!(number(&said, "completed") + number(&said, "compensated"), orders as u64, "{said}");
     assert_eq!((number(&said, "refused"), number(&said, "stuck")), (0, 0), "{said}");
     said
@@ -48,7 +48,7 @@ fn orders_go_through_three_services_and_a_second_run_changes_nothing() {
 
     let before = services.shop.everything();
     let second = all_ended(services.drive(&orders).output().expect("it runs"), ORDERS);
-    assert_eq!((number(&second, "started"), number(&second, "already_known")), (0, ORDERS as u64), "{second}");
+    assert_eq!((number(&second, "started"), number(&second, "already_started")), (0, ORDERS as u64), "{second}");
     assert_eq!(services.shop.everything(), before);
 
     let hosted = services.ask("payments", &["list", "--status", "compensated"]);

@@ -50,7 +50,7 @@ async fn first(file: &Path) -> anyhow::Result<()> {
         runtime.start(&version_1, key, Order { key: key.to_owned(), pieces }).await?;
     }
     // The steps before the card have a record when it is tried.
-    while runtime.inspector().status("order-3").await?.is_none_or(|order| order.steps[1].retrying_since.is_none()) {
+    while runtime.query().describe("order-3").await?.is_none_or(|order| order.steps[1].retrying_since.is_none()) {
         tokio::task::yield_now().await;
     }
     runtime.shutdown().await;
@@ -70,7 +70,7 @@ async fn second(file: &Path) -> anyhow::Result<()> {
 async fn third(file: &Path) -> anyhow::Result<()> {
     let (version_1, version_2, bank) = (version_1()?, version_2()?, Bank::default());
     let (store, runtime) = deploy(file, &bank, &[&version_2]).await?;
-    for waiting in runtime.inspector().unregistered().await? {
+    for waiting in runtime.query().unregistered().await? {
         println!("{waiting}");
     }
     let migration = to_second(&version_1, &version_2)?;

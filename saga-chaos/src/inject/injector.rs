@@ -48,7 +48,7 @@ pub(crate) struct Locks {
 
 impl Injector<'_> {
     /// Does everything at its time, and returns when the last of it is over.
-    pub(crate) async fn carry_out(&self, plan: &Plan) -> anyhow::Result<()> {
+    pub(crate) async fn execute(&self, plan: &Plan) -> anyhow::Result<()> {
         let begin = Instant::now();
         let mut under_way = FuturesUnordered::new();
         let mut blows = plan.blows.iter().peekable();

@@ -55,7 +55,7 @@ impl ReplicaKey {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) lease: Duration,
-    pub(crate) answer_within: Duration,
+    pub(crate) reply_timeout: Duration,
     pub(crate) concurrency: usize,
     /// How many calls outside each of them has under way at a time.
     pub(crate) calls: usize,
@@ -306,7 +306,7 @@ impl Replica {
                 return Ok(());
             }
         }
-        let (lease, answer, calls) = (seconds(times.lease), seconds(times.answer_within), times.calls.to_string());
+        let (lease, answer, calls) = (seconds(times.lease), seconds(times.reply_timeout), times.calls.to_string());
         let mut args = vec!["service", self.key.role.name(), "--store", &urls.store, "--transport", &urls.transport];
         args.extend(["--outside", &urls.outside, "--lease", &lease, "--answer-within", &answer, "--calls", &calls]);
         // To kill one that only waits for its broker would prove little.

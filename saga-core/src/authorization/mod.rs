@@ -9,7 +9,7 @@
 //! - **What it asks for** must be something that this service may ask for, answer or publish.
 //!
 //! A message that fails a check becomes a dead letter with the reason
-//! [`NotAuthorized`](crate::store::DeadReason::NotAuthorized). Its sender is told nothing.
+//! [`NotAuthorized`](crate::store::DeadLetterReason::NotAuthorized). Its sender is told nothing.
 //!
 //! `docs/security.md` has the threat model, and says over what a signature is made.
 

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{OnEvent, Reads, Telling, Told};
+use super::{EmittedEvents, EventEncoder, OnEvent, OptionalOutput};
 use crate::service::{Service, ServiceBuilder, ServiceError};
 use crate::step::{Event, Handler, Hosted, Rejection, Step};
 use crate::store::Store;
@@ -33,28 +33,28 @@ impl<S: Store, T: Step> EventStep<S, T> {
     /// was not done: it needs a person.
     #[must_use]
     pub fn emits<E: Event>(self, tell: impl Fn(&T::Input, &T::Output) -> E + Send + Sync + 'static) -> Self {
-        self.tells(|told| told.done.push(Telling::of_output::<T, E>(tell)))
+        self.tells(|told| told.done.push(EventEncoder::of_output::<T, E>(tell)))
     }
 
     /// When the step was rejected, or failed as often as it may, this event is told, made of what the step took and of the
     /// reason. It is not told of a step that was taken back.
     #[must_use]
-    pub fn rejects_as<E: Event>(self, tell: impl Fn(&T::Input, &Rejection) -> E + Send + Sync + 'static) -> Self {
-        self.tells(|told| told.failed.push(Telling::of_rejection::<T, E>(tell)))
+    pub fn emits_on_reject<E: Event>(self, tell: impl Fn(&T::Input, &Rejection) -> E + Send + Sync + 'static) -> Self {
+        self.tells(|told| told.failed.push(EventEncoder::of_rejection::<T, E>(tell)))
     }
 
     /// When the step was undone, this event is told, made of what the step took. It is not told of a step that was barred.
     #[must_use]
-    pub fn undone_as<E: Event>(self, tell: impl Fn(&T::Input) -> E + Send + Sync + 'static) -> Self {
-        self.tells(|told| told.undone.push(Telling::of_undo::<T, E>(tell)))
+    pub fn emits_on_undo<E: Event>(self, tell: impl Fn(&T::Input) -> E + Send + Sync + 'static) -> Self {
+        self.tells(|told| told.undone.push(EventEncoder::of_undo::<T, E>(tell)))
     }
 
     /// Lets the step read what another step of this service returned for the same saga, with
-    /// [`ctx.earlier`](crate::StepContext::earlier): as it is when the event comes. A step that takes it as
+    /// [`ctx.optional_output`](crate::StepContext::optional_output): as it is when the event comes. A step that takes it as
     /// [`Output`](crate::Output) waits for it, and need not say so here.
     #[must_use]
     pub fn reads<X: Step>(self) -> Self {
-        self.tells(|told| told.reads.push(Reads { step: X::NAME, is_awaited: false }))
+        self.tells(|told| told.reads.push(OptionalOutput { step: X::NAME, is_awaited: false }))
     }
 
     /// What else the service does: see [`ServiceBuilder::on`].
@@ -83,7 +83,7 @@ impl<S: Store, T: Step> EventStep<S, T> {
         self.service.build()
     }
 
-    fn tells(mut self, add: impl FnOnce(&mut Told)) -> Self {
+    fn tells(mut self, add: impl FnOnce(&mut EmittedEvents)) -> Self {
         self.service.tell_of(T::NAME, add);
         self
     }

@@ -19,16 +19,16 @@
 //!
 //! No service knows the whole saga. One of them, or one of its own, may **follow** it: it marks sagas by events, the others
 //! say [`reports_to`](crate::service::ServiceBuilder::reports_to) it, and
-//! [`Inspector::timeline`](crate::engine::Inspector::timeline) shows what happened, as one. That is a view: nothing hangs
+//! [`SagaQuery::timeline`](crate::engine::SagaQuery::timeline) shows what happened, as one. That is a view: nothing hangs
 //! on it.
 //!
 //! What a person looks at, and where:
 //!
 //! | question | answer |
 //! |---|---|
-//! | where does the whole saga stand, and what happened when? | [`Inspector::timeline`](crate::engine::Inspector::timeline) by its key, in the store of the service that follows it |
-//! | which sagas are there? | [`Inspector::timelines`](crate::engine::Inspector::timelines), in the same store |
-//! | what becomes of one step, with its attempts and its errors? | [`Inspector::status`](crate::engine::Inspector::status) by `key>step`, in the store of the service that does it; [`list`](crate::engine::Inspector::list) has it among the sagas |
+//! | where does the whole saga stand, and what happened when? | [`SagaQuery::timeline`](crate::engine::SagaQuery::timeline) by its key, in the store of the service that follows it |
+//! | which sagas are there? | [`SagaQuery::timelines`](crate::engine::SagaQuery::timelines), in the same store |
+//! | what becomes of one step, with its attempts and its errors? | [`SagaQuery::describe`](crate::engine::SagaQuery::describe) by `key>step`, in the store of the service that does it; [`list`](crate::engine::SagaQuery::list) has it among the sagas |
 //! | what is stuck? | a timeline says that a step needs a person; the operator of that service acts on `key>step` |
 
 mod event_step;
@@ -39,4 +39,4 @@ mod told;
 pub use self::event_step::EventStep;
 pub use self::on::{EventInput, OnEvent};
 pub(crate) use self::reaction::{Planned, Plans, Reaction, Reacts, Wired, put_together};
-pub(crate) use self::told::{Reads, Telling, Told};
+pub(crate) use self::told::{EmittedEvents, EventEncoder, OptionalOutput};

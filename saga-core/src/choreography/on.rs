@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use super::{EventStep, Planned, Plans, Telling, Told, Wired};
+use super::{EmittedEvents, EventEncoder, EventStep, Planned, Plans, Wired};
 use crate::machine::Mark;
 use crate::saga::{Mapping, StepDefinition};
 use crate::service::ServiceBuilder;
@@ -55,13 +55,13 @@ impl<S: Store, E: Event> OnEvent<S, E> {
     /// Does a step that takes the event itself, once for each event: under the step key `key:step#n`, where the number is
     /// made of the event's id.
     #[must_use]
-    pub fn run_each<T: Handler<S, Input: EventInput<E>>>(self) -> EventStep<S, T> {
+    pub fn run_per_event<T: Handler<S, Input: EventInput<E>>>(self) -> EventStep<S, T> {
         self.wire::<T>(Mapping::of_event::<E, T>(), true)
     }
 
     /// Does a step whose input is made of the event, once for each event.
     #[must_use]
-    pub fn run_each_with<T: Handler<S>>(
+    pub fn run_per_event_with<T: Handler<S>>(
         self,
         input: impl Fn(&E) -> T::Input + Send + Sync + 'static,
     ) -> EventStep<S, T> {
@@ -79,7 +79,7 @@ impl<S: Store, E: Event> OnEvent<S, E> {
     /// Bars a step that has not begun: when the event that asks for it comes, nothing is done. One that was done, or is on
     /// its way, stays as it is. So a pivot, which nothing undoes, is kept from being done for a saga that is over.
     #[must_use]
-    pub fn bar<T: Handler<S>>(self) -> ServiceBuilder<S> {
+    pub fn tombstone<T: Handler<S>>(self) -> ServiceBuilder<S> {
         self.plan::<T>(Plans::Bar)
     }
 
@@ -94,12 +94,12 @@ impl<S: Store, E: Event> OnEvent<S, E> {
         after: Duration,
         tell: impl Fn(&E) -> F + Send + Sync + 'static,
     ) -> ServiceBuilder<S> {
-        self.plan::<T>(Plans::Deadline { after, tell: Telling::of_event(tell) })
+        self.plan::<T>(Plans::Deadline { after, tell: EventEncoder::of_event(tell) })
     }
 
     /// Notes in the timeline of the saga that it has begun. The service follows sagas then: other services report what
     /// becomes of their steps to it with [`reports_to`](ServiceBuilder::reports_to), and
-    /// [`Inspector::timeline`](crate::engine::Inspector::timeline) shows all of it as one.
+    /// [`SagaQuery::timeline`](crate::engine::SagaQuery::timeline) shows all of it as one.
     #[must_use]
     pub fn mark_begun(self) -> ServiceBuilder<S> {
         self.mark(Mark::Begun)
@@ -126,7 +126,7 @@ impl<S: Store, E: Event> OnEvent<S, E> {
     fn wire<T: Handler<S>>(self, input: Mapping, is_each: bool) -> EventStep<S, T> {
         let Self { mut service, topic, .. } = self;
         let step = StepDefinition::of::<T>(None, Vec::new());
-        let wired = Wired { shape: step.shape::<T>(), step, told: Told::default(), is_each };
+        let wired = Wired { shape: step.shape::<T>(), step, told: EmittedEvents::default(), is_each };
         service.wire(T::NAME, wired);
         service.plan(Planned { event: E::NAME, topic, step: T::NAME, plans: Plans::Run { input } });
         EventStep::new(service)

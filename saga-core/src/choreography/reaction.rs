@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Reads, Telling, Told};
+use super::{EmittedEvents, EventEncoder, OptionalOutput};
 use crate::machine::{Mark, StepShape, UndoShape};
 use crate::saga::{Definition, Mapping, StepDefinition};
 use crate::service::ServiceProblem;
@@ -26,7 +26,7 @@ pub(crate) enum Reacts<S: Store> {
     /// A step that has not begun is barred.
     Bar { definition: Arc<Definition<S>> },
     /// After a time a step that has not begun is barred, and that is told.
-    Deadline { pivot: Arc<Definition<S>>, after: Duration, tell: Telling },
+    Deadline { pivot: Arc<Definition<S>>, after: Duration, tell: EventEncoder },
     /// It is noted in the saga's timeline.
     Mark(Mark),
 }
@@ -61,7 +61,7 @@ pub(crate) enum Plans {
     Bar,
     Deadline {
         after: Duration,
-        tell: Telling,
+        tell: EventEncoder,
     },
     /// Of the whole saga: there is no step.
     Mark(Mark),
@@ -71,7 +71,7 @@ pub(crate) enum Plans {
 pub(crate) struct Wired<S: Store> {
     pub(crate) shape: StepShape,
     pub(crate) step: StepDefinition<S>,
-    pub(crate) told: Told,
+    pub(crate) told: EmittedEvents,
     pub(crate) is_each: bool,
 }
 
@@ -80,7 +80,8 @@ impl<S: Store> Wired<S> {
     fn definition(self, service: &str, reports_to: Option<&Arc<str>>) -> (Arc<Definition<S>>, bool) {
         let Self { shape, step, mut told, is_each } = self;
         told.reports_to = reports_to.cloned();
-        told.reads.extend(step.needs.outputs.iter().map(|needed| Reads { step: needed.step, is_awaited: true }));
+        told.reads
+            .extend(step.needs.outputs.iter().map(|needed| OptionalOutput { step: needed.step, is_awaited: true }));
         told.reads.sort_by_key(|reads| (reads.step, !reads.is_awaited));
         told.reads.dedup_by_key(|reads| reads.step);
         (Arc::new(Definition::choreographed(service, shape, step, told)), is_each)

@@ -6,22 +6,22 @@ use crate::unwind::caught;
 
 /// What is told of a step that events ask for, and what it reads of others.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct EmittedEvents {
     /// When it was done.
-    pub(crate) done: Vec<Telling>,
+    pub(crate) done: Vec<EventEncoder>,
     /// When it came to nothing.
-    pub(crate) failed: Vec<Telling>,
+    pub(crate) failed: Vec<EventEncoder>,
     /// When it was undone.
-    pub(crate) undone: Vec<Telling>,
+    pub(crate) undone: Vec<EventEncoder>,
     /// The steps whose outputs it reads.
-    pub(crate) reads: Vec<Reads>,
+    pub(crate) reads: Vec<OptionalOutput>,
     /// The service that follows the saga.
     pub(crate) reports_to: Option<Arc<str>>,
 }
 
 /// A step whose output another one reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reads {
+pub(crate) struct OptionalOutput {
     pub(crate) step: &'static str,
     /// Whether the other one waits until it is there.
     pub(crate) is_awaited: bool,
@@ -31,12 +31,12 @@ type Make = dyn Fn(&[u8], &[u8]) -> Result<Vec<u8>, String> + Send + Sync;
 
 /// An event that tells of a step, made of the step's input and of what became of it.
 #[derive(Clone)]
-pub(crate) struct Telling {
+pub(crate) struct EventEncoder {
     pub(crate) event: &'static str,
     make: Arc<Make>,
 }
 
-impl Telling {
+impl EventEncoder {
     /// That the step was done.
     pub(crate) fn of_output<T: Step, E: Event>(
         tell: impl Fn(&T::Input, &T::Output) -> E + Send + Sync + 'static,
@@ -86,7 +86,7 @@ impl Telling {
     }
 }
 
-impl fmt::Debug for Telling {
+impl fmt::Debug for EventEncoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Telling").field(&self.event).finish()
     }

@@ -10,14 +10,14 @@ use crate::store::{DefinitionId, Message, Store};
 
 /// The access policy and the signing key of a runtime.
 #[derive(Debug, Default)]
-pub(super) struct Access {
+pub(super) struct MessageAuthorizer {
     policy: Option<AccessPolicy>,
     signing_key: Option<SigningKey>,
     /// The steps that other services do for the sagas of this process, by service and step.
     remote_steps: BTreeSet<(&'static str, &'static str)>,
 }
 
-impl Access {
+impl MessageAuthorizer {
     pub(super) fn new<S: Store>(
         policy: Option<AccessPolicy>,
         signing_key: Option<SigningKey>,

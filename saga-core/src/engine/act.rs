@@ -15,13 +15,13 @@ const REASON_BYTES_MAX: usize = 4_000;
 /// What somebody did with a saga.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Act {
+pub struct AuditEntry {
     /// What: `retry`, `skip`, `cancel`, `pause`, `resume` and so on.
     #[serde(rename = "act")]
-    pub what: String,
+    pub action: String,
     /// Who, where that was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
+    #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
     /// Why.
     #[serde(rename = "why")]
     pub reason: String,
@@ -54,7 +54,7 @@ pub struct ReplacedInput {
 /// An act in a list of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Acted {
+pub struct AuditRecord {
     /// Its number: the way to the next page.
     pub number: i64,
     /// The key of the saga.
@@ -62,7 +62,7 @@ pub struct Acted {
     /// When.
     pub at: Timestamp,
     /// What, who and why.
-    pub act: Act,
+    pub entry: AuditEntry,
 }
 
 /// What is wrong with the reason that a person gives, which is kept with something.
@@ -74,10 +74,10 @@ pub(super) fn reason_problem(reason: &str, kept_with: &str) -> Option<String> {
     is_long.then(|| format!("give a reason of at most {REASON_BYTES_MAX} bytes; it is kept with {kept_with}"))
 }
 
-impl Act {
+impl AuditEntry {
     pub(super) fn new(what: &str, by: Option<&str>, reason: &str) -> Self {
         let (what, by, reason) = (what.to_owned(), by.map(str::to_owned), reason.to_owned());
-        Self { what, by, reason, step: None, input: None, saga: None, plan: None }
+        Self { action: what, actor: by, reason, step: None, input: None, saga: None, plan: None }
     }
 
     /// What is wrong with who acts, or with the reason.
@@ -86,7 +86,7 @@ impl Act {
         if let Some(problem) = reason_problem(&self.reason, "the action") {
             return Some(problem);
         }
-        let by = self.by.as_deref()?;
+        let by = self.actor.as_deref()?;
         if by.trim().is_empty() || by.chars().any(char::is_control) {
             return Some("whoever acts needs a name that can be read; it is kept with the action".to_owned());
         }
@@ -108,13 +108,13 @@ impl Act {
     }
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for AuditEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
+        f.write_str(&self.action)?;
         if let Some(step) = &self.step {
             write!(f, " from `{step}`")?;
         }
-        if let Some(by) = &self.by {
+        if let Some(by) = &self.actor {
             write!(f, " by {by}")?;
         }
         write!(f, ": {}", self.reason)?;
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn an_act_is_read_as_it_was_written_down() {
-        let mut act = Act::new("retry", Some("ann"), "the carrier is back");
+        let mut act = AuditEntry::new("retry", Some("ann"), "the carrier is back");
         for _ in 0..2 {
-            assert_eq!(Act::read(&act.entry(SagaId(1)).detail), act);
+            assert_eq!(AuditEntry::read(&act.entry(SagaId(1)).detail), act);
             let (old, new) = ("0a".to_owned(), "0b".to_owned());
             act.input = Some(ReplacedInput { step: "ship".to_owned(), old, new });
         }
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn a_line_of_before_it_had_a_form_is_read() {
-        let old = Act::read("force as completed: by hand: twice");
-        assert_eq!((&*old.what, &old.by, &*old.reason), ("force as completed", &None, "by hand: twice"));
+        let old = AuditEntry::read("force as completed: by hand: twice");
+        assert_eq!((&*old.action, &old.actor, &*old.reason), ("force as completed", &None, "by hand: twice"));
         assert_eq!(old.to_string(), "force as completed: by hand: twice");
     }
 
     #[test]
     fn who_acts_says_why_and_can_be_named() {
-        let problem = |by: Option<&str>, reason: &str| Act::new("skip", by, reason).problem();
+        let problem = |by: Option<&str>, reason: &str| AuditEntry::new("skip", by, reason).problem();
         assert_eq!(problem(None, "why not"), None);
         assert_eq!(problem(Some("Ann B."), "why not"), None);
         for (by, reason) in [(None, " "), (Some(""), "why not"), (Some("a\nb"), "why not")] {

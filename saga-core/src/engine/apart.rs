@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::asking::pause_after;
+use super::asking::backoff_after;
 use super::grouped::Request;
 use super::recorder::RecordError;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::log;
 use crate::store::{Store, StoreError};
 
@@ -19,7 +19,7 @@ const LINES: usize = 2;
 
 /// Calls that met a lock. Nothing of them was done.
 #[derive(Debug)]
-pub(super) struct Locked<T> {
+pub(super) struct LockConflict<T> {
     pub(super) group: Vec<T>,
     pub(super) error: StoreError,
 }
@@ -28,15 +28,15 @@ pub(super) struct Locked<T> {
 type Call<T, A> = Request<T, Result<A, RecordError>>;
 
 /// What makes a group of calls in one commit.
-type MakeGroup<S, T, A, F> = fn(Arc<Shared<S>>, Vec<Call<T, A>>) -> F;
+type MakeGroup<S, T, A, F> = fn(Arc<EngineContext<S>>, Vec<Call<T, A>>) -> F;
 
 /// The calls that are made apart.
 #[derive(Debug, Clone)]
-pub(super) struct Apart {
+pub(super) struct LockRetry {
     lines: Arc<Semaphore>,
 }
 
-impl Apart {
+impl LockRetry {
     pub(super) fn new() -> Self {
         Self { lines: Arc::new(Semaphore::new(LINES)) }
     }
@@ -44,18 +44,18 @@ impl Apart {
     /// Makes the calls of a group, in halves where one of them waits for a lock, until that one is alone.
     pub(super) async fn make<S, T, A, F>(
         &self,
-        shared: &Arc<Shared<S>>,
+        shared: &Arc<EngineContext<S>>,
         group: Vec<Call<T, A>>,
         make: MakeGroup<S, T, A, F>,
     ) where
         S: Store,
         T: Send + 'static,
         A: Send + 'static,
-        F: Future<Output = Result<(), Locked<Call<T, A>>>> + Send + 'static,
+        F: Future<Output = Result<(), LockConflict<Call<T, A>>>> + Send + 'static,
     {
         let mut waiting = vec![group];
         while let Some(group) = waiting.pop() {
-            let Err(Locked { mut group, error }) = make(Arc::clone(shared), group).await else { continue };
+            let Err(LockConflict { mut group, error }) = make(Arc::clone(shared), group).await else { continue };
             if group.len() > 1 {
                 let second = group.split_off(group.len() / 2);
                 waiting.extend([second, group]);
@@ -75,15 +75,15 @@ impl Apart {
 
 async fn make_alone<S, T, A, F>(
     lines: &Semaphore,
-    shared: &Arc<Shared<S>>,
+    shared: &Arc<EngineContext<S>>,
     mut group: Vec<Call<T, A>>,
     make: MakeGroup<S, T, A, F>,
 ) where
     S: Store,
-    F: Future<Output = Result<(), Locked<Call<T, A>>>>,
+    F: Future<Output = Result<(), LockConflict<Call<T, A>>>>,
 {
     for tries in 0.. {
-        shared.env.sleep(pause_after(tries)).await;
+        shared.env.sleep(backoff_after(tries)).await;
         // It is never closed.
         let Ok(_line) = lines.acquire().await else { return };
         let Err(locked) = make(Arc::clone(shared), group).await else { return };

@@ -4,17 +4,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::pause_after;
-use super::letters::Problem;
+use super::asking::backoff_after;
+use super::letters::HandleError;
 use super::recorder::RecordError;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::log;
-use crate::store::{Changes, Condition, DeadReason, Message, MessageKind, Postponed, Store, StoreError, WorkRef};
+use crate::store::{Changes, Condition, DeadLetterReason, Message, MessageKind, Postponed, Store, StoreError, WorkRef};
 use crate::unwind::caught_while;
 
 /// A message that is handled now.
 #[derive(Debug)]
-pub(super) struct Arrived {
+pub(super) struct InboundMessage {
     pub(super) message: Message,
     /// Its row; none for one that came before.
     pub(super) work: Option<WorkRef>,
@@ -25,7 +25,7 @@ pub(super) struct Arrived {
     pub(super) source: String,
 }
 
-impl Arrived {
+impl InboundMessage {
     /// The changes with which the message has been handled.
     pub(super) fn handled(&self, changes: Changes) -> Changes {
         let mut changes = changes;
@@ -34,19 +34,19 @@ impl Arrived {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Handles messages side by side, a bounded number at a time.
-    pub(super) async fn handle_all(self: &Arc<Self>, arrived: Vec<Arrived>) {
+    pub(super) async fn dispatch_all(self: &Arc<Self>, arrived: Vec<InboundMessage>) {
         for arrived in arrived {
             // The semaphore is never closed.
-            let Ok(line) = Arc::clone(&self.inbox_lines).acquire_owned().await else { return };
+            let Ok(line) = Arc::clone(&self.inbox_permits).acquire_owned().await else { return };
             let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
             self.spawn(
                 "message",
                 Box::pin(async move {
-                    if let Err(panic) = caught_while(pin!(shared.handle(&arrived))).await {
+                    if let Err(panic) = caught_while(pin!(shared.dispatch(&arrived))).await {
                         shared.has_panicked("messages", &panic);
-                        shared.try_later(&arrived, &format!("the runtime panicked: {panic}"), true).await;
+                        shared.postpone_message(&arrived, &format!("the runtime panicked: {panic}"), true).await;
                     }
                     drop((line, under_way));
                 }),
@@ -54,11 +54,12 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    async fn handle(self: &Arc<Self>, arrived: &Arrived) {
+    async fn dispatch(self: &Arc<Self>, arrived: &InboundMessage) {
         let handled = match arrived.message.kind {
-            _ if arrived.attempts >= self.settings.message_attempts => {
-                Err(Problem::Dead(DeadReason::OutOfAttempts, format!("it was tried {} times", arrived.attempts)))
-            }
+            _ if arrived.attempts >= self.settings.message_attempts => Err(HandleError::Dead(
+                DeadLetterReason::OutOfAttempts,
+                format!("it was tried {} times", arrived.attempts),
+            )),
             MessageKind::Command => self.handle_command(arrived).await,
             MessageKind::Undo => self.handle_undo(arrived).await,
             // One that came before was handled, or is about to be.
@@ -70,39 +71,39 @@ impl<S: Store> Shared<S> {
         };
         match handled {
             Ok(()) => {}
-            Err(Problem::Dead(reason, detail)) => {
-                let problem = Problem::Dead(reason, detail);
-                if let Err(Problem::Later { why, .. }) = self.bury_handled(arrived, &problem).await {
-                    self.try_later(arrived, &why, false).await;
+            Err(HandleError::Dead(reason, detail)) => {
+                let problem = HandleError::Dead(reason, detail);
+                if let Err(HandleError::Later { why, .. }) = self.dead_letter_handled(arrived, &problem).await {
+                    self.postpone_message(arrived, &why, false).await;
                 }
             }
-            Err(Problem::Later { why, is_counted }) => self.try_later(arrived, &why, is_counted).await,
+            Err(HandleError::Later { why, is_counted }) => self.postpone_message(arrived, &why, is_counted).await,
         }
     }
 
     /// The message stays in its row, and falls due again.
-    async fn try_later(&self, arrived: &Arrived, why: &str, is_counted: bool) {
+    async fn postpone_message(&self, arrived: &InboundMessage, why: &str, is_counted: bool) {
         let Some(work) = arrived.work else { return };
         let id = arrived.message.id;
         log::info!(message = %id, why, attempts = arrived.attempts, "a message waits");
         let attempts = arrived.attempts + u32::from(is_counted);
-        let due_in = pause_after(attempts.max(1)).max(self.settings.poll_interval);
-        let postponed = Postponed { work, due_in, attempts, maybe: false, error: Some(why.to_owned()) };
+        let due_in = backoff_after(attempts.max(1)).max(self.settings.poll_interval);
+        let postponed = Postponed { work, due_in, attempts, in_doubt: false, error: Some(why.to_owned()) };
         let postponed = Changes { postponed: vec![postponed], ..Changes::default() };
         if self.recorder.record(postponed).await.is_err() {
-            self.give_back(&[work]).await;
+            self.release(&[work]).await;
         }
     }
 }
 
 /// A fault of the store is nobody's: the message waits, and no attempt is counted.
-impl From<StoreError> for Problem {
+impl From<StoreError> for HandleError {
     fn from(error: StoreError) -> Self {
         Self::Later { why: error.to_string(), is_counted: false }
     }
 }
 
-impl From<RecordError> for Problem {
+impl From<RecordError> for HandleError {
     fn from(error: RecordError) -> Self {
         Self::Later { why: error.to_string(), is_counted: false }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::unwind::caught_while;
 
@@ -21,12 +21,12 @@ pub(super) struct Backoff {
 }
 
 /// How long to wait before what failed so many times, and once more, is asked for again.
-pub(super) fn pause_after(failures: u32) -> Duration {
+pub(super) fn backoff_after(failures: u32) -> Duration {
     PAUSE.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
 }
 
 /// What the store answers. A panic of it is an error of this call, which may have been carried out.
-pub(super) async fn answered<T>(
+pub(super) async fn catch_panic<T>(
     operation: &'static str,
     call: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
@@ -37,24 +37,28 @@ pub(super) async fn answered<T>(
     caught_while(call).await.unwrap_or_else(panicked)
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// What the store answers, however often it fails before. Nothing when the runtime is told to stop while it fails.
-    pub(super) async fn ask<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
+    pub(super) async fn retry_store<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>> + Send,
     {
-        self.ask_until(Self::is_stopping, doing, call).await
+        self.retry_store_until(Self::is_stopping, doing, call).await
     }
 
     /// The same for what is not left undone by a shutdown: nothing only when its patience is over.
-    pub(super) async fn ask_to_the_end<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
+    pub(super) async fn retry_store_to_the_end<T, F>(
+        &self,
+        doing: &'static str,
+        call: impl FnMut() -> F + Send,
+    ) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>> + Send,
     {
-        self.ask_until(Self::has_stopped, doing, call).await
+        self.retry_store_until(Self::has_stopped, doing, call).await
     }
 
-    async fn ask_until<T, F>(
+    async fn retry_store_until<T, F>(
         &self,
         gives_up: fn(&Self) -> bool,
         doing: &'static str,
@@ -65,7 +69,7 @@ impl<S: Store> Shared<S> {
     {
         let mut backoff = self.backoff(0);
         loop {
-            match answered(doing, call()).await {
+            match catch_panic(doing, call()).await {
                 Ok(answer) => {
                     self.store_works(doing);
                     return Some(answer);
@@ -83,7 +87,7 @@ impl<S: Store> Shared<S> {
 
     /// A backoff for a caller whose last `failures` attempts failed.
     pub(super) fn backoff(&self, failures: u32) -> Backoff {
-        Backoff { failures, recoveries: self.store_trouble.recoveries() }
+        Backoff { failures, recoveries: self.store_health.recoveries() }
     }
 
     /// Waits before the store is asked again. Once it has recovered, also between the failure and this call, there is
@@ -91,12 +95,12 @@ impl<S: Store> Shared<S> {
     pub(super) async fn pause_for_store(&self, backoff: &mut Backoff) {
         tokio::select! {
             biased;
-            () = self.store_trouble.recovers(backoff.recoveries) => {
+            () = self.store_health.recovers(backoff.recoveries) => {
                 backoff.failures = 0;
                 self.env.sleep(PAUSE).await;
             }
-            () = self.env.sleep(pause_after(backoff.failures)) => backoff.failures += 1,
+            () = self.env.sleep(backoff_after(backoff.failures)) => backoff.failures += 1,
         }
-        backoff.recoveries = self.store_trouble.recoveries();
+        backoff.recoveries = self.store_health.recoveries();
     }
 }

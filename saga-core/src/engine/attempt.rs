@@ -7,35 +7,39 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choreography::tell_of_success;
-use super::command::Command;
+use super::command::WorkItem;
 use super::guard::inside_step;
-use super::in_flight::InFlight;
-use super::prepared::Findings;
+use super::in_flight::SagaInstance;
+use super::prepared::AttemptDetails;
 use super::report::IN_TRANSACTION;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::env::timeout;
 use crate::log;
 use crate::machine::{Attempt, Ending, Next, after_attempt};
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
-    Args, CancelSignal, ContextParts, Earlier, Emitted, FailedStep, OutsideKey, Reporting, StepContext, StepError,
-    StepErrorKind, TimeLeft, limited,
+    Args, CancelSignal, ContextParts, Emitted, FailedStep, OptionalOutputs, OutsideKey, Reporting, StepContext,
+    StepError, StepErrorKind, TimeLeft, limited,
 };
-use crate::store::{Store, Verdict};
+use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught, caught_while};
 
 type Output = Result<Option<Vec<u8>>, Unfinished>;
 
 /// An attempt that was made.
 #[derive(Debug)]
-pub(super) struct Attempted {
+pub(super) struct AttemptResult {
     pub(super) ending: Ending,
-    pub(super) findings: Findings,
+    pub(super) findings: AttemptDetails,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Runs a handler on the connection of a transaction.
-    pub(super) async fn attempt_in(&self, command: &Command<S>, conn: &mut S::Conn) -> (Attempted, Verdict) {
+    pub(super) async fn attempt_in_transaction(
+        &self,
+        command: &WorkItem<S>,
+        conn: &mut S::Conn,
+    ) -> (AttemptResult, HandlerVerdict) {
         let limit = command.options().timeout;
         let ctx = self.context(command, limit, &self.stopping, Reporting::refused(IN_TRANSACTION));
         let args = Args { ctx: &ctx, states: &self.states, outputs: &command.saga.outputs };
@@ -58,7 +62,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Runs a handler that calls the outside world.
-    pub(super) async fn attempt_outside(self: &Arc<Self>, command: &Command<S>) -> Attempted {
+    pub(super) async fn attempt_external(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
         let limit = command.options().timeout;
         let cancel = self.stopping.child();
         let ctx = self.context(command, limit, &cancel, self.reporting(command));
@@ -75,17 +79,17 @@ impl<S: Store> Shared<S> {
                 _ => Err(no_handler()),
             }
         };
-        let attempt = self.finish_attempt(command, &ctx, limit, self.keep(command, &cancel, handler));
+        let attempt = self.finish_attempt(command, &ctx, limit, self.keep_lease(command, &cancel, handler));
         self.while_reporting(command, &ctx, &cancel, async { attempt.await.0 }).await
     }
 
     /// What comes after an attempt of this command.
-    pub(super) fn after(&self, command: &Command<S>, attempted: &Attempted) -> Next {
+    pub(super) fn after(&self, command: &WorkItem<S>, attempted: &AttemptResult) -> Next {
         after_attempt(&self.attempt_of(command, &attempted.findings), attempted.ending.clone())
     }
 
     /// An attempt of this command as the machine sees it.
-    pub(super) fn attempt_of<'a>(&self, command: &'a Command<S>, findings: &Findings) -> Attempt<'a> {
+    pub(super) fn attempt_of<'a>(&self, command: &'a WorkItem<S>, findings: &AttemptDetails) -> Attempt<'a> {
         let step = command.step_index();
         Attempt {
             step,
@@ -94,7 +98,7 @@ impl<S: Store> Shared<S> {
             side: command.saga.definition.shape.side(command.saga.state.base(step)),
             policy: &command.options().retry,
             attempts: findings.attempts,
-            maybe: command.maybe,
+            in_doubt: command.in_doubt,
             informed: command.saga.own_output_of(step).is_some(),
             resolving: command.resolving(findings),
             // While nothing has failed before, the limit for all attempts begins now.
@@ -108,38 +112,38 @@ impl<S: Store> Shared<S> {
 
     pub(super) async fn finish_attempt(
         &self,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         ctx: &StepContext,
         limit: Duration,
         handler: impl Future<Output = Output>,
-    ) -> (Attempted, Verdict) {
+    ) -> (AttemptResult, HandlerVerdict) {
         let began = self.env.now();
         let ended = timeout(&*self.env, limit, caught_while(handler)).await;
-        let mut findings = Findings {
+        let mut findings = AttemptDetails {
             attempts: command.attempt_number(),
             took: self.env.now().saturating_sub(began),
-            ..Findings::default()
+            ..AttemptDetails::default()
         };
         findings.share = findings.took;
         let (ending, verdict) = match ended {
-            Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
-            Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), Verdict::RollBack),
+            Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), HandlerVerdict::Abandon),
+            Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), HandlerVerdict::RollBack),
             // Whatever it was classified as: it says nothing about the business.
-            Ok(Ok(Err(Unfinished::Failed(error)))) if self.met_another(&error) => {
-                (erred(error.to_string()), Verdict::GiveWay)
+            Ok(Ok(Err(Unfinished::Failed(error)))) if self.is_conflict(&error) => {
+                (erred(error.to_string()), HandlerVerdict::Conflict)
             }
-            Ok(Ok(Err(unfinished))) => (ending_of(unfinished), Verdict::RollBack),
+            Ok(Ok(Err(unfinished))) => (ending_of(unfinished), HandlerVerdict::RollBack),
             Ok(Ok(Ok(output))) => match self.check_effects(command, output, ctx.take_emitted(), &mut findings) {
-                Ok(()) => (Ending::Done, Verdict::Keep),
-                Err(message) => (Ending::Unstorable { message }, Verdict::RollBack),
+                Ok(()) => (Ending::Done, HandlerVerdict::Keep),
+                Err(message) => (Ending::Unstorable { message }, HandlerVerdict::RollBack),
             },
         };
         trace(command, &ending, findings.attempts);
-        (Attempted { ending, findings }, verdict)
+        (AttemptResult { ending, findings }, verdict)
     }
 
     /// Whether the handler failed because its transaction met another one, as far as its error still tells.
-    pub(super) fn met_another(&self, error: &StepError) -> bool {
+    pub(super) fn is_conflict(&self, error: &StepError) -> bool {
         let is_conflict = || {
             let first = error.cause().map(|source| source as &(dyn Error + 'static));
             successors(first, |&error: &&(dyn Error + 'static)| error.source())
@@ -152,10 +156,10 @@ impl<S: Store> Shared<S> {
     /// Whether what a handler gave and emitted can be stored; then it is noted.
     pub(super) fn check_effects(
         &self,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         output: Option<Vec<u8>>,
         mut emitted: Vec<Emitted>,
-        found: &mut Findings,
+        found: &mut AttemptDetails,
     ) -> Result<(), String> {
         if let Some(told) = &command.saga.definition.told {
             tell_of_success(command, told, output.as_deref(), &mut emitted)?;
@@ -181,7 +185,7 @@ impl<S: Store> Shared<S> {
 
     pub(super) fn context(
         &self,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         limit: Duration,
         cancel: &CancelSignal,
         reporting: Reporting,
@@ -207,20 +211,21 @@ impl<S: Store> Shared<S> {
     }
 }
 
-impl<S: Store> InFlight<S> {
+impl<S: Store> SagaInstance<S> {
     /// What the service says that its step reads.
-    pub(super) fn earlier(&self) -> Earlier {
+    pub(super) fn earlier(&self) -> OptionalOutputs {
         match &self.definition.told {
-            Some(told) if !told.reads.is_empty() => {
-                Earlier { reads: told.reads.iter().map(|reads| reads.step).collect(), outputs: self.outputs.clone() }
-            }
-            _ => Earlier::default(),
+            Some(told) if !told.reads.is_empty() => OptionalOutputs {
+                reads: told.reads.iter().map(|reads| reads.step).collect(),
+                outputs: self.outputs.clone(),
+            },
+            _ => OptionalOutputs::default(),
         }
     }
 }
 
 /// Why the saga compensates, for a compensation.
-fn failure_of<S: Store>(command: &Command<S>) -> Option<FailedStep> {
+fn failure_of<S: Store>(command: &WorkItem<S>) -> Option<FailedStep> {
     let failure = command.saga.state.failure.as_ref().filter(|_| command.is_undo())?;
     let step = command.saga.doing(failure.step).to_string();
     Some(FailedStep { step, message: failure.reason.message().to_owned() })
@@ -258,7 +263,7 @@ fn no_handler() -> Unfinished {
     Unfinished::Failed(StepError::stuck("the registered definition has no function for it"))
 }
 
-pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u32) {
+pub(super) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
     let (key, member) = (&command.saga.key, command.saga.tenant.as_str());
     let step = match ending {
         // Who does not listen pays for nothing.
@@ -281,9 +286,9 @@ pub(super) fn trace<S: Store>(command: &Command<S>, ending: &Ending, attempt: u3
     }
 }
 
-impl<S: Store> Command<S> {
+impl<S: Store> WorkItem<S> {
     /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
     pub(super) fn attempt_number(&self) -> u32 {
-        if self.suspect { self.attempts.max(1) } else { self.attempts + 1 }
+        if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
     }
 }

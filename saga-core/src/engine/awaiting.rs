@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::in_flight::InFlight;
+use super::in_flight::SagaInstance;
 use crate::key::{Key, Tenant};
 use crate::store::Store;
 
@@ -14,20 +14,20 @@ const KEPT_BYTES_MAX: usize = 16 * 1_024;
 
 /// What this process need not read again when a reply comes. Nothing rests on it: what is decided on an older state is
 /// refused by the store, and decided again on what that has.
-pub(super) struct Awaiting<S: Store>(Mutex<Generations<S>>);
+pub(super) struct WaitingCache<S: Store>(Mutex<Generations<S>>);
 
 /// What was put in lately, and what before that. When the younger one is full, the older one is forgotten.
 struct Generations<S: Store> {
-    young: HashMap<(Tenant, Key), InFlight<S>>,
-    old: HashMap<(Tenant, Key), InFlight<S>>,
+    young: HashMap<(Tenant, Key), SagaInstance<S>>,
+    old: HashMap<(Tenant, Key), SagaInstance<S>>,
 }
 
-impl<S: Store> Awaiting<S> {
+impl<S: Store> WaitingCache<S> {
     pub(super) fn new() -> Self {
         Self(Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() }))
     }
 
-    pub(super) fn put(&self, saga: InFlight<S>) {
+    pub(super) fn put(&self, saga: SagaInstance<S>) {
         let mapped: usize = saga.inputs.iter().map(|(_, input)| input.len()).sum();
         if saga.input.len() + saga.outputs.bytes() + mapped > KEPT_BYTES_MAX {
             return;
@@ -39,7 +39,7 @@ impl<S: Store> Awaiting<S> {
         generations.young.insert((saga.tenant.clone(), saga.key.clone()), saga);
     }
 
-    pub(super) fn take(&self, tenant: &Tenant, key: &Key) -> Option<InFlight<S>> {
+    pub(super) fn take(&self, tenant: &Tenant, key: &Key) -> Option<SagaInstance<S>> {
         let name = (tenant.clone(), key.clone());
         let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let old = generations.old.remove(&name);

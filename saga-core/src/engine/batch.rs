@@ -4,19 +4,20 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::attempt::Attempted;
-use super::batch_member::Member;
-use super::batch_plan::{Call, Plan};
+use super::attempt::AttemptResult;
+use super::batch_member::BatchEntry;
+use super::batch_plan::{BatchOrder, HandlerCall};
 use super::batch_step::BatchAttempt;
-use super::command::Command;
+use super::command::WorkItem;
 use super::doubts::Protection;
 use super::savepoints::{Made, Savepoints};
-use super::shared::Shared;
-use super::trial::Trial;
+use super::shared::EngineContext;
+use super::trial::RerunPolicy;
 use crate::env::BoxFuture;
 use crate::log;
 use crate::store::{
-    Advance, Changes, Claim, Condition, MovedSaga, SagaRow, Status, Store, TransactError, TransactionBody, Verdict,
+    Advance, Changes, Claim, Condition, HandlerVerdict, MovedSaga, SagaRow, Status, Store, TransactError,
+    TransactionBody,
 };
 
 /// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
@@ -26,38 +27,38 @@ pub(super) struct Batch<S: Store> {
 }
 
 struct Held<S: Store> {
-    members: Vec<Member<S>>,
-    plan: Plan,
+    members: Vec<BatchEntry<S>>,
+    plan: BatchOrder,
     savepoints: Savepoints,
     /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
-    trial: Trial,
+    trial: RerunPolicy,
 }
 
 pub(super) struct Body<S: Store> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<EngineContext<S>>,
     batch: Arc<Batch<S>>,
 }
 
 impl<S: Store> Batch<S> {
     /// `is_careful`: each handler has a savepoint of its own.
-    pub(super) fn new(mut commands: Vec<Command<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
+    pub(super) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
         // Those that failed before need a savepoint each. Behind the others they part nobody.
         commands.sort_by_key(|command| command.attempts > 0);
-        let member = |mut command: Command<S>| {
+        let member = |mut command: WorkItem<S>| {
             let next_ids = ids.start;
             ids.start += i64::try_from(command.saga.definition.width).unwrap_or(i64::MAX);
-            Member {
-                starting: command.starting.take(),
+            BatchEntry {
+                inline_start: command.inline_start.take(),
                 command: Some(Box::new(command)),
                 next_ids,
                 granted: false,
                 attempted: None,
-                prepared: None,
-                ran: Vec::new(),
-                before: None,
-                runs_apart: false,
-                kept: None,
+                pending: None,
+                chained: Vec::new(),
+                chained_changes: None,
+                reruns_alone: false,
+                prepared_changes: None,
             }
         };
         let members = commands.into_iter().map(member).collect();
@@ -66,15 +67,15 @@ impl<S: Store> Batch<S> {
     }
 
     pub(super) fn claims(&self) -> Vec<Claim> {
-        self.lock().members.iter().filter_map(Member::claim).collect()
+        self.lock().members.iter().filter_map(BatchEntry::claim).collect()
     }
 
-    pub(super) fn body(self: &Arc<Self>, shared: &Arc<Shared<S>>) -> Box<dyn TransactionBody<S::Conn>> {
+    pub(super) fn body(self: &Arc<Self>, shared: &Arc<EngineContext<S>>) -> Box<dyn TransactionBody<S::Conn>> {
         Box::new(Body { shared: Arc::clone(shared), batch: Arc::clone(self) })
     }
 
     /// What became of the commands.
-    pub(super) fn take(&self) -> Vec<Member<S>> {
+    pub(super) fn take(&self) -> Vec<BatchEntry<S>> {
         std::mem::take(&mut self.lock().members)
     }
 
@@ -101,12 +102,12 @@ impl<S: Store> Batch<S> {
 /// Commands out of their batch; they go back when it is dropped, whatever becomes of the handler.
 struct Lent<'a, S: Store> {
     batch: &'a Batch<S>,
-    call: Call,
+    call: HandlerCall,
     /// Of an ordinary step.
-    one: Option<Box<Command<S>>>,
+    one: Option<Box<WorkItem<S>>>,
     /// Of a batch step.
     #[expect(clippy::vec_box, reason = "they go back to their batch in the boxes that they came in")]
-    many: Vec<Box<Command<S>>>,
+    many: Vec<Box<WorkItem<S>>>,
 }
 
 impl<'a, S: Store> Lent<'a, S> {
@@ -115,8 +116,8 @@ impl<'a, S: Store> Lent<'a, S> {
         let call = plan.take_next(members, index);
         let mut take = |index: &usize| members.get_mut(*index).and_then(|member| member.command.take());
         let (one, many) = match &call {
-            Call::One(index) => (take(index), Vec::new()),
-            Call::Many(indexes) => (None, indexes.iter().filter_map(take).collect()),
+            HandlerCall::One(index) => (take(index), Vec::new()),
+            HandlerCall::Many(indexes) => (None, indexes.iter().filter_map(take).collect()),
         };
         Self { batch, call, one, many }
     }
@@ -135,17 +136,17 @@ impl<S: Store> Drop for Lent<'_, S> {
 }
 
 impl<S: Store> Body<S> {
-    async fn run_next(&self, index: usize, conn: &mut S::Conn) -> Verdict {
+    async fn run_next(&self, index: usize, conn: &mut S::Conn) -> HandlerVerdict {
         let lent = Lent::of_next(&self.batch, index);
         let verdict = match (&lent.one, &lent.call) {
-            (Some(command), Call::One(index)) => {
-                let (attempted, verdict) = self.shared.attempt_in(command, conn).await;
+            (Some(command), HandlerCall::One(index)) => {
+                let (attempted, verdict) = self.shared.attempt_in_transaction(command, conn).await;
                 let next = self.shared.after(command, &attempted);
                 let made = (*index, (attempted, next));
                 drop(lent);
                 self.ended(made, verdict)
             }
-            _ if lent.many.is_empty() => return Verdict::RollBack,
+            _ if lent.many.is_empty() => return HandlerVerdict::RollBack,
             _ => self.run_batch_step(lent, conn).await,
         };
         let has_more = {
@@ -154,21 +155,21 @@ impl<S: Store> Body<S> {
             plan.has_more()
         };
         match verdict {
-            Verdict::Keep if has_more => Verdict::GoOn,
-            Verdict::RollBack if has_more => Verdict::GoBack,
+            HandlerVerdict::Keep if has_more => HandlerVerdict::KeepAndContinue,
+            HandlerVerdict::RollBack if has_more => HandlerVerdict::UndoAndContinue,
             verdict => verdict,
         }
     }
 
-    async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> Verdict {
-        let commands: Vec<&Command<S>> = lent.many.iter().map(AsRef::as_ref).collect();
+    async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> HandlerVerdict {
+        let commands: Vec<&WorkItem<S>> = lent.many.iter().map(AsRef::as_ref).collect();
         self.shared.statistics.count_batch(commands.len());
         let attempt = self.shared.attempt_batch_in(&commands, conn).await;
         let call = lent.call.clone();
         let (ended, verdict) = match attempt {
-            BatchAttempt::Each(each) => (each, Verdict::Keep),
+            BatchAttempt::Each(each) => (each, HandlerVerdict::Keep),
             BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
-            BatchAttempt::Whole(Verdict::RollBack) => {
+            BatchAttempt::Whole(HandlerVerdict::RollBack) => {
                 drop(lent);
                 return self.split(&call, call.halves().into_iter());
             }
@@ -177,19 +178,19 @@ impl<S: Store> Body<S> {
                 drop(lent);
                 let with_place = call.members().iter().copied().enumerate();
                 let (alone, rest): (Vec<_>, Vec<_>) = with_place.partition(|(place, _)| apart.contains(place));
-                let rest = Call::Many(rest.into_iter().map(|(_, index)| index).collect());
-                let alone = alone.into_iter().map(|(_, index)| Call::Many(vec![index]));
+                let rest = HandlerCall::Many(rest.into_iter().map(|(_, index)| index).collect());
+                let alone = alone.into_iter().map(|(_, index)| HandlerCall::Many(vec![index]));
                 return self.split(&call, std::iter::once(rest).chain(alone));
             }
         };
-        let with_next = |(command, attempted): (&&Command<S>, Attempted)| {
+        let with_next = |(command, attempted): (&&WorkItem<S>, AttemptResult)| {
             let next = self.shared.after(command, &attempted);
             (attempted, next)
         };
         let ended: Vec<_> = commands.iter().zip(ended).map(with_next).collect();
         drop(lent);
         let held = &mut *self.batch.lock();
-        if verdict == Verdict::RollBack {
+        if verdict == HandlerVerdict::RollBack {
             held.doubt(&self.shared, call.members());
             if held.savepoints.has_none() {
                 return held.trial.run_again();
@@ -201,7 +202,7 @@ impl<S: Store> Body<S> {
         verdict
     }
 
-    fn split(&self, call: &Call, parts: impl DoubleEndedIterator<Item = Call>) -> Verdict {
+    fn split(&self, call: &HandlerCall, parts: impl DoubleEndedIterator<Item = HandlerCall>) -> HandlerVerdict {
         let mut held = self.batch.lock();
         held.doubt(&self.shared, call.members());
         if held.savepoints.has_none() {
@@ -209,14 +210,14 @@ impl<S: Store> Body<S> {
         }
         self.shared.statistics.count_split();
         held.plan.put_first(parts);
-        Verdict::RollBack
+        HandlerVerdict::RollBack
     }
 
     /// An attempt came to its end: its saga runs on, or waits for the commit.
-    fn ended(&self, made: Made, verdict: Verdict) -> Verdict {
+    fn ended(&self, made: Made, verdict: HandlerVerdict) -> HandlerVerdict {
         let held = &mut *self.batch.lock();
         match verdict {
-            Verdict::Keep => {
+            HandlerVerdict::Keep => {
                 if let Some(made) = held.savepoints.keep(made) {
                     held.settle(&self.shared, made, verdict);
                 } else if !held.is_joined(&self.shared) {
@@ -225,14 +226,14 @@ impl<S: Store> Body<S> {
                     }
                 }
             }
-            Verdict::RollBack => {
+            HandlerVerdict::RollBack => {
                 held.doubt(&self.shared, &[made.0]);
                 if held.savepoints.has_none() {
                     return held.trial.run_again();
                 }
                 held.settle(&self.shared, made, verdict);
                 let again = held.savepoints.roll_back();
-                held.plan.put_first(again.into_iter().map(|(index, _)| Call::One(index)));
+                held.plan.put_first(again.into_iter().map(|(index, _)| HandlerCall::One(index)));
             }
             _ => held.settle(&self.shared, made, verdict),
         }
@@ -242,13 +243,13 @@ impl<S: Store> Body<S> {
     fn prepare_all(&self) -> Vec<Changes> {
         let members = &mut self.batch.lock().members;
         // Where branches run at once, it is usual that a saga has moved, and the others need not run again for that.
-        let keeps = members.iter().any(Member::has_branches);
-        let prepare = |member: &mut Member<S>| {
-            if member.kept.is_some() {
-                return member.kept.as_deref().cloned();
+        let keeps = members.iter().any(BatchEntry::has_branches);
+        let prepare = |member: &mut BatchEntry<S>| {
+            if member.prepared_changes.is_some() {
+                return member.prepared_changes.as_deref().cloned();
             }
             let changes = member.prepare(&self.shared)?;
-            member.kept = keeps.then(|| Box::new(changes.clone()));
+            member.prepared_changes = keeps.then(|| Box::new(changes.clone()));
             Some(changes)
         };
         members.iter_mut().filter_map(prepare).collect()
@@ -258,7 +259,8 @@ impl<S: Store> Body<S> {
 impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
         let mut held = self.batch.lock();
-        (held.plan, held.savepoints, held.trial) = (Plan::of_granted(granted), Savepoints::default(), Trial::default());
+        (held.plan, held.savepoints, held.trial) =
+            (BatchOrder::of_granted(granted), Savepoints::default(), RerunPolicy::default());
         for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
@@ -269,7 +271,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let held = self.batch.lock();
         let index = held.plan.is_next(&held.members, index);
         let command = held.members.get(index).and_then(|member| member.command.as_deref());
-        command.map(Command::time_limit).unwrap_or_default()
+        command.map(WorkItem::time_limit).unwrap_or_default()
     }
 
     fn needs_savepoint(&mut self, index: usize) -> bool {
@@ -283,7 +285,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         is_needed
     }
 
-    fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, Verdict> {
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, HandlerVerdict> {
         Box::pin(self.run_next(index, conn))
     }
 
@@ -296,8 +298,9 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     }
 
     fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
-        let has_moved = |member: &Member<S>| moved.iter().any(|moved| member.is_of(moved.saga.id));
-        let is_void = |member: &Member<S>| member.is_decided() && (member.kept.is_none() || has_moved(member));
+        let has_moved = |member: &BatchEntry<S>| moved.iter().any(|moved| member.is_of(moved.saga.id));
+        let is_void =
+            |member: &BatchEntry<S>| member.is_decided() && (member.prepared_changes.is_none() || has_moved(member));
         if self.batch.lock().members.iter().any(is_void) {
             // What ran on was decided on a saga that is not there any more. It runs again, step by step.
             return None;
@@ -305,8 +308,8 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let mut unreadable = Vec::new();
         {
             let members = &mut self.batch.lock().members;
-            for member in members.iter_mut().filter(|member| member.kept.is_none() || has_moved(member)) {
-                (member.prepared, member.kept) = (None, None);
+            for member in members.iter_mut().filter(|member| member.prepared_changes.is_none() || has_moved(member)) {
+                (member.pending, member.prepared_changes) = (None, None);
             }
             for MovedSaga { saga: row, records } in &moved {
                 let command = members.iter_mut().filter_map(|member| member.command.as_mut());
@@ -331,9 +334,10 @@ impl<S: Store> Body<S> {
     /// The step took effect and must be recorded, though the machine cannot say what follows: the saga is stuck.
     fn keep_unreadable(&self, row: &SagaRow) -> Option<Changes> {
         let members = &mut self.batch.lock().members;
-        let is_it = |member: &&mut Member<S>| member.command.as_ref().is_some_and(|command| command.saga.id == row.id);
+        let is_it =
+            |member: &&mut BatchEntry<S>| member.command.as_ref().is_some_and(|command| command.saga.id == row.id);
         let member = members.iter_mut().find(is_it)?;
-        let prepared = member.prepared.as_mut()?;
+        let prepared = member.pending.as_mut()?;
         (prepared.successor, prepared.outcome) = (None, None);
         let command = member.command.as_ref()?;
         Some(Changes {
@@ -345,11 +349,11 @@ impl<S: Store> Body<S> {
 }
 
 impl<S: Store> Held<S> {
-    fn protection_of(&self, shared: &Shared<S>, index: usize) -> Protection {
+    fn protection_of(&self, shared: &EngineContext<S>, index: usize) -> Protection {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
-        if command.attempts > 0 || command.suspect || self.is_careful {
+        if command.attempts > 0 || command.recovered || self.is_careful {
             return Protection::Own;
         }
         match shared.limits.protection_of(command.step().name, command.is_undo()) {
@@ -360,7 +364,7 @@ impl<S: Store> Held<S> {
     }
 
     /// Whether the call that comes next lies behind the same savepoint as the one that was made.
-    fn is_joined(&self, shared: &Shared<S>) -> bool {
+    fn is_joined(&self, shared: &EngineContext<S>) -> bool {
         let command_of = |index: usize| self.members.get(index)?.command.as_ref();
         let made = self.savepoints.open().and_then(|made| command_of(made.first()?.0));
         let Some((made, next)) = made.zip(self.plan.follows(&self.members)) else { return false };
@@ -369,20 +373,20 @@ impl<S: Store> Held<S> {
     }
 
     /// A call failed that was made for these: it speaks against their step if it was a first attempt.
-    fn doubt(&self, shared: &Shared<S>, members: &[usize]) {
+    fn doubt(&self, shared: &EngineContext<S>, members: &[usize]) {
         let command = members.first().and_then(|index| self.members.get(*index)?.command.as_ref());
         if let Some(command) = command.filter(|command| command.attempts == 0) {
             shared.limits.failed(command.step().name, command.is_undo());
         }
     }
 
-    fn settle(&mut self, shared: &Shared<S>, (index, attempted): Made, verdict: Verdict) {
+    fn settle(&mut self, shared: &EngineContext<S>, (index, attempted): Made, verdict: HandlerVerdict) {
         let company = self.members.len();
         let Some(member) = self.members.get_mut(index) else { return };
         member.attempted = Some(attempted);
-        if verdict == Verdict::RollBack && member.failed_in_company(company) {
-            member.forgive();
-        } else if member.run_on(shared, verdict, company) {
+        if verdict == HandlerVerdict::RollBack && member.failed_in_company(company) {
+            member.discount_attempt();
+        } else if member.chain(shared, verdict, company) {
             self.plan.ran_on(index);
         }
     }

@@ -2,34 +2,34 @@
 
 use std::collections::VecDeque;
 
-use super::batch_member::Member;
-use super::command::Command;
+use super::batch_member::BatchEntry;
+use super::command::WorkItem;
 use crate::store::Store;
 
 /// The members of a transaction whose handler is called at once: one, or those of a batch step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Call {
+pub(super) enum HandlerCall {
     One(usize),
     Many(Vec<usize>),
 }
 
 /// The calls that a transaction still has to make.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct BatchOrder {
     /// Whose handler was called by now, by itself or with another's; those that were not granted count as such.
     begun: Vec<bool>,
     /// How many of these were not.
     fresh: usize,
     /// The calls that come next: what is made again, together or in parts.
-    next: VecDeque<Call>,
+    next: VecDeque<HandlerCall>,
     /// Whose sagas ran on. They wait until every command had its first call: all that come as far share the call of a batch
     /// step, and one savepoint of an ordinary one.
     later: Vec<usize>,
     /// Of the latest call.
-    latest: Call,
+    latest: HandlerCall,
 }
 
-impl Call {
+impl HandlerCall {
     pub(super) fn members(&self) -> &[usize] {
         match self {
             Self::One(index) => std::slice::from_ref(index),
@@ -44,13 +44,13 @@ impl Call {
     }
 }
 
-impl Default for Call {
+impl Default for HandlerCall {
     fn default() -> Self {
         Self::Many(Vec::new())
     }
 }
 
-impl Plan {
+impl BatchOrder {
     /// The plan for commands that were granted, or were not.
     pub(super) fn of_granted(granted: &[bool]) -> Self {
         let fresh = granted.iter().filter(|granted| **granted).count();
@@ -68,7 +68,7 @@ impl Plan {
     }
 
     /// One of the members of the call that comes next, when that command has its turn.
-    pub(super) fn is_next<S: Store>(&self, members: &[Member<S>], index: usize) -> usize {
+    pub(super) fn is_next<S: Store>(&self, members: &[BatchEntry<S>], index: usize) -> usize {
         let next = match self.next.front() {
             Some(call) => call.members().first().copied(),
             None if self.has_begun(index) => self.first_later(members),
@@ -78,7 +78,7 @@ impl Plan {
     }
 
     /// One of the members of the call that comes next, whoever has his turn then.
-    pub(super) fn follows<S: Store>(&self, members: &[Member<S>]) -> Option<usize> {
+    pub(super) fn follows<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
         let turn = if self.fresh > 0 { self.begun.iter().position(|begun| !begun) } else { None };
         match (self.next.front(), turn) {
             (Some(call), _) => call.members().first().copied(),
@@ -88,7 +88,7 @@ impl Plan {
     }
 
     /// Takes the call that comes next, when that command has its turn.
-    pub(super) fn take_next<S: Store>(&mut self, members: &[Member<S>], index: usize) -> Call {
+    pub(super) fn take_next<S: Store>(&mut self, members: &[BatchEntry<S>], index: usize) -> HandlerCall {
         let call = match self.next.pop_front() {
             Some(call) => call,
             None if self.has_begun(index) => self.take_later(members),
@@ -99,7 +99,7 @@ impl Plan {
     }
 
     /// Calls are made again, or a call in parts, in front of all others.
-    pub(super) fn put_first(&mut self, calls: impl DoubleEndedIterator<Item = Call>) {
+    pub(super) fn put_first(&mut self, calls: impl DoubleEndedIterator<Item = HandlerCall>) {
         for call in calls.rev().filter(|call| !call.members().is_empty()) {
             self.next.push_front(call);
         }
@@ -116,12 +116,12 @@ impl Plan {
     }
 
     /// The first call of that command, together with those that a batch step takes along.
-    fn begin<S: Store>(&mut self, members: &[Member<S>], index: usize) -> Call {
+    fn begin<S: Store>(&mut self, members: &[BatchEntry<S>], index: usize) -> HandlerCall {
         let call = match command_of(members, index).filter(|command| command.is_batch()) {
-            None => Call::One(index),
+            None => HandlerCall::One(index),
             Some(command) => {
                 let joins = |other: &usize| !self.has_begun(*other) && is_same_step(members, *other, command);
-                Call::Many((index..members.len()).filter(joins).collect())
+                HandlerCall::Many((index..members.len()).filter(joins).collect())
             }
         };
         for member in call.members() {
@@ -134,29 +134,29 @@ impl Plan {
     }
 
     /// The call of the earliest step, so that its sagas meet those that are further.
-    fn take_later<S: Store>(&mut self, members: &[Member<S>]) -> Call {
-        let Some(first) = self.first_later(members) else { return Call::default() };
+    fn take_later<S: Store>(&mut self, members: &[BatchEntry<S>]) -> HandlerCall {
+        let Some(first) = self.first_later(members) else { return HandlerCall::default() };
         match command_of(members, first).filter(|command| command.is_batch()) {
             None => {
                 self.later.retain(|member| *member != first);
-                Call::One(first)
+                HandlerCall::One(first)
             }
             Some(command) => {
                 let joins = |member: &mut usize| is_same_step(members, *member, command);
-                Call::Many(self.later.extract_if(.., joins).collect())
+                HandlerCall::Many(self.later.extract_if(.., joins).collect())
             }
         }
     }
 
-    fn first_later<S: Store>(&self, members: &[Member<S>]) -> Option<usize> {
-        self.later.iter().copied().min_by_key(|member| command_of(members, *member).map(Command::step_index))
+    fn first_later<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
+        self.later.iter().copied().min_by_key(|member| command_of(members, *member).map(WorkItem::step_index))
     }
 }
 
-fn command_of<S: Store>(members: &[Member<S>], index: usize) -> Option<&Command<S>> {
+fn command_of<S: Store>(members: &[BatchEntry<S>], index: usize) -> Option<&WorkItem<S>> {
     members.get(index).and_then(|member| member.command.as_deref())
 }
 
-fn is_same_step<S: Store>(members: &[Member<S>], index: usize, command: &Command<S>) -> bool {
+fn is_same_step<S: Store>(members: &[BatchEntry<S>], index: usize, command: &WorkItem<S>) -> bool {
     command_of(members, index).is_some_and(|other| other.is_batch() && other.is_same_step(command))
 }

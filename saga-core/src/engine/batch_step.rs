@@ -2,36 +2,38 @@
 
 use std::sync::Arc;
 
-use super::attempt::{Attempted, ending_of, erred, trace};
-use super::command::Command;
+use super::attempt::{AttemptResult, ending_of, erred, trace};
+use super::command::WorkItem;
 use super::guard::inside_step;
-use super::prepared::Findings;
+use super::prepared::AttemptDetails;
 use super::report::IN_TRANSACTION;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::env::timeout;
 use crate::key::{Key, StepId};
 use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
-use crate::step::{Args, ContextParts, Contexts, Earlier, OutsideKey, Reporting, StepContext, StepError, TimeLeft};
-use crate::store::{Store, Verdict};
+use crate::step::{
+    Args, ContextParts, Contexts, OptionalOutputs, OutsideKey, Reporting, StepContext, StepError, TimeLeft,
+};
+use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
 
 /// What became of a call of a batch step.
 pub(super) enum BatchAttempt {
     /// Each command has an answer of its own, and what was written is kept.
-    Each(Vec<Attempted>),
+    Each(Vec<AttemptResult>),
     /// Nothing is known of the single commands: what was written is taken back, by this verdict.
-    Whole(Verdict),
+    Whole(HandlerVerdict),
     /// These commands cannot be answered, by their place in the call. What was written is taken back.
     Apart(Vec<usize>),
     /// The only command of the call failed; what was written is taken back, by this verdict.
-    Alone(Attempted, Verdict),
+    Alone(AttemptResult, HandlerVerdict),
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Calls the handler of a batch step, on the connection of a transaction, for commands of that step.
-    pub(super) async fn attempt_batch_in(&self, commands: &[&Command<S>], conn: &mut S::Conn) -> BatchAttempt {
+    pub(super) async fn attempt_batch_in(&self, commands: &[&WorkItem<S>], conn: &mut S::Conn) -> BatchAttempt {
         let Some(first) = commands.first() else { return BatchAttempt::Each(Vec::new()) };
         let contexts = self.contexts(commands);
         let encoded = commands.iter().map(|command| command.saga.input_of(command.step_index())).collect();
@@ -46,13 +48,17 @@ impl<S: Store> Shared<S> {
         let ended = timeout(&*self.env, limit, caught_while(inside_step(handler))).await;
         let took = self.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
-        let findings =
-            |command: &Command<S>| Findings { attempts: command.attempt_number(), took, share, ..Findings::default() };
-        let whole = |ending: Ending, verdict: Verdict| {
+        let findings = |command: &WorkItem<S>| AttemptDetails {
+            attempts: command.attempt_number(),
+            took,
+            share,
+            ..AttemptDetails::default()
+        };
+        let whole = |ending: Ending, verdict: HandlerVerdict| {
             if let [only] = commands {
                 let findings = findings(only);
                 trace(only, &ending, findings.attempts);
-                return BatchAttempt::Alone(Attempted { ending, findings }, verdict);
+                return BatchAttempt::Alone(AttemptResult { ending, findings }, verdict);
             }
             let step = first.step().name;
             let (count, error) = (commands.len(), in_words(&ending));
@@ -60,23 +66,23 @@ impl<S: Store> Shared<S> {
             BatchAttempt::Whole(verdict)
         };
         match ended {
-            Err(_) => whole(erred(format!("it took longer than its time limit of {limit:?}")), Verdict::Abandon),
-            Ok(Err(panic)) => whole(erred(format!("it panicked: {panic}")), Verdict::RollBack),
-            Ok(Ok(Err(BatchUnfinished::Failed(error)))) if self.met_another(&error) => {
-                whole(erred(error.to_string()), Verdict::GiveWay)
+            Err(_) => whole(erred(format!("it took longer than its time limit of {limit:?}")), HandlerVerdict::Abandon),
+            Ok(Err(panic)) => whole(erred(format!("it panicked: {panic}")), HandlerVerdict::RollBack),
+            Ok(Ok(Err(BatchUnfinished::Failed(error)))) if self.is_conflict(&error) => {
+                whole(erred(error.to_string()), HandlerVerdict::Conflict)
             }
             Ok(Ok(Err(BatchUnfinished::Failed(error)))) => {
-                whole(ending_of(Unfinished::Failed(error)), Verdict::RollBack)
+                whole(ending_of(Unfinished::Failed(error)), HandlerVerdict::RollBack)
             }
             Ok(Ok(Err(BatchUnfinished::Apart(mut apart)))) => match (commands, apart.pop()) {
-                ([_], Some((_, unfinished))) => whole(ending_of(unfinished), Verdict::RollBack),
+                ([_], Some((_, unfinished))) => whole(ending_of(unfinished), HandlerVerdict::RollBack),
                 (_, last) => BatchAttempt::Apart(apart.into_iter().chain(last).map(|(index, _)| index).collect()),
             },
             Ok(Ok(Ok(answers))) => match self.conflict_in(&answers) {
-                Some(error) => whole(erred(error.to_string()), Verdict::GiveWay),
+                Some(error) => whole(erred(error.to_string()), HandlerVerdict::Conflict),
                 None => self.check_answers(commands, &contexts, answers, &findings).map_or_else(
                     |(apart, ending)| match commands {
-                        [_] => whole(ending, Verdict::RollBack),
+                        [_] => whole(ending, HandlerVerdict::RollBack),
                         _ => BatchAttempt::Apart(apart),
                     },
                     BatchAttempt::Each,
@@ -87,17 +93,17 @@ impl<S: Store> Shared<S> {
 
     /// The error of an answer that failed since a statement met another transaction.
     fn conflict_in<'a>(&self, answers: &'a [Result<Vec<u8>, StepError>]) -> Option<&'a StepError> {
-        answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| self.met_another(error))
+        answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| self.is_conflict(error))
     }
 
     /// What was answered for each command; or those whose answers or events cannot be stored, with the reason of the last.
     fn check_answers(
         &self,
-        commands: &[&Command<S>],
+        commands: &[&WorkItem<S>],
         contexts: &Contexts,
         answers: Vec<Result<Vec<u8>, StepError>>,
-        findings: &dyn Fn(&Command<S>) -> Findings,
-    ) -> Result<Vec<Attempted>, (Vec<usize>, Ending)> {
+        findings: &dyn Fn(&WorkItem<S>) -> AttemptDetails,
+    ) -> Result<Vec<AttemptResult>, (Vec<usize>, Ending)> {
         let emitted = |index| contexts.take_emitted(index);
         let mut each = Vec::with_capacity(commands.len());
         let mut unstorable: Option<(Vec<usize>, Ending)> = None;
@@ -116,7 +122,7 @@ impl<S: Store> Shared<S> {
                     }
                 },
             };
-            each.push(Attempted { ending, findings });
+            each.push(AttemptResult { ending, findings });
         }
         if let Some(unstorable) = unstorable {
             return Err(unstorable);
@@ -128,16 +134,16 @@ impl<S: Store> Shared<S> {
     }
 
     /// The contexts of the calls, made when the step asks for them.
-    fn contexts(&self, commands: &[&Command<S>]) -> Arc<Contexts> {
+    fn contexts(&self, commands: &[&WorkItem<S>]) -> Arc<Contexts> {
         struct Of {
             tenant: crate::key::Tenant,
             key: Key,
             numbered: StepId,
             attempt: u32,
             fence: u64,
-            earlier: Earlier,
+            earlier: OptionalOutputs,
         }
-        let of = |command: &&Command<S>| Of {
+        let of = |command: &&WorkItem<S>| Of {
             tenant: command.saga.tenant.clone(),
             key: command.saga.outside_key(),
             numbered: command.saga.key.numbered(command.step_id()),

@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::command::Command;
-use super::grouped::{Grouped, Request};
+use super::command::WorkItem;
+use super::grouped::{Batcher, Request};
 use super::recorder::RecordError;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use super::transactions::refs;
 use crate::log;
 use crate::store::{Lease, Store, WorkRef};
@@ -21,40 +21,40 @@ const GROUP_MAX: usize = 256;
 
 /// Calls that are about to begin: those that come together are told to the store together.
 #[derive(Debug)]
-pub(super) struct Begins {
-    calls: Grouped<(WorkRef, Duration), Result<Begun, RecordError>>,
+pub(super) struct CallStarts {
+    calls: Batcher<(WorkRef, Duration), Result<Begun, RecordError>>,
 }
 
 /// Until when a row that begins is leased, and to whom; nothing where somebody else has it.
 type Begun = Option<(Duration, crate::store::MemberId)>;
 
-impl Begins {
+impl CallStarts {
     pub(super) fn new() -> Self {
-        Self { calls: Grouped::new() }
+        Self { calls: Batcher::new() }
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Whether nobody else can have the command now, nor while an attempt takes its time. A transaction looks at the row
     /// itself; before a call, this process must not have been taken for dead since it got the row.
-    pub(super) fn surely_has(&self, command: &Command<S>) -> bool {
+    pub(super) fn surely_has(&self, command: &WorkItem<S>) -> bool {
         let lasts = self.env.now().saturating_add(command.lease_needed()) <= command.lease_until;
-        lasts && !command.waits && (!command.is_call() || self.is_still_owner(command))
+        lasts && !command.is_claimed_only && (!command.is_call() || self.is_still_owner(command))
     }
 
     /// Whether no time has passed in which somebody else could take the command.
-    pub(super) fn may_call(&self, command: &Command<S>) -> bool {
+    pub(super) fn may_call(&self, command: &WorkItem<S>) -> bool {
         !command.is_call() || (self.env.now() < command.lease_until && self.is_still_owner(command))
     }
 
-    fn is_still_owner(&self, command: &Command<S>) -> bool {
+    fn is_still_owner(&self, command: &WorkItem<S>) -> bool {
         command.owner == self.member_id() && self.is_alive()
     }
 
     /// Keeps the commands that are surely this process' own, renewing their leases where that is needed; what does not come
     /// back belongs to somebody else.
-    pub(super) async fn hold(&self, commands: Vec<Command<S>>) -> Vec<Command<S>> {
-        let is_held = |command: &Command<S>| command.starting.is_some() || self.surely_has(command);
+    pub(super) async fn hold_leases(&self, commands: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
+        let is_held = |command: &WorkItem<S>| command.inline_start.is_some() || self.surely_has(command);
         let (held, short): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_held);
         if short.is_empty() {
             return held;
@@ -63,13 +63,13 @@ impl<S: Store> Shared<S> {
         Box::pin(self.hold_again(held, short)).await
     }
 
-    async fn hold_again(&self, mut held: Vec<Command<S>>, short: Vec<Command<S>>) -> Vec<Command<S>> {
-        if !self.is_alive() && short.iter().any(Command::is_call) {
-            self.beat_now().await;
+    async fn hold_again(&self, mut held: Vec<WorkItem<S>>, short: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
+        if !self.is_alive() && short.iter().any(WorkItem::is_call) {
+            self.heartbeat_now().await;
         }
-        let longest = short.iter().map(Command::lease_needed).max().unwrap_or_default();
+        let longest = short.iter().map(WorkItem::lease_needed).max().unwrap_or_default();
         let ttl = self.settings.lease_ttl.max(longest + self.settings.poll_interval);
-        let (waiting, short): (Vec<_>, Vec<_>) = short.into_iter().partition(|command| command.waits);
+        let (waiting, short): (Vec<_>, Vec<_>) = short.into_iter().partition(|command| command.is_claimed_only);
         for command in waiting {
             held.extend(self.begin_claimed(command, ttl).await);
         }
@@ -87,23 +87,23 @@ impl<S: Store> Shared<S> {
             }
             Err(error) => {
                 log::warn!(%error, count = short.len(), "leases could not be renewed; the commands are given back");
-                self.give_back(&refs(&short)).await;
+                self.release(&refs(&short)).await;
             }
         }
         held
     }
 
     /// Tells the store that a claimed call begins. Nothing where somebody else has it by now.
-    async fn begin_claimed(&self, mut command: Command<S>, ttl: Duration) -> Option<Command<S>> {
-        match self.begins.calls.call((command.work, ttl)).await? {
+    async fn begin_claimed(&self, mut command: WorkItem<S>, ttl: Duration) -> Option<WorkItem<S>> {
+        match self.call_starts.calls.call((command.work, ttl)).await? {
             Ok(Some((until, owner))) => {
-                (command.lease_until, command.owner, command.waits) = (until, owner, false);
+                (command.lease_until, command.owner, command.is_claimed_only) = (until, owner, false);
                 Some(command)
             }
             Ok(None) => None,
             Err(error) => {
                 log::warn!(%error, "a claimed call could not begin; it is given back");
-                self.give_back(&[command.work]).await;
+                self.release(&[command.work]).await;
                 None
             }
         }
@@ -111,7 +111,7 @@ impl<S: Store> Shared<S> {
 
     /// Tells the store which calls begin, those that came together in one statement.
     pub(super) async fn serve_begins(self: Arc<Self>) {
-        self.begins.calls.serve(GROUP_MAX, |group| self.begin_group(group)).await;
+        self.call_starts.calls.serve(GROUP_MAX, |group| self.begin_group(group)).await;
     }
 
     async fn begin_group(&self, group: Vec<Request<(WorkRef, Duration), Result<Begun, RecordError>>>) {

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::access::Access;
+use super::access::MessageAuthorizer;
 use super::error::BuildError;
 use super::register::register;
 use super::runtime::Runtime;
 use super::settings::Settings;
-use super::shared::{Parts, Shared};
+use super::shared::{EngineContext, EngineParts};
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::choreography::Reaction;
 use crate::env::{Environment, TokioEnvironment};
@@ -179,14 +179,14 @@ impl<S: Store> RuntimeBuilder<S> {
                  reach the transport"
             );
         }
-        let access = Access::new(self.access_policy, self.signing_key, &self.definitions);
+        let access = MessageAuthorizer::new(self.access_policy, self.signing_key, &self.definitions);
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
         let mut services = self.services;
         services.extend(self.settings.service.clone().filter(|name| !services.contains(name)));
-        let shared = Arc::new(Shared::new(Parts {
+        let shared = Arc::new(EngineContext::new(EngineParts {
             store: self.store,
             transport,
-            access,
+            authorizer: access,
             env,
             settings: self.settings,
             definitions: self.definitions,

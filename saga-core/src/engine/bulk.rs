@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::act::Act;
+use super::act::AuditEntry;
 use super::choreography::TIMELINES;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::outcome::{Outcome, outcome_of};
-use super::saga_desk::SagaDesk;
+use super::saga_desk::SagaAdmin;
 use crate::key::Key;
 use crate::machine::{self, Action, Event, SagaState};
 use crate::step::Rejection;
@@ -21,7 +21,7 @@ const PAGE: usize = 500;
 
 /// Which sagas are acted on. Everything that is set must hold.
 #[derive(Debug, Clone, Default)]
-pub struct BulkFilter {
+pub struct BatchFilter {
     /// Those of this status.
     pub status: Option<Status>,
     /// Those of definitions with this name.
@@ -31,7 +31,7 @@ pub struct BulkFilter {
     /// Those that are stuck, or compensate, for a reason in which this text stands.
     pub reason: Option<String>,
     /// Those that have not moved for at least so long.
-    pub unmoved_for: Option<Duration>,
+    pub idle_for: Option<Duration>,
     /// At most so many.
     pub limit: Option<usize>,
 }
@@ -40,7 +40,7 @@ pub struct BulkFilter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum BulkAction {
+pub enum BatchAction {
     /// Try again what is stuck.
     Retry,
     /// Try at once what waits for its next attempt.
@@ -62,19 +62,19 @@ pub enum BulkAction {
 /// What would be done, as somebody saw it. It can be written down, looked at, shortened, and carried out later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct BulkPlan {
+pub struct BatchPlan {
     /// The plan's own id, which each act of it names.
     pub id: String,
     /// What is done.
-    pub action: BulkAction,
+    pub action: BatchAction,
     /// With which sagas.
-    pub sagas: Vec<PlannedAct>,
+    pub sagas: Vec<PlannedAction>,
 }
 
 /// What would be done with one saga.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct PlannedAct {
+pub struct PlannedAction {
     /// The saga's key.
     pub key: String,
     /// As it was seen. It is acted on only if it still stands so.
@@ -95,7 +95,7 @@ pub struct PlannedAct {
 /// What became of one saga of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BulkResult {
+pub enum BatchResult {
     /// It was acted on by this call.
     Done,
     /// It was acted on when the plan was carried out before.
@@ -109,7 +109,7 @@ pub enum BulkResult {
 /// What became of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct BulkSummary {
+pub struct BatchSummary {
     /// How many were acted on by this call.
     pub done: usize,
     /// How many had been acted on before.
@@ -120,7 +120,7 @@ pub struct BulkSummary {
     pub failed: Vec<(String, String)>,
 }
 
-impl BulkAction {
+impl BatchAction {
     /// Every action.
     pub const ALL: [Self; 8] = [
         Self::Retry,
@@ -149,7 +149,7 @@ impl BulkAction {
     }
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Says what would be done with which sagas, and changes nothing.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl<S: Store> SagaDesk<S> {
     /// ```
     /// use std::num::NonZeroU32;
     ///
-    /// use saga_core::engine::{BulkAction, BulkFilter};
+    /// use saga_core::engine::{BatchAction, BatchFilter};
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -186,25 +186,25 @@ impl<S: Store> SagaDesk<S> {
     ///     runtime.start(&greeting, key, name.to_owned()).await?.outcome().await?;
     /// }
     ///
-    /// let desk = runtime.desk().by("ann");
-    /// let filter = BulkFilter { status: Some(Status::Stuck), failed_step: Some("greet".into()), ..BulkFilter::default() };
-    /// let plan = desk.plan(BulkAction::Skip, &filter).await?;
+    /// let desk = runtime.admin().by("ann");
+    /// let filter = BatchFilter { status: Some(Status::Stuck), failed_step: Some("greet".into()), ..BatchFilter::default() };
+    /// let plan = desk.plan(BatchAction::Skip, &filter).await?;
     /// assert_eq!(plan.sagas.len(), 2);
     ///
     /// let per_second = NonZeroU32::new(10).ok_or("it is not zero")?;
-    /// let done = desk.carry_out(&plan, "nobody to greet", per_second, |_, _| ()).await?;
+    /// let done = desk.execute(&plan, "nobody to greet", per_second, |_, _| ()).await?;
     /// assert_eq!((done.done, done.refused.len()), (2, 0));
-    /// let again = desk.carry_out(&plan, "nobody to greet", per_second, |_, _| ()).await?;
+    /// let again = desk.execute(&plan, "nobody to greet", per_second, |_, _| ()).await?;
     /// assert_eq!((again.done, again.already), (0, 2));
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn plan(&self, action: BulkAction, filter: &BulkFilter) -> Result<BulkPlan, RuntimeError> {
+    pub async fn plan(&self, action: BatchAction, filter: &BatchFilter) -> Result<BatchPlan, RuntimeError> {
         outside_step()?;
         let id = self.engine()?.random_uuid().to_string();
         // Nothing is received by that: it only tells the time of the store's clock.
-        let now = match filter.unmoved_for {
+        let now = match filter.idle_for {
             Some(_) => self.desk.store.receive(Vec::new()).await?.now,
             None => Timestamp::default(),
         };
@@ -221,13 +221,13 @@ impl<S: Store> SagaDesk<S> {
             // A timeline is kept as a row, and is no saga.
             for row in rows.iter().filter(|row| row.definition.name != TIMELINES.name) {
                 if filter.limit.is_some_and(|limit| sagas.len() >= limit) {
-                    return Ok(BulkPlan { id, action, sagas });
+                    return Ok(BatchPlan { id, action, sagas });
                 }
                 sagas.extend(self.planned(action, filter, row, now));
             }
             page.after = rows.last().map(|row| row.id);
             if rows.len() < PAGE {
-                return Ok(BulkPlan { id, action, sagas });
+                return Ok(BatchPlan { id, action, sagas });
             }
         }
     }
@@ -241,13 +241,13 @@ impl<S: Store> SagaDesk<S> {
     ///
     /// # Cancel safety
     /// When dropped, some sagas were acted on; the same call again goes on with the rest.
-    pub async fn carry_out(
+    pub async fn execute(
         &self,
-        plan: &BulkPlan,
+        plan: &BatchPlan,
         reason: &str,
         per_second: NonZeroU32,
-        mut progress: impl FnMut(usize, &BulkResult) + Send,
-    ) -> Result<BulkSummary, RuntimeError> {
+        mut progress: impl FnMut(usize, &BatchResult) + Send,
+    ) -> Result<BatchSummary, RuntimeError> {
         outside_step()?;
         let desk = self.clone().carrying_out(&plan.id);
         if let Some(problem) = desk.act("in bulk", reason).problem() {
@@ -255,7 +255,7 @@ impl<S: Store> SagaDesk<S> {
         }
         let env = std::sync::Arc::clone(&self.engine()?.env);
         let (began, each) = (env.now(), Duration::from_secs(1) / per_second.get());
-        let mut summary = BulkSummary::default();
+        let mut summary = BatchSummary::default();
         let mut acts = 0;
         for (place, planned) in plan.sagas.iter().enumerate() {
             let due = began.saturating_add(each.saturating_mul(acts));
@@ -263,13 +263,13 @@ impl<S: Store> SagaDesk<S> {
             let result = desk.act_on(plan, planned, reason).await;
             progress(place, &result);
             match result {
-                BulkResult::Done => {
+                BatchResult::Done => {
                     acts += 1;
                     summary.done += 1;
                 }
-                BulkResult::Already => summary.already += 1,
-                BulkResult::Refused(why) => summary.refused.push((planned.key.clone(), why)),
-                BulkResult::Failed(why) => {
+                BatchResult::Already => summary.already += 1,
+                BatchResult::Refused(why) => summary.refused.push((planned.key.clone(), why)),
+                BatchResult::Failed(why) => {
                     acts += 1;
                     summary.failed.push((planned.key.clone(), why));
                 }
@@ -278,7 +278,13 @@ impl<S: Store> SagaDesk<S> {
         Ok(summary)
     }
 
-    fn planned(&self, action: BulkAction, filter: &BulkFilter, row: &SagaRow, now: Timestamp) -> Option<PlannedAct> {
+    fn planned(
+        &self,
+        action: BatchAction,
+        filter: &BatchFilter,
+        row: &SagaRow,
+        now: Timestamp,
+    ) -> Option<PlannedAction> {
         let found = self.definition_of(row).map_err(|error| error.to_string()).and_then(|definition| {
             let state = SagaState::decode(&row.state, definition.steps.len())?;
             Ok((definition, state))
@@ -297,56 +303,56 @@ impl<S: Store> SagaDesk<S> {
         let is_wanted = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
         let passes = is_wanted(&filter.failed_step, &|wanted| step.as_deref() == Some(wanted))
             && is_wanted(&filter.reason, &|wanted| reason.as_deref().is_some_and(|reason| reason.contains(wanted)))
-            && filter.unmoved_for.is_none_or(|age| unmoved_for(row, now) >= age);
+            && filter.idle_for.is_none_or(|age| idle_for(row, now) >= age);
         let (key, revision, status) = (row.key.to_string(), row.version, row.status);
-        passes.then_some(PlannedAct { key, revision, status, step, reason, refusal })
+        passes.then_some(PlannedAction { key, revision, status, step, reason, refusal })
     }
 
-    async fn act_on(&self, plan: &BulkPlan, planned: &PlannedAct, reason: &str) -> BulkResult {
+    async fn act_on(&self, plan: &BatchPlan, planned: &PlannedAction, reason: &str) -> BatchResult {
         // Hurrying does not move a saga, so that only its history tells that it was done.
-        if plan.action == BulkAction::RetryNow && self.was_acted_on(plan, planned).await.is_ok_and(|was| was) {
-            return BulkResult::Already;
+        if plan.action == BatchAction::RetryNow && self.was_acted_on(plan, planned).await.is_ok_and(|was| was) {
+            return BatchResult::Already;
         }
         let acted = match self.operator(&planned.key, planned.revision) {
             Err(error) => Err(error),
             Ok(operator) => match plan.action {
-                BulkAction::Retry => operator.retry(reason).await,
-                BulkAction::RetryNow => operator.retry_now(reason).await.and_then(|count| match count {
+                BatchAction::Retry => operator.retry(reason).await,
+                BatchAction::RetryNow => operator.retry_now(reason).await.and_then(|count| match count {
                     0 => Err(operator.refused("nothing of it waits for its next attempt".to_owned())),
                     _ => Ok(()),
                 }),
-                BulkAction::Skip => operator.skip(reason).await,
-                BulkAction::ForceCompleted => operator.force_completed(reason).await,
-                BulkAction::ForceCompensated => operator.force_compensated(reason).await,
-                BulkAction::Cancel => operator.cancel(reason).await,
-                BulkAction::Pause => operator.pause(reason).await,
-                BulkAction::Resume => operator.resume(reason).await,
+                BatchAction::Skip => operator.skip(reason).await,
+                BatchAction::ForceCompleted => operator.force_completed(reason).await,
+                BatchAction::ForceCompensated => operator.force_compensated(reason).await,
+                BatchAction::Cancel => operator.cancel(reason).await,
+                BatchAction::Pause => operator.pause(reason).await,
+                BatchAction::Resume => operator.resume(reason).await,
             },
         };
         match acted {
-            Ok(()) => BulkResult::Done,
-            Err(RuntimeError::Store(error)) => BulkResult::Failed(error.to_string()),
+            Ok(()) => BatchResult::Done,
+            Err(RuntimeError::Store(error)) => BatchResult::Failed(error.to_string()),
             Err(error) => match self.was_acted_on(plan, planned).await {
-                Ok(true) => BulkResult::Already,
-                Ok(false) => BulkResult::Refused(error.to_string()),
-                Err(error) => BulkResult::Failed(error.to_string()),
+                Ok(true) => BatchResult::Already,
+                Ok(false) => BatchResult::Refused(error.to_string()),
+                Err(error) => BatchResult::Failed(error.to_string()),
             },
         }
     }
 
     /// Whether the saga moved by this very plan.
-    async fn was_acted_on(&self, plan: &BulkPlan, planned: &PlannedAct) -> Result<bool, RuntimeError> {
+    async fn was_acted_on(&self, plan: &BatchPlan, planned: &PlannedAction) -> Result<bool, RuntimeError> {
         let key = Key::from_stored(&planned.key)?;
         let stored = match self.stored(&key, None).await {
             Err(RuntimeError::NoSaga(_)) => return Ok(false),
             stored => stored?,
         };
         let acts = stored.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
-        Ok(acts.map(|(_, entry)| Act::read(&entry.detail)).any(|act| act.plan.as_deref() == Some(&*plan.id)))
+        Ok(acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).any(|act| act.plan.as_deref() == Some(&*plan.id)))
     }
 }
 
-fn unmoved_for(row: &SagaRow, now: Timestamp) -> Duration {
+fn idle_for(row: &SagaRow, now: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0 - row.advanced_at.0).unwrap_or_default())
 }
 

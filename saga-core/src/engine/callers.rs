@@ -2,24 +2,24 @@
 
 use uuid::Uuid;
 
-use super::in_flight::InFlight;
-use super::remote::addressed;
-use super::shared::Shared;
+use super::in_flight::SagaInstance;
+use super::remote::message_to;
+use super::shared::EngineContext;
 use crate::key::StepId;
 use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// What is told when a hosted step has moved: nothing as long as there is nothing new to tell.
-    pub(super) fn reply_to_move(&self, saga: &InFlight<S>, before: Option<Answer>) -> Option<NewMessage> {
+    pub(super) fn reply_to_move(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
         let answer = answer_of(&saga.state).filter(|answer| Some(*answer) != before)?;
         self.reply(saga, caller, answer)
     }
 
     /// What is told when the same is asked again, if there is anything to tell yet.
-    pub(super) fn reply_again(&self, saga: &InFlight<S>, asked: u128, is_undo: bool) -> Option<NewMessage> {
+    pub(super) fn reply_again(&self, saga: &SagaInstance<S>, asked: u128, is_undo: bool) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
         let answer = answer_again(&saga.state, is_undo)?;
         let asked = Some(asked);
@@ -31,7 +31,7 @@ impl<S: Store> Shared<S> {
         self.reply(saga, &caller, answer)
     }
 
-    fn reply(&self, saga: &InFlight<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
+    fn reply(&self, saga: &SagaInstance<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
         if caller.reply_to.is_empty() {
             // An event asked: whoever listens is told by events.
             return None;
@@ -45,21 +45,21 @@ impl<S: Store> Shared<S> {
             }
             _ => saga.state.failure.as_ref().map(|failure| reason_bytes(&failure.reason)).unwrap_or_default(),
         };
-        let message = self.told(saga, caller)?;
+        let message = self.reply_to_caller(saga, caller)?;
         Some(NewMessage { payload, headers: Headers { answer: Some(answer), ..message.headers }, ..message })
     }
 
     /// How far a hosted step or its undo is, where somebody waits for a reply.
-    pub(super) fn report_message(&self, saga: &InFlight<S>, is_undo: bool, payload: Vec<u8>) -> Option<NewMessage> {
+    pub(super) fn report_message(&self, saga: &SagaInstance<S>, is_undo: bool, payload: Vec<u8>) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref().filter(|caller| !caller.reply_to.is_empty())?;
         // A step that is taken back while it runs is under way for who asked for it.
         let undo = caller.undo.filter(|_| is_undo);
-        let message = self.told(saga, &Caller { undo, ..(**caller).clone() })?;
+        let message = self.reply_to_caller(saga, &Caller { undo, ..(**caller).clone() })?;
         Some(NewMessage { kind: MessageKind::Report, payload, ..message })
     }
 
     /// A reply without its answer and its content.
-    fn told(&self, saga: &InFlight<S>, caller: &Caller) -> Option<NewMessage> {
+    fn reply_to_caller(&self, saga: &SagaInstance<S>, caller: &Caller) -> Option<NewMessage> {
         let step = saga.key.numbered(StepId::doing(saga.step(0).name)).to_string();
         let asked = caller.undo.or(caller.command)?;
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
@@ -76,7 +76,7 @@ impl<S: Store> Shared<S> {
                 ..Headers::default()
             },
             kind: MessageKind::Reply,
-            ..addressed(MessageId(self.random_uuid()), &saga.tenant, &caller.reply_to)
+            ..message_to(MessageId(self.random_uuid()), &saga.tenant, &caller.reply_to)
         })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::act::Act;
+use super::act::AuditEntry;
 use super::deadline::overdue;
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::missed::Missed;
+use super::missed::ControlError;
 use super::outcome::{Outcome, outcome_of};
-use super::saga_desk::{SagaDesk, refused, unreadable};
+use super::saga_desk::{SagaAdmin, refused, unreadable};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
@@ -20,7 +20,7 @@ use crate::store::{
 
 /// What became of the wish to cancel a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancellation {
+pub enum CancelOutcome {
     /// The saga turned round by this call.
     Begun,
     /// It compensates already, for whatever reason, and nothing was changed.
@@ -31,14 +31,14 @@ pub enum Cancellation {
 
 /// Why a saga is to turn round.
 #[derive(Clone, Copy)]
-pub(super) enum Cause<'a> {
+pub(super) enum CancelCause<'a> {
     /// Somebody wants it.
-    Act(&'a Act),
+    Act(&'a AuditEntry),
     /// Its deadline passed, which this row says.
     Overdue(WorkRef),
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Cancels a saga, as [`Runtime::cancel`](super::Runtime::cancel) does.
     ///
     /// # Errors
@@ -46,17 +46,17 @@ impl<S: Store> SagaDesk<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was cancelled or not; the same call again says which.
-    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<Cancellation, RuntimeError> {
+    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<CancelOutcome, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         loop {
             match self.try_to_cancel(&key, None, reason).await {
-                Ok(()) => return Ok(Cancellation::Begun),
-                Err(Missed::Moved) => {}
-                Err(Missed::Refused(Refused::TurnedRound, _)) => return Ok(Cancellation::UnderWay),
-                Err(Missed::Refused(Refused::Ended, status)) => return Ok(Cancellation::Ended(status)),
-                Err(Missed::Refused(refusal, _)) => return Err(refused(&key, refusal.to_string())),
-                Err(Missed::Error(error)) => return Err(error),
+                Ok(()) => return Ok(CancelOutcome::Begun),
+                Err(ControlError::Moved) => {}
+                Err(ControlError::Refused(Refused::TurnedRound, _)) => return Ok(CancelOutcome::UnderWay),
+                Err(ControlError::Refused(Refused::Ended, status)) => return Ok(CancelOutcome::Ended(status)),
+                Err(ControlError::Refused(refusal, _)) => return Err(refused(&key, refusal.to_string())),
+                Err(ControlError::Error(error)) => return Err(error),
             }
         }
     }
@@ -67,25 +67,30 @@ impl<S: Store> SagaDesk<S> {
         loop {
             match self.try_to_cancel(key, Some(revision), reason).await {
                 Ok(()) => return Ok(()),
-                Err(Missed::Moved) => {}
-                Err(Missed::Refused(refusal, _)) => return Err(refused(key, refusal.to_string())),
-                Err(Missed::Error(error)) => return Err(error),
+                Err(ControlError::Moved) => {}
+                Err(ControlError::Refused(refusal, _)) => return Err(refused(key, refusal.to_string())),
+                Err(ControlError::Error(error)) => return Err(error),
             }
         }
     }
 
-    async fn try_to_cancel(&self, key: &Key, seen: Option<u64>, reason: &str) -> Result<(), Missed> {
+    async fn try_to_cancel(&self, key: &Key, seen: Option<u64>, reason: &str) -> Result<(), ControlError> {
         let act = self.act("cancel", reason);
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem).into());
         }
-        self.try_to_turn(key, seen, Cause::Act(&act)).await
+        self.try_to_compensate(key, seen, CancelCause::Act(&act)).await
     }
 
     /// The saga turns round, if that is still to be.
-    pub(super) async fn try_to_turn(&self, key: &Key, seen: Option<u64>, cause: Cause<'_>) -> Result<(), Missed> {
+    pub(super) async fn try_to_compensate(
+        &self,
+        key: &Key,
+        seen: Option<u64>,
+        cause: CancelCause<'_>,
+    ) -> Result<(), ControlError> {
         let stored = self.stored(key, seen).await?;
-        let (changes, outcome) = self.called_off(&stored, cause)?;
+        let (changes, outcome) = self.cancel_changes(&stored, cause)?;
         let is_hurried = !changes.postponed.is_empty();
         let status = changes.saga.as_ref().map_or(stored.saga.status, |advance| advance.status);
         match self.record(changes).await? {
@@ -95,17 +100,21 @@ impl<S: Store> SagaDesk<S> {
                 }
                 self.desk.tell(stored.saga.id, outcome);
                 if let Ok(definition) = self.definition_of(&stored.saga) {
-                    self.tell_parent(key, definition, status).await;
+                    self.notify_parent(key, definition, status).await;
                 }
                 Ok(())
             }
-            Err(Miss::Saga(_) | Miss::Work(_)) => Err(Missed::Moved),
+            Err(Miss::Saga(_) | Miss::Work(_)) => Err(ControlError::Moved),
             Err(miss) => Err(refused(key, format!("it was not called off: {miss:?}")).into()),
         }
     }
 
     /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
-    fn called_off(&self, stored: &SagaWithSteps, cause: Cause<'_>) -> Result<(Changes, Option<Outcome>), Missed> {
+    fn cancel_changes(
+        &self,
+        stored: &SagaWithSteps,
+        cause: CancelCause<'_>,
+    ) -> Result<(Changes, Option<Outcome>), ControlError> {
         let saga = &stored.saga;
         let (definition, mut state) = self.read(saga)?;
         let unreadable = |problem: &str| unreadable(saga, problem);
@@ -114,14 +123,14 @@ impl<S: Store> SagaDesk<S> {
         }
         let within = state.deadline.map(|deadline| deadline.within).unwrap_or_default();
         let called_off = match cause {
-            Cause::Act(act) => {
+            CancelCause::Act(act) => {
                 let has_begun = has_begun(stored, &state);
                 Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun }
             }
-            Cause::Overdue(_) => Event::DeadlinePassed,
+            CancelCause::Overdue(_) => Event::DeadlinePassed,
         };
         let decision = machine::apply(&definition.shape, &mut state, called_off);
-        let mut decision = decision.map_err(|refused| Missed::Refused(refused, saga.status))?;
+        let mut decision = decision.map_err(|refused| ControlError::Refused(refused, saga.status))?;
         let withdrawn = std::mem::take(&mut decision.withdrawn);
         if decision != Decision::default() {
             // Something of a saga that goes forward is always under way, or needs a person.
@@ -133,8 +142,8 @@ impl<S: Store> SagaDesk<S> {
         let whole = |work: &WorkStatus| (work.work, Condition::NotLate);
         let steps = stored.work.iter().filter(of_step).map(whole);
         let (row, line) = match cause {
-            Cause::Act(act) => (None, act.entry(saga.id)),
-            Cause::Overdue(row) => (Some((row, Condition::Held)), overdue(saga.id, within)),
+            CancelCause::Act(act) => (None, act.entry(saga.id)),
+            CancelCause::Overdue(row) => (Some((row, Condition::Held)), overdue(saga.id, within)),
         };
         let changes = Changes {
             saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
@@ -157,7 +166,7 @@ fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
     let is_untouched = |work: &WorkStatus| {
         let claims = u64::from(parked.contains(&work.work.id.0));
         let is_first = work.work.epoch == 1 + moves as u64 + claims;
-        work.kind == WorkKind::Deadline || (is_first && work.owner.is_none() && work.attempts == 0 && !work.maybe)
+        work.kind == WorkKind::Deadline || (is_first && work.owner.is_none() && work.attempts == 0 && !work.in_doubt)
     };
     stored.work.is_empty() || !stored.work.iter().all(is_untouched)
 }
@@ -176,7 +185,7 @@ fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>, state: 
             work: work.work,
             due_in: Duration::ZERO,
             attempts: work.attempts,
-            maybe: work.maybe,
+            in_doubt: work.in_doubt,
             error: None,
         })
         .collect()

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::Attempted;
-use super::command::Command;
-use super::deadline::When;
+use super::attempt::AttemptResult;
+use super::command::WorkItem;
+use super::deadline::StartTiming;
 use super::error::StartError;
-use super::in_flight::InFlight;
-use super::prepared::{Findings, HandOn, NextPlace};
-use super::saga_desk::SagaDesk;
-use super::shared::Shared;
+use super::in_flight::SagaInstance;
+use super::prepared::{AttemptDetails, NextSlot, NextWork};
+use super::saga_desk::SagaAdmin;
+use super::shared::EngineContext;
 use crate::key::{Key, StepId};
 use crate::log;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
@@ -29,7 +29,7 @@ const DOUBLINGS_MAX: u32 = 6;
 const TAKEN_BACK: &str = "the saga that it is a step of compensates";
 
 /// What there is to do about a command.
-enum Look {
+enum ChildLook {
     /// Its step is decided.
     Settled(Event, Option<Vec<u8>>),
     /// The saga is not at its end.
@@ -38,31 +38,32 @@ enum Look {
     Hindered(String),
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Does what the command of a sub-saga asks for, as far as that can be done now.
-    pub(super) async fn look_after_child(self: &Arc<Self>, command: Command<S>, next_ids: i64) {
+    pub(super) async fn run_sub_saga(self: &Arc<Self>, command: WorkItem<S>, next_ids: i64) {
         let look = match self.look_at_child(&command).await {
             Some(Ok(look)) => look,
             Some(Err(reason)) if command.is_undo() => {
-                Look::Settled(Event::UndoBlocked { step: command.step_index(), reason }, None)
+                ChildLook::Settled(Event::UndoBlocked { step: command.step_index(), reason }, None)
             }
             Some(Err(reason)) => {
-                Look::Settled(Event::Blocked { step: command.step_index(), reason, maybe: false }, None)
+                ChildLook::Settled(Event::Blocked { step: command.step_index(), reason, in_doubt: false }, None)
             }
-            None => return self.give_back(&[command.work]).await,
+            None => return self.release(&[command.work]).await,
         };
         match look {
-            Look::Settled(event, output) => {
-                let findings = Findings { output, attempts: command.attempt_number(), ..Findings::default() };
-                let attempted = Attempted { ending: Ending::Done, findings };
-                self.settle(command, attempted, Next::Settled(event), next_ids).await;
+            ChildLook::Settled(event, output) => {
+                let findings =
+                    AttemptDetails { output, attempts: command.attempt_number(), ..AttemptDetails::default() };
+                let attempted = AttemptResult { ending: Ending::Done, findings };
+                self.record_attempt(command, attempted, Next::Settled(event), next_ids).await;
             }
-            Look::Waits => self.wait_for_child(command, None).await,
-            Look::Hindered(problem) => self.wait_for_child(command, Some(problem)).await,
+            ChildLook::Waits => self.wait_for_child(command, None).await,
+            ChildLook::Hindered(problem) => self.wait_for_child(command, Some(problem)).await,
         }
     }
 
-    async fn wait_for_child(self: &Arc<Self>, command: Command<S>, problem: Option<String>) {
+    async fn wait_for_child(self: &Arc<Self>, command: WorkItem<S>, problem: Option<String>) {
         let doublings = u32::try_from(command.work.epoch).unwrap_or(u32::MAX).saturating_sub(1).min(DOUBLINGS_MAX);
         let due_in = LOOK_AGAIN.saturating_mul(1 << doublings);
         let waiting = Postponed {
@@ -71,7 +72,7 @@ impl<S: Store> Shared<S> {
             // Whoever cancels the outer saga must not take it for a command that nobody has had. How often those vanished who
             // looked before counts no more: this look was survived.
             attempts: 1,
-            maybe: command.maybe,
+            in_doubt: command.in_doubt,
             error: problem,
         };
         let changes = Changes { postponed: vec![waiting.clone()], ..Changes::default() };
@@ -79,26 +80,26 @@ impl<S: Store> Shared<S> {
             Ok(Ok(())) => self.announce_work(due_in),
             // Somebody else has it.
             Ok(Err(_)) => return,
-            Err(_) => return self.give_back(&[command.work]).await,
+            Err(_) => return self.release(&[command.work]).await,
         }
         // It may have ended before anybody could see that it is waited for.
         let saga = &command.saga;
         let key = saga.key.hosted(command.step().name);
-        let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await.flatten();
+        let row = self.retry_store("saga", || self.store.saga(&saga.tenant, &key)).await.flatten();
         if row.is_some_and(|row| row.status.is_ended()) {
             let due = Postponed { due_in: Duration::ZERO, ..waiting };
             // Whoever has claimed it meanwhile looks for himself.
             if let Ok(Ok(())) = self.recorder.record(Changes { postponed: vec![due], ..Changes::default() }).await {
-                self.leave_work(Duration::ZERO);
+                self.announce_unclaimed(Duration::ZERO);
             }
         }
     }
 
-    async fn look_at_child(self: &Arc<Self>, command: &Command<S>) -> Option<Result<Look, String>> {
+    async fn look_at_child(self: &Arc<Self>, command: &WorkItem<S>) -> Option<Result<ChildLook, String>> {
         let saga = &command.saga;
         let StepRun::Child(child, result) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
         let key = saga.key.hosted(command.step().name);
-        let row = self.ask("saga", || self.store.saga(&saga.tenant, &key)).await?;
+        let row = self.retry_store("saga", || self.store.saga(&saga.tenant, &key)).await?;
         Some(match row {
             None if command.is_undo() => Err(format!("there is no saga with the key `{key}`")),
             None if saga.state.phase == Phase::Running => self.start_child(command, child, key).await?,
@@ -112,15 +113,15 @@ impl<S: Store> Shared<S> {
 
     async fn start_child(
         self: &Arc<Self>,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         child: &Arc<Definition<S>>,
         key: Key,
-    ) -> Option<Result<Look, String>> {
+    ) -> Option<Result<ChildLook, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
-        Some(match self.start_saga(child, &saga.tenant, key, input, When::default()).await {
-            Ok(_) => Ok(Look::Waits),
-            Err(StartError::Store(error)) => Ok(Look::Hindered(format!("its saga cannot be started: {error}"))),
+        Some(match self.start_saga(child, &saga.tenant, key, input, StartTiming::default()).await {
+            Ok(_) => Ok(ChildLook::Waits),
+            Err(StartError::Store(error)) => Ok(ChildLook::Hindered(format!("its saga cannot be started: {error}"))),
             Err(StartError::ShuttingDown) => return None,
             Err(error) => Err(format!("its saga cannot be started: {error}")),
         })
@@ -129,17 +130,17 @@ impl<S: Store> Shared<S> {
     /// What was never started must not be started any more, by an owner that was taken for dead.
     async fn bar_child(
         self: &Arc<Self>,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         child: &Arc<Definition<S>>,
         key: Key,
-    ) -> Option<Result<Look, String>> {
+    ) -> Option<Result<ChildLook, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
-        let new = match self.new_saga(child, &saga.tenant, key, input, When::default()) {
+        let new = match self.new_saga(child, &saga.tenant, key, input, StartTiming::default()) {
             Ok(new) => new,
             Err(error) => return Some(Err(error.to_string())),
         };
-        let state = machine::barred(&child.shape, TAKEN_BACK);
+        let state = machine::tombstone(&child.shape, TAKEN_BACK);
         let ids = self.take_ids(1).await?;
         let barred = NewSaga {
             id: SagaId(ids.start),
@@ -150,79 +151,83 @@ impl<S: Store> Shared<S> {
         };
         let start = Changes { start: Some(Box::new(barred)), ..Changes::default() };
         Some(match self.recorder.record(start).await {
-            Ok(Ok(())) => Ok(Look::Settled(Event::Cancelled { step: command.step_index() }, None)),
-            _ => Ok(Look::Hindered("its saga is to be barred".to_owned())),
+            Ok(Ok(())) => Ok(ChildLook::Settled(Event::Cancelled { step: command.step_index() }, None)),
+            _ => Ok(ChildLook::Hindered("its saga is to be barred".to_owned())),
         })
     }
 
     async fn judge_child(
         self: &Arc<Self>,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         row: &SagaRow,
         result: &'static str,
-    ) -> Option<Result<Look, String>> {
+    ) -> Option<Result<ChildLook, String>> {
         let (saga, step, key) = (&command.saga, command.step_index(), &row.key);
         let Some(definition) = self.definitions.get(&row.definition) else {
-            return Some(Ok(Look::Hindered(format!("{} is not registered here", row.definition))));
+            return Some(Ok(ChildLook::Hindered(format!("{} is not registered here", row.definition))));
         };
         let state = match SagaState::decode(&row.state, definition.steps.len()) {
             Ok(state) => state,
-            Err(problem) => return Some(Ok(Look::Hindered(format!("the saga {key} {problem}")))),
+            Err(problem) => return Some(Ok(ChildLook::Hindered(format!("the saga {key} {problem}")))),
         };
         // Also where a person ended this saga as compensated: what is done after that must not stay.
         let is_taken_back = matches!(saga.state.phase, Phase::Compensating | Phase::Compensated);
         Some(Ok(match row.status {
-            Status::Compensated if command.is_undo() => Look::Settled(Event::Undone { step, informed: true }, None),
-            Status::Compensated if is_taken_back => Look::Settled(Event::Cancelled { step }, None),
-            Status::Compensated => Look::Settled(Event::Rejected { step, failure: failure_of(step, &state) }, None),
+            Status::Compensated if command.is_undo() => {
+                ChildLook::Settled(Event::Undone { step, informed: true }, None)
+            }
+            Status::Compensated if is_taken_back => ChildLook::Settled(Event::Cancelled { step }, None),
+            Status::Compensated => {
+                ChildLook::Settled(Event::Rejected { step, failure: failure_of(step, &state) }, None)
+            }
             Status::Completed if command.is_undo() => {
                 self.take_child_back(row, definition).await?;
-                Look::Waits
+                ChildLook::Waits
             }
             Status::Completed => {
                 let id = StepId::doing(result);
-                let record = self.ask("record_of", || self.store.record_of(&row.tenant, key, &id)).await?;
+                let record = self.retry_store("record_of", || self.store.record_of(&row.tenant, key, &id)).await?;
                 let Some(output) = record.and_then(|record| record.output) else {
                     return Some(Err(format!("the saga {key} completed, and `{result}` has no recorded output")));
                 };
-                Look::Settled(Event::Done { step }, Some(output))
+                ChildLook::Settled(Event::Done { step }, Some(output))
             }
             _ => {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
-                    let desk = SagaDesk::of(self, &row.tenant);
+                    let desk = SagaAdmin::of(self, &row.tenant);
                     // What cannot be turned round any more comes to its end, and is undone then.
                     if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
                         log::debug!(%key, %error, "a sub-saga is not turned round");
                     }
                 }
-                Look::Waits
+                ChildLook::Waits
             }
         }))
     }
 
     /// All that a completed saga did is undone.
     async fn take_child_back(self: &Arc<Self>, row: &SagaRow, definition: &Arc<Definition<S>>) -> Option<()> {
-        let records = self.ask("records_of", || self.store.records_of(&row.tenant, &row.key)).await?;
-        let Ok(mut child) = InFlight::of_row(row, records, definition) else { return Some(()) };
+        let records = self.retry_store("records_of", || self.store.records_of(&row.tenant, &row.key)).await?;
+        let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
         let ids = self.take_ids(definition.width).await?;
-        let hand_on = HandOn { ids: ids.start, place: NextPlace::Nowhere };
-        let prepared = self.advance(&mut child, Event::TakenBack, &Findings::default(), hand_on);
+        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let prepared = self.decide(&mut child, Event::TakenBack, &AttemptDetails::default(), hand_on);
         if let Ok(prepared) = prepared {
             // If it moved meanwhile, it is looked at again.
-            _ = self.apply_prepared(prepared).await;
+            _ = self.commit_decision(prepared).await;
         }
         Some(())
     }
 }
 
 /// Those who look at a saga vanish again and again. Whether it was started is not known without a look.
-pub(super) fn given_up<S: Store>(command: &Command<S>) -> Next {
+pub(super) fn given_up<S: Store>(command: &WorkItem<S>) -> Next {
     let (step, times) = (command.step_index(), command.attempts);
     let reason = format!("{times} processes vanished while they looked at its saga");
     Next::Settled(if command.is_undo() {
         Event::UndoBlocked { step, reason }
     } else {
-        Event::Blocked { step, reason, maybe: false }
+        Event::Blocked { step, reason, in_doubt: false }
     })
 }
 

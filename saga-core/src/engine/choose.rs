@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::attempt::Attempted;
-use super::command::Command;
-use super::in_flight::InFlight;
-use super::notes::note_record;
-use super::prepared::Findings;
+use super::attempt::AttemptResult;
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
+use super::notes::add_records;
+use super::prepared::AttemptDetails;
 use crate::machine::{self, Decision, Ending, Event, Next, SagaState, Shape, StepPhase, StepShape};
 use crate::store::{Changes, StepRecord, Store};
 
 /// Makes the choices that the saga has come to. A condition that fails concerns this saga only: it needs a person.
-pub(super) fn choose<S: Store>(saga: &mut InFlight<S>, decision: &mut Decision, changes: &mut Changes) {
+pub(super) fn choose<S: Store>(saga: &mut SagaInstance<S>, decision: &mut Decision, changes: &mut Changes) {
     if !saga.definition.shape.has_choices() {
         return;
     }
@@ -23,7 +23,7 @@ pub(super) fn choose<S: Store>(saga: &mut InFlight<S>, decision: &mut Decision, 
         let definition = Arc::clone(&saga.definition);
         // Only what a person does is refused.
         let Ok(follows) = machine::apply(&definition.shape, &mut saga.state, event) else { return };
-        note_record(saga, &follows, &findings, None, changes);
+        add_records(saga, &follows, &findings, None, changes);
         saga.note_passed_by();
         decision.commands.extend(follows.commands);
         decision.blocked.extend(follows.blocked);
@@ -31,17 +31,17 @@ pub(super) fn choose<S: Store>(saga: &mut InFlight<S>, decision: &mut Decision, 
 }
 
 /// The choice of the command is made.
-pub(super) fn make_choice<S: Store>(command: &Command<S>) -> (Attempted, Next) {
+pub(super) fn make_choice<S: Store>(command: &WorkItem<S>) -> (AttemptResult, Next) {
     let (event, findings) = made(&command.saga, command.step_index());
-    let findings = Findings { attempts: command.attempt_number(), ..findings };
+    let findings = AttemptDetails { attempts: command.attempt_number(), ..findings };
     let ending = match &event {
         Event::Blocked { reason, .. } => Ending::Unstorable { message: reason.clone() },
         _ => Ending::Done,
     };
-    (Attempted { ending, findings }, Next::Settled(event))
+    (AttemptResult { ending, findings }, Next::Settled(event))
 }
 
-fn next_choice<S: Store>(saga: &InFlight<S>, decision: &Decision) -> Option<(usize, usize)> {
+fn next_choice<S: Store>(saga: &SagaInstance<S>, decision: &Decision) -> Option<(usize, usize)> {
     let choice = |(place, order): (usize, &machine::Command)| match *order {
         machine::Command::Do { step } if saga.definition.shape.is_choice(step) => Some((place, step)),
         _ => None,
@@ -50,15 +50,18 @@ fn next_choice<S: Store>(saga: &InFlight<S>, decision: &Decision) -> Option<(usi
 }
 
 /// What becomes of a choice, and what is recorded of it: the name of the arm that runs.
-fn made<S: Store>(saga: &InFlight<S>, step: usize) -> (Event, Findings) {
+fn made<S: Store>(saga: &SagaInstance<S>, step: usize) -> (Event, AttemptDetails) {
     match saga.step(step).choose(&saga.input, &saga.outputs) {
         Ok(arm) => {
             let output = arm_output(&saga.definition.shape.steps[step], arm);
-            (Event::Chosen { step, arm }, Findings { output: Some(output), attempts: 1, ..Findings::default() })
+            (
+                Event::Chosen { step, arm },
+                AttemptDetails { output: Some(output), attempts: 1, ..AttemptDetails::default() },
+            )
         }
         Err(problem) => {
             let reason = format!("it cannot be decided: {problem}");
-            (Event::Blocked { step, reason, maybe: false }, Findings::default())
+            (Event::Blocked { step, reason, in_doubt: false }, AttemptDetails::default())
         }
     }
 }
@@ -93,11 +96,11 @@ pub(super) fn arm_taken(choice: &StepShape, records: &[StepRecord]) -> Result<Op
     name.map(place).transpose()
 }
 
-impl<S: Store> InFlight<S> {
+impl<S: Store> SagaInstance<S> {
     /// Tells whoever reads outputs which steps never run.
     pub(super) fn note_passed_by(&mut self) {
         for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
-            if state.phase == StepPhase::PassedBy {
+            if state.phase == StepPhase::NotTaken {
                 self.outputs.pass_by(step.name);
             }
         }

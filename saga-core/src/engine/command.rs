@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::{Line, Place};
-use super::in_flight::InFlight;
-use super::keep::Kept;
-use super::starting::Starting;
+use super::bulkhead::{ConcurrencyPermit, QueueSlot};
+use super::in_flight::SagaInstance;
+use super::keep::HeldLease;
+use super::starting::InlineStart;
 use crate::key::StepId;
 use crate::machine::{self, Effect};
 use crate::saga::{StepDefinition, StepRun};
@@ -13,39 +13,39 @@ use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkKind, Work
 
 /// A command that this process has leased.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(super) struct Command<S: Store> {
-    pub(super) saga: InFlight<S>,
+pub(super) struct WorkItem<S: Store> {
+    pub(super) saga: SagaInstance<S>,
     pub(super) work: WorkRef,
-    pub(super) order: machine::Command,
+    pub(super) command: machine::Command,
     /// Attempts that are written down.
     pub(super) attempts: u32,
-    pub(super) maybe: bool,
-    pub(super) suspect: bool,
+    pub(super) in_doubt: bool,
+    pub(super) recovered: bool,
     /// Whether the saga's next steps may run in the same transaction.
-    pub(super) runs_on: bool,
+    pub(super) chains: bool,
     pub(super) retrying_for: Duration,
-    pub(super) late: Option<Vec<u8>>,
+    pub(super) late_success: Option<Vec<u8>>,
     /// As which member of its store this process has it.
     pub(super) owner: MemberId,
     /// Whether it was claimed, and the store does not know yet that it begins.
-    pub(super) waits: bool,
+    pub(super) is_claimed_only: bool,
     /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
     pub(super) lease_until: Duration,
     /// The place in memory that the command fills. Its successor inherits it.
-    pub(super) place: Option<Place>,
+    pub(super) slot: Option<QueueSlot>,
     /// Set where the transaction that runs it starts its saga as well.
-    pub(super) starting: Option<Box<Starting>>,
+    pub(super) inline_start: Option<Box<InlineStart>>,
     /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
-    pub(super) kept: Option<Kept>,
+    pub(super) held_lease: Option<HeldLease>,
     /// What an earlier call of it reported last.
     pub(super) reported: Option<Reported>,
 }
 
-impl<S: Store> Command<S> {
+impl<S: Store> WorkItem<S> {
     /// The command that a claimed row asks for.
     pub(super) fn of_claim(
         claimed: ClaimedWork,
-        mut saga: InFlight<S>,
+        mut saga: SagaInstance<S>,
         owner: MemberId,
         lease_until: Duration,
     ) -> Result<Self, String> {
@@ -59,7 +59,7 @@ impl<S: Store> Command<S> {
             WorkKind::Undo => machine::Command::Undo {
                 step,
                 round: claimed.step.undo_round().unwrap_or(1),
-                known: !saga.state.steps[step].maybe,
+                known: !saga.state.steps[step].in_doubt,
             },
             WorkKind::Deadline => return Err("its row is of no step".to_owned()),
         };
@@ -73,31 +73,31 @@ impl<S: Store> Command<S> {
         let is_call = effect == Effect::External;
         // What only waited in a queue when its owner vanished has done nothing. A handler in a transaction may have ended its
         // process without a word, since nobody writes down that it begins.
-        let suspect = claimed.suspect && (claimed.began || !is_call);
+        let suspect = claimed.recovered && (claimed.began || !is_call);
         let row = machine::ClaimedRow {
             command: order,
             effect,
             undo: saga.definition.shape.undo(&saga.state, step),
-            maybe: claimed.maybe,
-            suspect,
+            in_doubt: claimed.in_doubt,
+            recovered: suspect,
             is_late: claimed.late.is_some(),
             can_be_asked: saga.step(step).resolve.is_some(),
         };
         Ok(Self {
             work: claimed.work,
-            order,
+            command: order,
             attempts: claimed.attempts,
-            maybe: row.may_have_happened(&saga.state),
-            suspect,
-            runs_on: true,
+            in_doubt: row.may_have_happened(&saga.state),
+            recovered: suspect,
+            chains: true,
             retrying_for: claimed.retrying_for.unwrap_or_default(),
             owner,
-            waits: is_call && !claimed.began && claimed.late.is_none(),
-            late: claimed.late,
+            is_claimed_only: is_call && !claimed.began && claimed.late.is_none(),
+            late_success: claimed.late,
             lease_until,
-            place: None,
-            starting: None,
-            kept: None,
+            slot: None,
+            inline_start: None,
+            held_lease: None,
             reported: claimed.reported,
             saga,
         })
@@ -106,18 +106,18 @@ impl<S: Store> Command<S> {
     /// The command as the machine sees a claimed row.
     pub(super) fn row(&self) -> machine::ClaimedRow {
         machine::ClaimedRow {
-            command: self.order,
+            command: self.command,
             effect: self.effect(),
             undo: self.saga.definition.shape.undo(&self.saga.state, self.step_index()),
-            maybe: self.maybe,
-            suspect: self.suspect,
-            is_late: self.late.is_some(),
+            in_doubt: self.in_doubt,
+            recovered: self.recovered,
+            is_late: self.late_success.is_some(),
             can_be_asked: self.resolve().is_some(),
         }
     }
 
     pub(super) fn step_index(&self) -> usize {
-        match self.order {
+        match self.command {
             machine::Command::Do { step } | machine::Command::Undo { step, .. } => step,
         }
     }
@@ -155,11 +155,11 @@ impl<S: Store> Command<S> {
     }
 
     pub(super) fn is_undo(&self) -> bool {
-        matches!(self.order, machine::Command::Undo { .. })
+        matches!(self.command, machine::Command::Undo { .. })
     }
 
     pub(super) fn step_id(&self) -> StepId {
-        self.saga.step_id(self.order)
+        self.saga.step_id(self.command)
     }
 
     /// The options of what is called: the step's, or its compensation's.
@@ -173,24 +173,24 @@ impl<S: Store> Command<S> {
 
     /// Where the effect of what is called lies.
     pub(super) fn effect(&self) -> Effect {
-        self.saga.effect_of(self.order)
+        self.saga.effect_of(self.command)
     }
 
     /// Whether it may run now.
     pub(super) fn has_line(&self) -> bool {
-        self.place.as_ref().is_some_and(Place::has_line)
+        self.slot.as_ref().is_some_and(QueueSlot::has_line)
     }
 
     /// The command on its line.
-    pub(super) fn with_line(mut self, line: Option<Line>) -> Self {
-        if let Some(place) = &mut self.place {
+    pub(super) fn with_line(mut self, line: Option<ConcurrencyPermit>) -> Self {
+        if let Some(place) = &mut self.slot {
             place.set_line(line);
         }
         self
     }
 
-    pub(super) fn take_line(&mut self) -> Option<Line> {
-        self.place.as_mut().and_then(Place::take_line)
+    pub(super) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
+        self.slot.as_mut().and_then(QueueSlot::take_line)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.

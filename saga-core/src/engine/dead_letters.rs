@@ -4,25 +4,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::act::reason_problem;
-use super::desk::Desk;
+use super::desk::TenantStore;
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::key::Tenant;
-use crate::store::{DeadLetter, Hint, LetterFilter, LetterId, LetterState, Store, WorkId};
+use crate::store::{DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterState, Hint, Store, WorkId};
 
 /// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
 /// once. It needs no runtime, only a store that can be written: what is handed in again waits for one.
-pub struct DeadLetterDesk<S: Store>(Desk<S>);
+pub struct DeadLetterAdmin<S: Store>(TenantStore<S>);
 
-impl<S: Store> DeadLetterDesk<S> {
+impl<S: Store> DeadLetterAdmin<S> {
     /// The dead letters of the default tenant in this store.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self(Desk::new(store.into()))
+        Self(TenantStore::new(store.into()))
     }
 
-    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self(Desk::of(shared, tenant))
+    pub(super) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
+        Self(TenantStore::of(shared, tenant))
     }
 
     /// Looks at the letters of this tenant.
@@ -39,9 +39,9 @@ impl<S: Store> DeadLetterDesk<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn list(&self, filter: LetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
+    pub async fn list(&self, filter: DeadLetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
         outside_step()?;
-        let filter = LetterFilter { tenant: self.0.tenant.clone(), ..filter };
+        let filter = DeadLetterFilter { tenant: self.0.tenant.clone(), ..filter };
         Ok(self.0.store.dead_letters(&filter).await?)
     }
 
@@ -52,7 +52,7 @@ impl<S: Store> DeadLetterDesk<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn show(&self, id: LetterId) -> Result<Option<DeadLetter>, RuntimeError> {
+    pub async fn show(&self, id: DeadLetterId) -> Result<Option<DeadLetter>, RuntimeError> {
         outside_step()?;
         Ok(self.0.store.dead_letter(&self.0.tenant, id).await?)
     }
@@ -65,9 +65,9 @@ impl<S: Store> DeadLetterDesk<S> {
     ///
     /// # Cancel safety
     /// When dropped, it was handed in or not; the same call again acts once.
-    pub async fn replay(&self, id: LetterId, reason: &str) -> Result<(), RuntimeError> {
+    pub async fn replay(&self, id: DeadLetterId, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
-        let refused = |problem: &str| Err(RuntimeError::Letter { letter: id.0, problem: problem.to_owned() });
+        let refused = |problem: &str| Err(RuntimeError::DeadLetter { letter: id.0, problem: problem.to_owned() });
         if let Some(problem) = reason_problem(reason, "the letter") {
             return refused(&problem);
         }
@@ -78,11 +78,11 @@ impl<S: Store> DeadLetterDesk<S> {
         }
         let work = WorkId(self.0.store.reserve_ids(1).await?.start);
         match self.0.store.replay_letter(&self.0.tenant, id, work, reason).await? {
-            Some(LetterState::Open | LetterState::Replayed) => {
+            Some(DeadLetterState::Open | DeadLetterState::Replayed) => {
                 self.0.wake(|runtime| &runtime.inbox_filled, Hint::Inbox);
                 Ok(())
             }
-            Some(LetterState::Discarded) => refused("it was discarded"),
+            Some(DeadLetterState::Discarded) => refused("it was discarded"),
             None => refused("there is none with this id"),
         }
     }
@@ -94,22 +94,22 @@ impl<S: Store> DeadLetterDesk<S> {
     ///
     /// # Cancel safety
     /// When dropped, it was discarded or not; the same call again acts once.
-    pub async fn discard(&self, id: LetterId, reason: &str) -> Result<(), RuntimeError> {
+    pub async fn discard(&self, id: DeadLetterId, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
-        let refused = |problem: &str| Err(RuntimeError::Letter { letter: id.0, problem: problem.to_owned() });
+        let refused = |problem: &str| Err(RuntimeError::DeadLetter { letter: id.0, problem: problem.to_owned() });
         if let Some(problem) = reason_problem(reason, "the letter") {
             return refused(&problem);
         }
         match self.0.store.discard_letter(&self.0.tenant, id, reason).await? {
-            Some(LetterState::Open | LetterState::Discarded) => Ok(()),
-            Some(LetterState::Replayed) => refused("it was replayed"),
+            Some(DeadLetterState::Open | DeadLetterState::Discarded) => Ok(()),
+            Some(DeadLetterState::Replayed) => refused("it was replayed"),
             None => refused("there is none with this id"),
         }
     }
 }
 
-impl<S: Store> fmt::Debug for DeadLetterDesk<S> {
+impl<S: Store> fmt::Debug for DeadLetterAdmin<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeadLetterDesk").field("tenant", &self.0.tenant).finish_non_exhaustive()
+        f.debug_struct("DeadLetterAdmin").field("tenant", &self.0.tenant).finish_non_exhaustive()
     }
 }

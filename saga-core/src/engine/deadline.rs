@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cancel::Cause;
+use super::cancel::CancelCause;
 use super::error::RuntimeError;
-use super::missed::Missed;
-use super::saga_desk::SagaDesk;
-use super::shared::Shared;
+use super::missed::ControlError;
+use super::saga_desk::SagaAdmin;
+use super::shared::EngineContext;
 use crate::key::{Key, StepId};
 use crate::log;
 use crate::machine::{Deadline, SagaState, Timer, set_deadline};
@@ -21,48 +21,48 @@ const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
 
 /// When a saga begins, and by when it must have come to its pivot.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct When {
+pub(super) struct StartTiming {
     pub(super) delay: Duration,
     /// Counted from the beginning; nothing where the definition decides.
     pub(super) within: Option<Duration>,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
     pub(super) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
-        if let Err(error) = SagaDesk::of(self, &row.tenant).end_overdue(&row.key, work).await {
+        if let Err(error) = SagaAdmin::of(self, &row.tenant).end_overdue(&row.key, work).await {
             log::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
             // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
             let error = Some(error.to_string());
-            let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, maybe: false, error };
+            let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, in_doubt: false, error };
             let applied = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await;
             if applied.is_err() {
-                self.give_back(&[work]).await;
+                self.release(&[work]).await;
             }
         }
     }
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Calls off a saga whose deadline passed, as the claimed row says. The row goes, also where the saga is done in time.
     async fn end_overdue(&self, key: &Key, work: WorkRef) -> Result<(), RuntimeError> {
         loop {
-            match self.try_to_turn(key, None, Cause::Overdue(work)).await {
+            match self.try_to_compensate(key, None, CancelCause::Overdue(work)).await {
                 Ok(()) => return Ok(()),
-                Err(Missed::Moved) => {
+                Err(ControlError::Moved) => {
                     // Whoever moved it may have withdrawn the row, or somebody else has it.
                     let stored = self.stored(key, None).await?;
                     if !stored.work.iter().any(|row| row.work == work) {
                         return Ok(());
                     }
                 }
-                Err(Missed::Refused(..)) => {
+                Err(ControlError::Refused(..)) => {
                     let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
                     // Where it is not there any more, it is gone already.
                     let _gone = self.record(changes).await?;
                     return Ok(());
                 }
-                Err(Missed::Error(error)) => return Err(error),
+                Err(ControlError::Error(error)) => return Err(error),
             }
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn overdue(saga: SagaId, within: Duration) -> HistoryEntry {
 pub(super) fn deadline_of<S: Store>(
     definition: &Definition<S>,
     state: &mut SagaState,
-    when: When,
+    when: StartTiming,
     timer: Timer,
 ) -> Option<Deadline> {
     state.within = when.within;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::bulkhead::{Place, Pool};
+use super::bulkhead::{Pool, QueueSlot};
 use super::choose::choose;
 use super::choreography::tellable;
-use super::command::Command;
-use super::in_flight::InFlight;
-use super::notes::{keep_inputs, note_record, note_revision, reason_of, stuck_entry};
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
+use super::notes::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
 use super::outcome::outcome_of;
-use super::prepared::{Findings, HandOn, NextPlace, Prepared};
-use super::shared::Shared;
+use super::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
+use super::shared::EngineContext;
 use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
 use crate::step::Emitted;
 use crate::store::{
@@ -22,52 +22,54 @@ use crate::store::{
 const FAILED_ATTEMPTS_KEPT: u32 = 100;
 
 /// The command that goes straight to the workers.
-type HandedOn = Option<Heir>;
+type Successor = Option<LeasedNext>;
 
 /// A command that this process has from the moment that its row is written.
-struct Heir {
+struct LeasedNext {
     order: machine::Command,
     id: i64,
     owner: MemberId,
     /// Nothing where it inherits one.
-    place: Option<Place>,
+    place: Option<QueueSlot>,
 }
 
 /// What place there is for a command.
-enum Found {
+enum Placement {
     Inherited,
-    Free(Place),
+    Free(QueueSlot),
     /// This process has as much of that kind as it can hold.
     NoRoom,
     /// It would wait here: it is left for anybody who can begin it.
     NoLine,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// What follows from an attempt of this command.
-    pub(super) fn prepare(
+    pub(super) fn decide_attempt(
         &self,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         next: &Next,
-        findings: &Findings,
-        hand_on: HandOn,
-    ) -> Prepared<S> {
-        let mut prepared = self.prepare_on(command, command.saga.clone(), next, findings, hand_on);
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+    ) -> PendingCommit<S> {
+        let mut prepared = self.decide_attempt_on(command, command.saga.clone(), next, findings, hand_on);
         prepared.changes.finished.extend(finished_by(command, next));
         prepared
     }
 
     /// The same, from the saga as the command carried it, and without the end of the command's own row.
-    pub(super) fn prepare_on(
+    pub(super) fn decide_attempt_on(
         &self,
-        command: &Command<S>,
-        mut saga: InFlight<S>,
+        command: &WorkItem<S>,
+        mut saga: SagaInstance<S>,
         next: &Next,
-        findings: &Findings,
-        hand_on: HandOn,
-    ) -> Prepared<S> {
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+    ) -> PendingCommit<S> {
         match next {
-            Next::Again { delay, maybe, attempts, message } => postpone(command, *delay, *maybe, message, *attempts),
+            Next::Again { delay, in_doubt: maybe, attempts, message } => {
+                postpone(command, *delay, *maybe, message, *attempts)
+            }
             Next::Settled(event) => {
                 if !matches!(event, Event::Done { .. } | Event::Chosen { .. } | Event::Undone { .. }) {
                     // The step may be given out again, on another row.
@@ -76,33 +78,33 @@ impl<S: Store> Shared<S> {
                 }
                 // Only an operator's action is refused, and no attempt ends with one.
                 match self.decide_on(&mut saga, event.clone(), findings, hand_on) {
-                    Ok((prepared, handed_on)) => self.carried_on(prepared, saga, handed_on),
-                    Err(_) => Prepared::nothing(),
+                    Ok((prepared, handed_on)) => self.with_successor(prepared, saga, handed_on),
+                    Err(_) => PendingCommit::nothing(),
                 }
             }
         }
     }
 
     /// Moves a saga, and says what is to be written for it.
-    pub(super) fn advance(
+    pub(super) fn decide(
         &self,
-        saga: &mut InFlight<S>,
+        saga: &mut SagaInstance<S>,
         event: Event,
-        findings: &Findings,
-        hand_on: HandOn,
-    ) -> Result<Prepared<S>, Refused> {
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+    ) -> Result<PendingCommit<S>, Refused> {
         let (prepared, handed_on) = self.decide_on(saga, event, findings, hand_on)?;
-        Ok(self.carried_on(prepared, saga.clone(), handed_on))
+        Ok(self.with_successor(prepared, saga.clone(), handed_on))
     }
 
     /// The same, without what carries the saga's state on: its successor, if there is one.
     fn decide_on(
         &self,
-        saga: &mut InFlight<S>,
+        saga: &mut SagaInstance<S>,
         event: Event,
-        findings: &Findings,
-        hand_on: HandOn,
-    ) -> Result<(Prepared<S>, HandedOn), Refused> {
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+    ) -> Result<(PendingCommit<S>, Successor), Refused> {
         let expected = saga.version;
         let event = tellable(saga, event);
         let error = reason_of(&event);
@@ -116,17 +118,17 @@ impl<S: Store> Shared<S> {
             decision.blocked.extend(back.blocked);
             decision.withdrawn.extend(back.withdrawn);
         }
-        let mut prepared = Prepared::nothing();
+        let mut prepared = PendingCommit::nothing();
         let changes = &mut prepared.changes;
         changes.withdrawn.extend(decision.withdrawn.iter().map(|timer| timer.row(saga.id)));
-        note_record(saga, &decision, findings, error, changes);
-        note_revision(saga, &decision, findings, changes);
+        add_records(saga, &decision, findings, error, changes);
+        add_revision(saga, &decision, findings, changes);
         self.emit(saga, &decision, &findings.emitted, changes);
         choose(saga, &mut decision, changes);
         self.map_inputs(saga, &mut decision);
         let mut handed_on = None;
         for (id, order) in (hand_on.ids..).zip(std::mem::take(&mut decision.commands)) {
-            self.give_out(saga, order, findings, HandOn { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
+            self.issue_command(saga, order, findings, NextWork { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
         }
         keep_inputs(saga);
         let stuck = decision.blocked.iter().filter_map(|step| stuck_entry(saga, *step));
@@ -138,11 +140,16 @@ impl<S: Store> Shared<S> {
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
-        self.mark_direct(&mut prepared.changes.messages);
+        self.mark_sent_from_memory(&mut prepared.changes.messages);
         Ok((prepared, handed_on))
     }
 
-    fn carried_on(&self, mut prepared: Prepared<S>, saga: InFlight<S>, handed_on: HandedOn) -> Prepared<S> {
+    fn with_successor(
+        &self,
+        mut prepared: PendingCommit<S>,
+        saga: SagaInstance<S>,
+        handed_on: Successor,
+    ) -> PendingCommit<S> {
         match handed_on {
             Some(heir) => prepared.successor = Some(Box::new(self.successor(saga, heir))),
             None => prepared.saga = Some(saga),
@@ -151,7 +158,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Computes the inputs of the steps that begin. A mapping that fails concerns this saga only: it needs a person.
-    fn map_inputs(&self, saga: &mut InFlight<S>, decision: &mut Decision) {
+    fn map_inputs(&self, saga: &mut SagaInstance<S>, decision: &mut Decision) {
         let definition = std::sync::Arc::clone(&saga.definition);
         decision.commands.retain(|&order| {
             let step = match order {
@@ -176,7 +183,7 @@ impl<S: Store> Shared<S> {
                 }
                 Err(problem) => {
                     let reason = format!("its input cannot be made: {problem}");
-                    let blocked = Event::Blocked { step, reason, maybe: false };
+                    let blocked = Event::Blocked { step, reason, in_doubt: false };
                     let blocked = machine::apply(&definition.shape, &mut saga.state, blocked);
                     decision.blocked.extend(blocked.map(|blocked| blocked.blocked).unwrap_or_default());
                     false
@@ -198,18 +205,18 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    fn give_out(
+    fn issue_command(
         &self,
-        saga: &mut InFlight<S>,
+        saga: &mut SagaInstance<S>,
         order: machine::Command,
-        findings: &Findings,
-        hand_on: HandOn,
-        prepared: &mut Prepared<S>,
-        handed_on: &mut HandedOn,
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+        prepared: &mut PendingCommit<S>,
+        handed_on: &mut Successor,
     ) {
         let due_in = settle_time_left(saga, order, findings);
         if matches!(saga.effect_of(order), Effect::Remote { .. }) {
-            return self.send_out(saga, order, due_in, hand_on, prepared);
+            return self.send_remote(saga, order, due_in, hand_on, prepared);
         }
         if let (machine::Command::Do { step }, Some(idle)) = (order, saga.idle_for(order)) {
             saga.state.steps[step].timer = Some(Timer::of(WorkId(hand_on.ids)));
@@ -217,17 +224,17 @@ impl<S: Store> Shared<S> {
             return prepared.changes.commands.push(work_row(saga, order, hand_on.ids, idle, None));
         }
         let is_next =
-            hand_on.place != NextPlace::Nowhere && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order);
+            hand_on.slot != NextSlot::Nowhere && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order);
         let owner = is_next.then(|| self.member()).flatten();
-        let found = owner.map(|_| self.next_place(saga, order, hand_on.place));
+        let found = owner.map(|_| self.next_slot(saga, order, hand_on.slot));
         let (place, is_ours) = match found {
-            Some(Found::Free(place)) => (Some(place), true),
-            Some(Found::Inherited) => (None, true),
-            Some(Found::NoRoom) => {
-                prepared.left_to_others = true;
+            Some(Placement::Free(place)) => (Some(place), true),
+            Some(Placement::Inherited) => (None, true),
+            Some(Placement::NoRoom) => {
+                prepared.has_no_room = true;
                 (None, false)
             }
-            Some(Found::NoLine) | None => {
+            Some(Placement::NoLine) | None => {
                 prepared.leave_free(due_in);
                 (None, false)
             }
@@ -236,60 +243,60 @@ impl<S: Store> Shared<S> {
         let lease = owner.map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
         prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, lease));
         if let Some(owner) = owner {
-            *handed_on = Some(Heir { order, id: hand_on.ids, owner, place });
+            *handed_on = Some(LeasedNext { order, id: hand_on.ids, owner, place });
         }
     }
 
     /// The place of the next command. A call has one only together with a line, on which it begins at once.
-    fn next_place(&self, saga: &InFlight<S>, order: machine::Command, before: NextPlace) -> Found {
+    fn next_slot(&self, saga: &SagaInstance<S>, order: machine::Command, before: NextSlot) -> Placement {
         let seat = self.seat_of(saga, order);
         let is_call = seat.pool == Pool::Calls;
-        if let NextPlace::Of { seat: before, has_line } = before
+        if let NextSlot::Of { seat: before, has_line } = before
             && before == seat
             && !seat.has_step_limit()
             && (has_line || !is_call)
         {
-            return Found::Inherited;
+            return Placement::Inherited;
         }
-        let Some(mut place) = self.bulkheads.try_place(seat) else { return Found::NoRoom };
+        let Some(mut place) = self.bulkheads.try_place(seat) else { return Placement::NoRoom };
         if is_call {
             // Those that wait already come first.
             let line = if self.calls.has_waiting(seat.flow()) { None } else { self.bulkheads.try_line(seat) };
             if line.is_none() {
-                return Found::NoLine;
+                return Placement::NoLine;
             }
             place.set_line(line);
         }
-        Found::Free(place)
+        Placement::Free(place)
     }
 
     /// The command of the row that was just written, leased to this process.
-    fn successor(&self, mut saga: InFlight<S>, heir: Heir) -> Command<S> {
-        let Heir { order, id, owner, place } = heir;
+    fn successor(&self, mut saga: SagaInstance<S>, heir: LeasedNext) -> WorkItem<S> {
+        let LeasedNext { order, id, owner, place } = heir;
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
         _ = saga.pick_item(step);
-        Command {
+        WorkItem {
             saga,
             work: WorkRef { id: WorkId(id), epoch: 1 },
-            order,
+            command: order,
             attempts: 0,
-            maybe: false,
-            suspect: false,
-            runs_on: true,
+            in_doubt: false,
+            recovered: false,
+            chains: true,
             retrying_for: Duration::ZERO,
-            late: None,
+            late_success: None,
             owner,
-            waits: false,
+            is_claimed_only: false,
             lease_until: self.env.now().saturating_add(self.settings.lease_ttl),
-            place,
-            starting: None,
-            kept: None,
+            slot: place,
+            inline_start: None,
+            held_lease: None,
             reported: None,
         }
     }
 
-    fn emit(&self, saga: &mut InFlight<S>, decision: &Decision, emitted: &[Emitted], changes: &mut Changes) {
+    fn emit(&self, saga: &mut SagaInstance<S>, decision: &Decision, emitted: &[Emitted], changes: &mut Changes) {
         // What a step emits leaves with a recorded success only.
         if !decision.record.is_some_and(|record| record.outcome == RecordedOutcome::Done) {
             return;
@@ -302,7 +309,7 @@ impl<S: Store> Shared<S> {
 
     /// An event of a saga. Those of a saga with a definition have its name as their topic; those of a step that events
     /// ask for have their own.
-    pub(super) fn event_message(&self, saga: &mut InFlight<S>, name: &str, payload: Vec<u8>) -> NewMessage {
+    pub(super) fn event_message(&self, saga: &mut SagaInstance<S>, name: &str, payload: Vec<u8>) -> NewMessage {
         saga.state.messages += 1;
         let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
         let headers = Headers { saga_key: Some(saga.outside_key().to_string()), traceparent, ..Headers::default() };
@@ -324,7 +331,7 @@ impl<S: Store> Shared<S> {
 }
 
 /// The row that an attempt brings to its end, and under which condition.
-pub(super) fn finished_by<S: Store>(command: &Command<S>, next: &Next) -> Option<(WorkRef, Condition)> {
+pub(super) fn finished_by<S: Store>(command: &WorkItem<S>, next: &Next) -> Option<(WorkRef, Condition)> {
     match next {
         Next::Again { .. } => None,
         Next::Settled(Event::Done { .. } | Event::Undone { .. }) => Some((command.work, Condition::Held)),
@@ -334,7 +341,7 @@ pub(super) fn finished_by<S: Store>(command: &Command<S>, next: &Next) -> Option
 
 /// Has an undo find what its step was given; false where that cannot be found, which needs a person. In a saga with
 /// branches what is missing is read by whoever claims its row.
-fn find_undo_input<S: Store>(saga: &mut InFlight<S>, step: usize, blocked: &mut Vec<usize>) -> bool {
+fn find_undo_input<S: Store>(saga: &mut SagaInstance<S>, step: usize, blocked: &mut Vec<usize>) -> bool {
     let Err(reason) = saga.find_input(step) else { return true };
     if saga.definition.width > 1 {
         return true;
@@ -347,7 +354,7 @@ fn find_undo_input<S: Store>(saga: &mut InFlight<S>, step: usize, blocked: &mut 
 
 /// The row of a command; a lease says that this process has it already.
 pub(super) fn work_row<S: Store>(
-    saga: &InFlight<S>,
+    saga: &SagaInstance<S>,
     order: machine::Command,
     id: i64,
     due_in: Duration,
@@ -378,18 +385,18 @@ pub(super) fn work_row<S: Store>(
     }
 }
 
-fn is_of_list<S: Store>(saga: &InFlight<S>, step: usize) -> bool {
+fn is_of_list<S: Store>(saga: &SagaInstance<S>, step: usize) -> bool {
     saga.state.item_number(step).is_some() || saga.state.items_of(step).is_some()
 }
 
 fn postpone<S: Store>(
-    command: &Command<S>,
+    command: &WorkItem<S>,
     due_in: Duration,
     maybe: bool,
     message: &str,
     attempts: u32,
-) -> Prepared<S> {
-    let mut prepared = Prepared::nothing();
+) -> PendingCommit<S> {
+    let mut prepared = PendingCommit::nothing();
     if attempts <= FAILED_ATTEMPTS_KEPT {
         prepared.changes.history.push(HistoryEntry {
             saga: command.saga.id,
@@ -403,16 +410,16 @@ fn postpone<S: Store>(
         work: command.work,
         due_in,
         attempts,
-        maybe,
+        in_doubt: maybe,
         error: Some(message.to_owned()),
     });
-    prepared.left_free = Some(due_in);
+    prepared.unclaimed_due_in = Some(due_in);
     prepared
 }
 
 /// A compensation that does not know whether there is anything to undo waits until a call that is still on its way
 /// must have landed: twice the step's time limit after the last call began.
-fn settle_time_left<S: Store>(saga: &InFlight<S>, order: machine::Command, findings: &Findings) -> Duration {
+fn settle_time_left<S: Store>(saga: &SagaInstance<S>, order: machine::Command, findings: &AttemptDetails) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
             if saga.effect_of(machine::Command::Do { step }) == Effect::External =>

@@ -6,29 +6,29 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::outcome::Outcome;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::key::Tenant;
 use crate::store::{Hint, SagaId, Store};
 
 /// One tenant's part of a store.
-pub(super) struct Desk<S: Store> {
+pub(super) struct TenantStore<S: Store> {
     pub(super) store: Arc<S>,
     /// The runtime that is told at once, where it runs in this process.
-    runtime: Option<Arc<Shared<S>>>,
+    runtime: Option<Arc<EngineContext<S>>>,
     pub(super) tenant: Tenant,
 }
 
-impl<S: Store> Desk<S> {
+impl<S: Store> TenantStore<S> {
     /// The default tenant's.
     pub(super) fn new(store: Arc<S>) -> Self {
         Self { store, runtime: None, tenant: Tenant::default() }
     }
 
-    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+    pub(super) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
         Self { store: Arc::clone(&shared.store), runtime: Some(Arc::clone(shared)), tenant: tenant.clone() }
     }
 
-    pub(super) fn runtime(&self) -> Option<&Arc<Shared<S>>> {
+    pub(super) fn runtime(&self) -> Option<&Arc<EngineContext<S>>> {
         self.runtime.as_ref()
     }
 
@@ -47,13 +47,13 @@ impl<S: Store> Desk<S> {
     /// Tells whoever does work that there is some which nobody has: here, and in other processes.
     pub(super) fn wake_workers(&self) {
         match &self.runtime {
-            Some(runtime) => runtime.leave_work(Duration::ZERO),
+            Some(runtime) => runtime.announce_unclaimed(Duration::ZERO),
             None => self.store.hint(Hint::Work),
         }
     }
 
     /// Tells whoever waits for such rows that there are some: here, and in other processes.
-    pub(super) fn wake(&self, waiting: fn(&Shared<S>) -> &Notify, hint: Hint) {
+    pub(super) fn wake(&self, waiting: fn(&EngineContext<S>) -> &Notify, hint: Hint) {
         if let Some(runtime) = &self.runtime {
             waiting(runtime).notify_one();
         }
@@ -61,7 +61,7 @@ impl<S: Store> Desk<S> {
     }
 }
 
-impl<S: Store> Clone for Desk<S> {
+impl<S: Store> Clone for TenantStore<S> {
     fn clone(&self) -> Self {
         Self { store: Arc::clone(&self.store), runtime: self.runtime.clone(), tenant: self.tenant.clone() }
     }

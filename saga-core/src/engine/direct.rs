@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::relay::met_outage;
-use super::shared::Shared;
-use super::tasks::UnderWay;
+use super::shared::EngineContext;
+use super::tasks::TaskGuard;
 use crate::store::{MessageId, MessageKind, NewMessage, OutboxRow, Store};
 
 /// When the relays may read what is sent from memory.
@@ -24,30 +24,30 @@ const CALLS_MAX: usize = 2;
 
 /// Messages between their commit and the transport.
 #[derive(Debug)]
-pub(super) struct Direct {
-    sender: mpsc::UnboundedSender<Leaving>,
-    receiver: Mutex<mpsc::UnboundedReceiver<Leaving>>,
+pub(super) struct SendQueue {
+    sender: mpsc::UnboundedSender<OutgoingRow>,
+    receiver: Mutex<mpsc::UnboundedReceiver<OutgoingRow>>,
     waiting: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Leaving {
+struct OutgoingRow {
     row: OutboxRow,
-    under_way: UnderWay,
+    under_way: TaskGuard,
 }
 
-impl Direct {
+impl SendQueue {
     pub(super) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         Self { sender, receiver: Mutex::new(receiver), waiting: AtomicUsize::new(0) }
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Says of messages that are about to be committed which of them are sent from memory.
-    pub(super) fn mark_direct(&self, messages: &mut [NewMessage]) {
+    pub(super) fn mark_sent_from_memory(&self, messages: &mut [NewMessage]) {
         let is_own = |message: &&mut NewMessage| message.kind != MessageKind::Event;
-        if messages.is_empty() || !self.sends_directly() {
+        if messages.is_empty() || !self.can_send_from_memory() {
             return;
         }
         for message in messages.iter_mut().filter(is_own) {
@@ -56,7 +56,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Sends a message that was committed.
-    pub(super) fn send_directly(&self, message: NewMessage) {
+    pub(super) fn send_from_memory(&self, message: NewMessage) {
         // Without a clock it waits for the relays.
         let Some(committed_at) = self.store_clock.now(self.env.now()) else { return };
         let row = OutboxRow {
@@ -72,32 +72,32 @@ impl<S: Store> Shared<S> {
             headers: message.headers,
             attempts: 0,
         };
-        self.direct.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.direct.sender.send(Leaving { row, under_way: self.tasks.enter() }).is_err() {
-            self.direct.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.send_queue.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.send_queue.sender.send(OutgoingRow { row, under_way: self.tasks.enter() }).is_err() {
+            self.send_queue.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// Sends what is committed here, until it is dropped. What comes while calls are under way goes with the next.
-    pub(super) async fn serve_direct(self: Arc<Self>) {
-        let mut receiver = self.direct.receiver.lock().await;
+    pub(super) async fn serve_send_queue(self: Arc<Self>) {
+        let mut receiver = self.send_queue.receiver.lock().await;
         let lines = Arc::new(Semaphore::new(CALLS_MAX));
         while let Ok(line) = Arc::clone(&lines).acquire_owned().await {
             let mut leaving = Vec::new();
             if receiver.recv_many(&mut leaving, self.settings.relay_batch).await == 0 {
                 return;
             }
-            self.spawn("send", Box::pin(Arc::clone(&self).send_all_directly(leaving, line)));
+            self.spawn("send", Box::pin(Arc::clone(&self).send_rows(leaving, line)));
         }
     }
 
-    async fn send_all_directly(self: Arc<Self>, leaving: Vec<Leaving>, line: OwnedSemaphorePermit) {
+    async fn send_rows(self: Arc<Self>, leaving: Vec<OutgoingRow>, line: OwnedSemaphorePermit) {
         let (rows, under_way): (Vec<_>, Vec<_>) =
             leaving.into_iter().map(|leaving| (leaving.row, leaving.under_way)).unzip();
         let results = self.publish(&rows).await;
         // Another call need not wait until these are written off.
         drop(line);
-        self.direct.waiting.fetch_sub(rows.len(), Ordering::Relaxed);
+        self.send_queue.waiting.fetch_sub(rows.len(), Ordering::Relaxed);
         match results.first() {
             Some(Err(error)) if met_outage(&results) => self.transport_failed("publish", error),
             _ => self.transport_works("publish"),
@@ -114,11 +114,11 @@ impl<S: Store> Shared<S> {
         drop(under_way);
     }
 
-    fn sends_directly(&self) -> bool {
+    fn can_send_from_memory(&self) -> bool {
         self.is_relayed
             && !self.is_stopping()
             && !self.transport_is_failing()
-            && self.direct.waiting.load(Ordering::Relaxed) < WAITING_MAX
+            && self.send_queue.waiting.load(Ordering::Relaxed) < WAITING_MAX
             && self.store_clock.now(self.env.now()).is_some()
     }
 }

@@ -25,11 +25,11 @@ pub(super) enum Protection {
 
 /// How often the first attempt at a step failed lately.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Doubt {
+pub(super) struct FailureRate {
     rate: f32,
 }
 
-impl Doubt {
+impl FailureRate {
     pub(super) fn unknown() -> Self {
         Self { rate: UNKNOWN }
     }
@@ -60,8 +60,8 @@ impl Doubt {
 mod tests {
     use super::*;
 
-    fn after(succeeded: u32, failed: u32) -> Doubt {
-        let mut doubt = Doubt::unknown();
+    fn after(succeeded: u32, failed: u32) -> FailureRate {
+        let mut doubt = FailureRate::unknown();
         (0..failed).for_each(|_| doubt.failed());
         (0..succeeded).for_each(|_| doubt.succeeded());
         doubt
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_more_often_it_fails_the_fewer_share_a_savepoint() {
-        assert_eq!(Doubt::unknown().protection(), Protection::Shared(4));
+        assert_eq!(FailureRate::unknown().protection(), Protection::Shared(4));
         assert_eq!(after(0, 500).protection(), Protection::Own);
         assert_eq!(after(300, 0).protection(), Protection::Shared(12));
         assert_eq!(after(600, 0).protection(), Protection::Spared);

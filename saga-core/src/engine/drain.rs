@@ -2,21 +2,21 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::asking::answered;
-use super::inbox::Inlet;
-use super::shared::Shared;
+use super::asking::catch_panic;
+use super::inbox::InboundSource;
+use super::shared::EngineContext;
 use crate::log;
 use crate::store::{Hint, Store};
 use crate::transport::Incoming;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Runs the tasks of the runtime until it stops.
     pub(super) fn spawn_all(self: &Arc<Self>, incoming: Vec<Option<Box<dyn Incoming>>>) {
-        for _ in 0..self.settings.transactions {
+        for _ in 0..self.settings.transactions_max {
             self.run_lane("transactions", Self::serve_transactions);
         }
         self.run_lane("calls", Self::serve_calls);
-        for _ in 0..self.settings.recoveries {
+        for _ in 0..self.settings.recoveries_max {
             self.run_lane("recoveries", |shared| shared.serve_recovered(false));
         }
         self.run_lane("recoveries", |shared| shared.serve_recovered(true));
@@ -25,9 +25,9 @@ impl<S: Store> Shared<S> {
         self.run_lane("starts", Self::serve_starts);
         self.run_lane("recorder", |shared| async move { shared.serve_recorder().await });
         self.run_lane("poll", Self::poll);
-        self.run_lane("beat", Self::beat);
+        self.run_lane("beat", Self::run_heartbeat);
         self.run_lane("relay", Self::relay);
-        self.run_lane("direct", Self::serve_direct);
+        self.run_lane("direct", Self::serve_send_queue);
         self.run_lane("hints", Self::listen);
         self.run_lane("watch", |shared| async move { shared.watch().await });
         for (service, first) in self.services.iter().zip(incoming) {
@@ -36,10 +36,10 @@ impl<S: Store> Shared<S> {
             self.run_lane("receive", move |shared| {
                 // Whoever begins again subscribes anew.
                 let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
-                shared.receive(service.clone(), Inlet::Messages, first)
+                shared.receive(service.clone(), InboundSource::Messages, first)
             });
             self.run_lane("receive dead letters", move |shared| {
-                shared.receive(of_letters.clone(), Inlet::DeadLetters, None)
+                shared.receive(of_letters.clone(), InboundSource::DeadLetters, None)
             });
         }
         if !self.services.is_empty() {
@@ -48,25 +48,25 @@ impl<S: Store> Shared<S> {
     }
 
     /// Takes nothing new, waits for what is under way, and gives the rest back.
-    pub(super) async fn drain(self: &Arc<Self>) {
+    pub(super) async fn shut_down(self: &Arc<Self>) {
         self.stopping.cancel();
         // The poller may wait for work or for a place; it looks whether it should stop when it is woken.
         self.announce_work(std::time::Duration::ZERO);
         let mut left = self.transactions.close();
         left.extend(self.calls.close());
-        left.extend(self.suspects.close());
-        left.extend(self.repeaters.close());
+        left.extend(self.recovered.close());
+        left.extend(self.recovered_again.close());
         let count = left.len();
-        let ended = crate::env::timeout(&*self.env, self.settings.drain_limit, async {
-            self.give_back_all(left).await;
+        let ended = crate::env::timeout(&*self.env, self.settings.shutdown_timeout, async {
+            self.release_all(left).await;
             self.tasks.idle().await;
         });
         if ended.await.is_err() {
-            let limit = self.settings.drain_limit;
+            let limit = self.settings.shutdown_timeout;
             log::warn!(?limit, "not everything under way ended in time; it is taken up again after its lease");
         }
         self.stop();
-        if let Err(error) = answered("leave", self.store.leave(self.member_id())).await {
+        if let Err(error) = catch_panic("leave", self.store.leave(self.member_id())).await {
             log::warn!(%error, "leaving failed; the store finds out by itself");
         }
         // What is left has no owner any more.

@@ -11,7 +11,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// When to look for work next: the earliest moment that somebody announced.
 #[derive(Debug)]
-pub(super) struct Due {
+pub(super) struct PollTimer {
     planned: Mutex<Planned>,
     earlier: Notify,
 }
@@ -22,7 +22,7 @@ struct Planned {
     looked_at: Option<Duration>,
 }
 
-impl Due {
+impl PollTimer {
     pub(super) fn new() -> Self {
         Self { planned: Mutex::new(Planned { at: Duration::ZERO, looked_at: None }), earlier: Notify::new() }
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_falls_due_soon_after_a_look_is_looked_for_together() {
-        let due = Due::new();
+        let due = PollTimer::new();
         due.begin(SECOND, 2 * SECOND);
         due.announce_later(SECOND + PAUSE / 5);
         assert_eq!(due.lock().at, SECOND + PAUSE, "not at once");

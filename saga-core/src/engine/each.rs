@@ -1,10 +1,10 @@
 //! What the engine does itself for a step that is done for each item of a list: it unfolds the list, and joins what the
 //! items gave.
 
-use super::attempt::Attempted;
-use super::command::Command;
-use super::prepared::Findings;
-use super::shared::Shared;
+use super::attempt::AttemptResult;
+use super::command::WorkItem;
+use super::prepared::AttemptDetails;
+use super::shared::EngineContext;
 use crate::machine::{Command as Order, Ending, Event, Next};
 use crate::step::{items_of, list_of};
 use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
@@ -12,10 +12,10 @@ use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
 /// What stands for a list of outputs that is too long to be stored, where nobody takes it.
 const NO_LIST: &[u8] = b"null";
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// The list of the command is there: it is unfolded, or what its items gave is joined. Nothing when the runtime stops
     /// first.
-    pub(super) async fn unfold_or_join(&self, command: &Command<S>) -> Option<(Attempted, Next)> {
+    pub(super) async fn unfold_or_join(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
         let began = self.env.now();
         let step = command.step_index();
         let made = match command.saga.state.items_of(step) {
@@ -32,23 +32,24 @@ impl<S: Store> Shared<S> {
             }
         };
         let took = self.env.now().saturating_sub(began);
-        let findings = Findings { attempts: command.attempt_number(), took, share: took, ..Findings::default() };
+        let findings =
+            AttemptDetails { attempts: command.attempt_number(), took, share: took, ..AttemptDetails::default() };
         Some(match made {
             Ok((output, event)) => {
-                let findings = Findings { output, ..findings };
-                (Attempted { ending: Ending::Done, findings }, Next::Settled(event))
+                let findings = AttemptDetails { output, ..findings };
+                (AttemptResult { ending: Ending::Done, findings }, Next::Settled(event))
             }
             Err(reason) => {
                 let ending = Ending::Unstorable { message: reason.clone() };
-                (Attempted { ending, findings }, Next::Settled(Event::Blocked { step, reason, maybe: false }))
+                (AttemptResult { ending, findings }, Next::Settled(Event::Blocked { step, reason, in_doubt: false }))
             }
         })
     }
 
     /// What an item gave that is to be undone: a claim brings no records of items.
-    pub(super) async fn read_own_output(&self, command: &mut Command<S>) -> Result<(), StoreError> {
+    pub(super) async fn read_own_output(&self, command: &mut WorkItem<S>) -> Result<(), StoreError> {
         let (saga, step) = (&command.saga, command.step_index());
-        let is_needed = matches!(command.order, Order::Undo { known: true, .. });
+        let is_needed = matches!(command.command, Order::Undo { known: true, .. });
         if !is_needed || saga.state.item_number(step).is_none() {
             return Ok(());
         }
@@ -59,7 +60,7 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    fn unfold(&self, command: &Command<S>) -> Result<usize, String> {
+    fn unfold(&self, command: &WorkItem<S>) -> Result<usize, String> {
         let list = command.saga.mapped_input_of(command.step_index()).ok_or("the list of its items is not there")?;
         let (count, max) = (items_of(list)?.len(), self.settings.items_max);
         if count > max {
@@ -71,21 +72,21 @@ impl<S: Store> Shared<S> {
     }
 
     /// What is recorded of the items. All of them are, since the last one gave out this command.
-    async fn records_of_items(&self, command: &Command<S>) -> Option<Vec<StepRecord>> {
+    async fn records_of_items(&self, command: &WorkItem<S>) -> Option<Vec<StepRecord>> {
         let saga = &command.saga;
-        self.ask_to_the_end("records_of", || self.store.records_of(&saga.tenant, &saga.key)).await
+        self.retry_store_to_the_end("records_of", || self.store.records_of(&saga.tenant, &saga.key)).await
     }
 }
 
 /// Whether a step, a mapping or a compensation of the saga takes the list of what the items gave. Of a saga that is a step
 /// of another one that may be the result.
-fn is_taken<S: Store>(command: &Command<S>) -> bool {
+fn is_taken<S: Store>(command: &WorkItem<S>) -> bool {
     let (saga, name) = (&command.saga, command.step().name);
     saga.key.of_step().is_some() || saga.definition.steps.iter().any(|step| step.takes_output_of(name))
 }
 
 /// What the items gave, in the order of the list. One that a person went past without an output is left out.
-fn joined<S: Store>(command: &Command<S>, records: Vec<StepRecord>, items: usize) -> Vec<u8> {
+fn joined<S: Store>(command: &WorkItem<S>, records: Vec<StepRecord>, items: usize) -> Vec<u8> {
     let name = command.step().name;
     let mut outputs: Vec<Option<Vec<u8>>> = vec![None; items];
     for record in records {

@@ -28,7 +28,7 @@ pub enum StartError {
     NotRegistered(String),
     /// The key belongs to a saga with another payload.
     #[error("the key `{key}` belongs to a saga that was started with another payload: `{path}` differs")]
-    OtherPayload {
+    PayloadMismatch {
         /// The key.
         key: String,
         /// The first path at which the payloads differ.
@@ -137,7 +137,7 @@ pub enum RuntimeError {
     InsideStep,
     /// The action does not fit the dead letter.
     #[error("the dead letter {letter}: {problem}")]
-    Letter {
+    DeadLetter {
         /// The letter's id.
         letter: i64,
         /// Why not.

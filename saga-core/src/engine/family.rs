@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::in_flight::InFlight;
-use super::shared::Shared;
+use super::in_flight::SagaInstance;
+use super::shared::EngineContext;
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{Phase, StepPhase};
@@ -25,9 +25,9 @@ struct Waiting {
     or_undo: bool,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// A saga moved: who waits for it, or does for it what is no longer wanted, looks again.
-    pub(super) fn tell_family(self: &Arc<Self>, saga: &InFlight<S>) {
+    pub(super) fn notify_related(self: &Arc<Self>, saga: &SagaInstance<S>) {
         let waiting = match saga.state.phase {
             Phase::Running => None,
             Phase::Compensating => children_of(saga),
@@ -41,7 +41,7 @@ impl<S: Store> Shared<S> {
             "family",
             Box::pin(async move {
                 match hurry(&*shared.store, &waiting).await {
-                    Ok(true) => shared.leave_work(Duration::ZERO),
+                    Ok(true) => shared.announce_unclaimed(Duration::ZERO),
                     Ok(false) => {}
                     Err(error) => log::debug!(key = %waiting.key, %error, "who waits for a saga looks later"),
                 }
@@ -52,7 +52,7 @@ impl<S: Store> Shared<S> {
 }
 
 /// Whoever waits for this saga, which has ended, looks at it now. For those who have no runtime.
-pub(super) async fn tell_parent<S: Store>(
+pub(super) async fn notify_parent<S: Store>(
     store: &S,
     tenant: &Tenant,
     key: &Key,
@@ -71,7 +71,7 @@ fn parent_of<S: Store>(key: &Key, definition: &Definition<S>, tenant: &Tenant) -
     Some(Waiting { tenant: tenant.clone(), key, steps: vec![step.to_owned()], or_undo: true })
 }
 
-fn children_of<S: Store>(saga: &InFlight<S>) -> Option<Waiting> {
+fn children_of<S: Store>(saga: &SagaInstance<S>) -> Option<Waiting> {
     if saga.state.is_paused() {
         // Nothing turns round before it is resumed, which makes due what waits.
         return None;
@@ -96,7 +96,7 @@ async fn hurry<S: Store>(store: &S, waiting: &Waiting) -> Result<bool, StoreErro
             work: work.work,
             due_in: Duration::ZERO,
             attempts: work.attempts,
-            maybe: work.maybe,
+            in_doubt: work.in_doubt,
             error: None,
         })
         .collect();

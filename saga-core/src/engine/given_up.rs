@@ -1,47 +1,59 @@
 //! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
 
 use super::choreography::for_service;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use super::step_or_item::step_or_item;
 use crate::key::Key;
-use crate::store::{Changes, DeadReason, Message, MessageKind, NewLetter, Store, StoreError};
-use crate::transport::{Death, Unreadable};
+use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
+use crate::transport::{DeadLetterInfo, Unreadable};
 
 /// Under which names a letter keeps what the transport says.
 const QUEUE: &str = "x-death-queue";
 const REASON: &str = "x-death-reason";
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// How what the transport gave up is buried; nothing when the runtime stops first.
-    pub(super) async fn burial_of_given_up(
+    pub(super) async fn broker_dead_letter_changes(
         &self,
         came: &Result<Message, Unreadable>,
-        death: &Death,
+        death: &DeadLetterInfo,
         service: &str,
         refused: Option<String>,
     ) -> Option<Changes> {
-        let Death { queue, reason, deliveries } = death;
+        let DeadLetterInfo { queue, reason, deliveries } = death;
         let said = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
         let (letter, refusal) = match (came, refused) {
             (Ok(message), Some(detail)) => {
                 let detail = format!("{detail}; and {said}");
-                (self.letter(message, service, DeadReason::NotAuthorized, &detail, *deliveries).await?, None)
+                (
+                    self.new_dead_letter(message, service, DeadLetterReason::NotAuthorized, &detail, *deliveries)
+                        .await?,
+                    None,
+                )
             }
             (Ok(event), None) if event.kind == MessageKind::Event => {
                 let event = for_service(event.clone(), service);
-                (self.letter(&event, service, DeadReason::GivenUp, &said, *deliveries).await?, None)
+                (
+                    self.new_dead_letter(&event, service, DeadLetterReason::DeliveryLimit, &said, *deliveries).await?,
+                    None,
+                )
             }
             (Ok(message), None) => {
-                let letter = self.letter(message, service, DeadReason::GivenUp, &said, *deliveries).await?;
+                let letter =
+                    self.new_dead_letter(message, service, DeadLetterReason::DeliveryLimit, &said, *deliveries).await?;
                 // One that had been stored before it was given up has had its effect, or will.
                 let is_known = self.is_begun(message).await?;
-                let refusal = self.refusal(message, service, DeadReason::GivenUp, &said).filter(|_| !is_known);
+                let refusal =
+                    self.refusal(message, service, DeadLetterReason::DeliveryLimit, &said).filter(|_| !is_known);
                 (letter, refusal)
             }
             (Err(unreadable), _) => {
-                let letter = self.unreadable_letter(unreadable, service).await?;
+                let letter = self.new_unreadable(unreadable, service).await?;
                 let detail = format!("{said}; and {}", unreadable.problem);
-                (NewLetter { reason: DeadReason::GivenUp, detail, attempts: *deliveries, ..letter }, None)
+                (
+                    NewDeadLetter { reason: DeadLetterReason::DeliveryLimit, detail, attempts: *deliveries, ..letter },
+                    None,
+                )
             }
         };
         let mut letter = letter;
@@ -51,7 +63,7 @@ impl<S: Store> Shared<S> {
 
     /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.
     async fn is_begun(&self, message: &Message) -> Option<bool> {
-        self.ask("saga", || self.hosted_row_exists(message)).await
+        self.retry_store("saga", || self.hosted_row_exists(message)).await
     }
 
     async fn hosted_row_exists(&self, message: &Message) -> Result<bool, StoreError> {

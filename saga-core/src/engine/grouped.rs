@@ -5,7 +5,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 /// Calls that are made together: what arrives while one group is under way goes with the next, so that under load one
 /// commit carries many, and an idle system waits for nobody.
 #[derive(Debug)]
-pub(super) struct Grouped<T, R> {
+pub(super) struct Batcher<T, R> {
     sender: mpsc::UnboundedSender<Request<T, R>>,
     receiver: Mutex<mpsc::UnboundedReceiver<Request<T, R>>>,
 }
@@ -25,7 +25,7 @@ impl<T, R> Request<T, R> {
     }
 }
 
-impl<T, R> Grouped<T, R> {
+impl<T, R> Batcher<T, R> {
     pub(super) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         Self { sender, receiver: Mutex::new(receiver) }

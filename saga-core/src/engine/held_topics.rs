@@ -11,12 +11,12 @@ const TOPICS_MAX: usize = 1_000;
 
 /// The topics whose messages could not be sent lately, so that each is warned of once and not for each of its messages.
 #[derive(Debug, Default)]
-pub(super) struct HeldTopics {
+pub(super) struct BlockedTopics {
     is_any: AtomicBool,
     kinds: Mutex<BTreeMap<String, TransportErrorKind>>,
 }
 
-impl HeldTopics {
+impl BlockedTopics {
     /// A message of this topic was not sent; answers whether that was not known yet.
     pub(super) fn is_news(&self, topic: &str, kind: TransportErrorKind) -> bool {
         let mut kinds = self.lock();
@@ -47,11 +47,11 @@ impl HeldTopics {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldTopics, TOPICS_MAX, TransportErrorKind};
+    use super::{BlockedTopics, TOPICS_MAX, TransportErrorKind};
 
     #[test]
     fn each_topic_is_news_once_until_it_is_sent_again() {
-        let held = HeldTopics::default();
+        let held = BlockedTopics::default();
         assert!(held.is_news("a", TransportErrorKind::NoRoute));
         assert!(!held.is_news("a", TransportErrorKind::NoRoute));
         assert!(held.is_news("a", TransportErrorKind::Nacked), "another reason is news");
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn topics_beyond_the_limit_are_no_news() {
-        let held = HeldTopics::default();
+        let held = BlockedTopics::default();
         let news = (0..TOPICS_MAX + 10).filter(|topic| held.is_news(&topic.to_string(), TransportErrorKind::NoRoute));
         assert_eq!(news.count(), TOPICS_MAX);
     }

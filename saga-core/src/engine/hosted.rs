@@ -4,21 +4,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrivals::Arrived;
+use super::arrivals::InboundMessage;
 use super::canonical::request_hash;
-use super::command::Command;
-use super::in_flight::{InFlight, earlier_outputs};
-use super::letters::Problem;
-use super::prepared::{Findings, HandOn, NextPlace, Prepared};
+use super::command::WorkItem;
+use super::in_flight::{SagaInstance, earlier_outputs};
+use super::letters::HandleError;
+use super::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
 use super::remote::UndoContent;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use super::step_or_item::step_or_item;
 use crate::key::Key;
 use crate::machine::{self, Caller, Event, Phase, SagaState, answer_of};
 use crate::saga::Definition;
 use crate::store::{
-    Answer, Changes, DeadReason, Lease, Message, MessageKind, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId,
-    SagaRow, Status, Store, WorkId, WorkKind, WorkRef,
+    Answer, Changes, DeadLetterReason, Lease, Message, MessageKind, Miss, NewMessage, NewSaga, NewWork, RetryClass,
+    SagaId, SagaRow, Status, Store, WorkId, WorkKind, WorkRef,
 };
 use crate::unwind::caught;
 
@@ -28,7 +28,7 @@ const MARGIN_MAX: Duration = Duration::from_hours(24);
 const DECISIONS_MAX: usize = 8;
 
 /// What a message asks for.
-pub(super) struct Asked<S: Store> {
+pub(super) struct HostRequest<S: Store> {
     pub(super) definition: Arc<Definition<S>>,
     /// The key of the hosted step.
     pub(super) key: Key,
@@ -37,11 +37,11 @@ pub(super) struct Asked<S: Store> {
     /// The id of what asked.
     pub(super) by: u128,
     /// What an event was made into; nothing where the message itself brings the step's input.
-    pub(super) made: Option<Made>,
+    pub(super) made: Option<MappedEvent>,
 }
 
 /// What an event was made into.
-pub(super) struct Made {
+pub(super) struct MappedEvent {
     /// The step's input.
     pub(super) input: Vec<u8>,
     /// The hash of the event.
@@ -50,35 +50,39 @@ pub(super) struct Made {
     pub(super) earlier: Vec<(String, String)>,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// The definition of a step that a service hosts here.
     pub(super) fn hosted(&self, service: &str, step: &str) -> Option<&Arc<Definition<S>>> {
         self.hosted.get(&(service.to_owned(), step.to_owned()))
     }
 
     /// Begins a hosted step, or answers again from its record.
-    pub(super) async fn handle_command(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn handle_command(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         self.begin_hosted(&self.asked(arrived)?, arrived).await
     }
 
     /// The same, once it is known what is asked for.
-    pub(super) async fn begin_hosted(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<(), Problem> {
-        if self.starting_keys.contains(&arrived.message.tenant, &asked.key) {
+    pub(super) async fn begin_hosted(
+        self: &Arc<Self>,
+        asked: &HostRequest<S>,
+        arrived: &InboundMessage,
+    ) -> Result<(), HandleError> {
+        if self.pending_starts.contains(&arrived.message.tenant, &asked.key) {
             // The transaction that began it with the first copy of this message has not ended.
-            return Err(Problem::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
+            return Err(HandleError::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
         }
         let (saga, first) = self.first_of(asked, &arrived.message).await?;
         let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
         match self.recorder.record(changes).await {
-            Ok(Ok(())) if first.place.is_some() => self.queue_up(first),
-            Ok(Ok(())) => self.leave_work(Duration::ZERO),
+            Ok(Ok(())) if first.slot.is_some() => self.enqueue(first),
+            Ok(Ok(())) => self.announce_unclaimed(Duration::ZERO),
             Ok(Err(Miss::Saga(row))) => return self.answer_again(asked, &row, arrived).await,
             // Somebody else has the message.
             Ok(Err(_)) => {}
             Err(error) => {
                 if error.class == RetryClass::Unknown {
                     // What was committed after all is leased to this process, which does not know it.
-                    self.give_back(&[first.work]).await;
+                    self.release(&[first.work]).await;
                 }
                 return Err(error.into());
             }
@@ -87,7 +91,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
-    pub(super) async fn begin_at_once(self: &Arc<Self>, arrived: &Arrived) -> bool {
+    pub(super) async fn begin_at_once(self: &Arc<Self>, arrived: &InboundMessage) -> bool {
         let asked = match arrived.message.kind {
             MessageKind::Event => self.asked_by_event(arrived).await,
             _ => self.asked(arrived),
@@ -102,11 +106,11 @@ impl<S: Store> Shared<S> {
     }
 
     /// The hosted step that a command asks for, and its first command: with a lease and a place, if there is one.
-    async fn first_of(&self, asked: &Asked<S>, message: &Message) -> Result<(NewSaga, Command<S>), Problem> {
+    async fn first_of(&self, asked: &HostRequest<S>, message: &Message) -> Result<(NewSaga, WorkItem<S>), HandleError> {
         let step = &asked.definition.steps[0];
         let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
         check_value(step.check_input, input)
-            .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?;
+            .map_err(|problem| HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}")))?;
         let (mut state, _) = machine::start(&asked.definition.shape);
         state.caller = Some(Box::new(Caller {
             reply_to: asked.reply_to.clone(),
@@ -136,57 +140,66 @@ impl<S: Store> Shared<S> {
             lease,
             tried: None,
         });
-        let first = Command {
+        let first = WorkItem {
             saga: in_flight(&asked.definition, &saga)?,
             work,
-            order: machine::Command::Do { step: 0 },
+            command: machine::Command::Do { step: 0 },
             attempts: 0,
-            maybe: false,
-            suspect: false,
-            runs_on: true,
-            starting: None,
-            kept: None,
+            in_doubt: false,
+            recovered: false,
+            chains: true,
+            inline_start: None,
+            held_lease: None,
             reported: None,
             retrying_for: Duration::ZERO,
-            late: None,
+            late_success: None,
             owner: owner.unwrap_or_else(|| self.member_id()),
-            waits: false,
+            is_claimed_only: false,
             lease_until,
-            place,
+            slot: place,
         };
         Ok((saga, first))
     }
 
     /// Undoes a hosted step that was done, and bars one that was not.
-    pub(super) async fn handle_undo(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn handle_undo(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         self.undo_hosted(&self.asked(arrived)?, arrived).await
     }
 
     /// The same, once it is known what is asked for.
-    pub(super) async fn undo_hosted(self: &Arc<Self>, asked: &Asked<S>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn undo_hosted(
+        self: &Arc<Self>,
+        asked: &HostRequest<S>,
+        arrived: &InboundMessage,
+    ) -> Result<(), HandleError> {
         for _ in 0..DECISIONS_MAX {
             let row = self.store.saga(&arrived.message.tenant, &asked.key).await?;
             let applied = match row {
-                Some(row) => self.take_back(asked, &row, arrived).await?,
-                None => self.take_back_unseen(asked, arrived, None).await?,
+                Some(row) => self.undo_known(asked, &row, arrived).await?,
+                None => self.undo_unseen(asked, arrived, None).await?,
             };
             // It moved, or began, meanwhile: it is looked at again.
             if applied {
                 return Ok(());
             }
         }
-        Err(Problem::Later { why: "the step moves all the time".to_owned(), is_counted: false })
+        Err(HandleError::Later { why: "the step moves all the time".to_owned(), is_counted: false })
     }
 
     /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
-    pub(super) async fn answer_again(&self, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn answer_again(
+        &self,
+        asked: &HostRequest<S>,
+        row: &SagaRow,
+        arrived: &InboundMessage,
+    ) -> Result<(), HandleError> {
         let message = &arrived.message;
         let hash = asked.made.as_ref().map_or_else(|| request_hash(&message.payload), |made| made.hash.clone());
         // What an event barred before it began was never told what it would have been.
         let is_same = row.input_hash.is_empty() || row.input_hash == hash;
         if row.definition != asked.definition.id || !is_same {
             let detail = format!("the step key of `{}` was used with another content", asked.key);
-            return Err(Problem::Dead(DeadReason::OtherPayload, detail));
+            return Err(HandleError::Dead(DeadLetterReason::PayloadMismatch, detail));
         }
         let saga = self.known(asked, row).await?;
         let messages: Vec<_> = self.reply_again(&saga, asked.by, false).into_iter().collect();
@@ -195,11 +208,16 @@ impl<S: Store> Shared<S> {
         }
         // Who lost the row to another need not answer: the other does.
         let _ = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
-        self.tell_of_messages();
+        self.wake_relay();
         Ok(())
     }
 
-    async fn take_back(self: &Arc<Self>, asked: &Asked<S>, row: &SagaRow, arrived: &Arrived) -> Result<bool, Problem> {
+    async fn undo_known(
+        self: &Arc<Self>,
+        asked: &HostRequest<S>,
+        row: &SagaRow,
+        arrived: &InboundMessage,
+    ) -> Result<bool, HandleError> {
         let mut saga = self.known(asked, row).await?;
         let message = &arrived.message;
         let was_taken_back = saga.state.caller.as_ref().is_some_and(|caller| caller.undo.is_some());
@@ -212,33 +230,34 @@ impl<S: Store> Shared<S> {
         if was_taken_back && answer_of(&saga.state).is_some() {
             let messages = self.reply_again(&saga, asked.by, true).into_iter().collect();
             let applied = self.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
-            self.tell_of_messages();
+            self.wake_relay();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
-        let hand_on = self.hand_on_of(&saga.definition).await?;
-        let prepared = self.advance(&mut saga, Event::TakenBack, &Findings::default(), hand_on);
+        let hand_on = self.reserve_next_work(&saga.definition).await?;
+        let prepared = self.decide(&mut saga, Event::TakenBack, &AttemptDetails::default(), hand_on);
         // Only an operator's action is refused.
         let Ok(mut prepared) = prepared else { return Ok(true) };
         if prepared.changes.messages.is_empty() {
             // Nothing of it took effect before: there is nothing to undo.
             prepared.changes.messages.extend(self.reply_again(&saga, asked.by, true));
         }
-        self.apply_arrived(prepared, arrived).await
+        self.commit_inbound(prepared, arrived).await
     }
 
     /// An undo of a step that is not known here: one that is known to be done is undone from the message, and another
     /// one is barred, so that a late command finds that.
-    async fn take_back_unseen(
+    async fn undo_unseen(
         self: &Arc<Self>,
-        asked: &Asked<S>,
-        arrived: &Arrived,
+        asked: &HostRequest<S>,
+        arrived: &InboundMessage,
         told: Option<NewMessage>,
-    ) -> Result<bool, Problem> {
+    ) -> Result<bool, HandleError> {
         let message = &arrived.message;
         let (input, output) = match &asked.made {
             Some(made) => (made.input.clone(), None),
-            None => undo_content(asked, message)
-                .map_err(|problem| Problem::Dead(DeadReason::Undecodable, format!("its content: {problem}")))?,
+            None => undo_content(asked, message).map_err(|problem| {
+                HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}"))
+            })?,
         };
         let (mut state, event) = machine::unseen(&asked.definition.shape, output.is_some());
         state.caller = Some(Box::new(Caller {
@@ -250,10 +269,10 @@ impl<S: Store> Shared<S> {
         }));
         let mut new = self.fresh(asked, message, &input, state).await?;
         let mut saga = in_flight(&asked.definition, &new)?.unstored();
-        let hand_on = HandOn { ids: new.id.0 + 1, place: NextPlace::Nowhere };
-        let findings = Findings { output, ..Findings::default() };
+        let hand_on = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
+        let findings = AttemptDetails { output, ..AttemptDetails::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
-        let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(true) };
+        let Ok(mut prepared) = self.decide(&mut saga, event, &findings, hand_on) else { return Ok(true) };
         // It is one start.
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
@@ -262,27 +281,27 @@ impl<S: Store> Shared<S> {
         if let Some(told) = told {
             prepared.changes.messages.push(told);
         }
-        self.apply_arrived(prepared, arrived).await
+        self.commit_inbound(prepared, arrived).await
     }
 
     /// Bars a step that has not begun, and tells of it in the same commit; answers whether that is how it went.
-    pub(super) async fn bar_and_tell(
+    pub(super) async fn tombstone_and_emit(
         self: &Arc<Self>,
-        asked: &Asked<S>,
-        arrived: &Arrived,
+        asked: &HostRequest<S>,
+        arrived: &InboundMessage,
         told: Option<NewMessage>,
-    ) -> Result<bool, Problem> {
-        self.take_back_unseen(asked, arrived, told).await
+    ) -> Result<bool, HandleError> {
+        self.undo_unseen(asked, arrived, told).await
     }
 
     /// Applies what was decided for a message; answers whether it need not be decided again.
-    pub(super) async fn apply_arrived(
+    pub(super) async fn commit_inbound(
         self: &Arc<Self>,
-        mut prepared: Prepared<S>,
-        arrived: &Arrived,
-    ) -> Result<bool, Problem> {
+        mut prepared: PendingCommit<S>,
+        arrived: &InboundMessage,
+    ) -> Result<bool, HandleError> {
         prepared.changes = arrived.handled(std::mem::take(&mut prepared.changes));
-        match self.apply_prepared(prepared).await? {
+        match self.commit_decision(prepared).await? {
             Ok(()) => Ok(true),
             // Somebody else has the message.
             Err(Miss::Work(work)) if arrived.work.is_some_and(|own| own.id == work) => Ok(true),
@@ -291,24 +310,26 @@ impl<S: Store> Shared<S> {
     }
 
     /// Ids for the commands that may follow from a decision, one of which is run here if there is a place for it.
-    pub(super) async fn hand_on_of(&self, definition: &Definition<S>) -> Result<HandOn, Problem> {
+    pub(super) async fn reserve_next_work(&self, definition: &Definition<S>) -> Result<NextWork, HandleError> {
         let ids = self.take_ids(definition.width).await;
-        let ids = ids.ok_or_else(|| Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
-        Ok(HandOn { ids: ids.start, place: NextPlace::Free })
+        let ids =
+            ids.ok_or_else(|| HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false })?;
+        Ok(NextWork { ids: ids.start, slot: NextSlot::Free })
     }
 
-    fn asked(&self, arrived: &Arrived) -> Result<Asked<S>, Problem> {
+    fn asked(&self, arrived: &InboundMessage) -> Result<HostRequest<S>, HandleError> {
         // What was stored was checked, but by the process that stored it: this one may host less.
         self.check(&arrived.message, &arrived.source)?;
         let headers = &arrived.message.headers;
         let step = headers.step.as_deref().unwrap_or_default();
-        let unknown = || Problem::Dead(DeadReason::UnknownStep, format!("the step `{step}` is not hosted here"));
+        let unknown =
+            || HandleError::Dead(DeadLetterReason::UnknownStep, format!("the step `{step}` is not hosted here"));
         let named = step_or_item(step).ok();
         let definition = named.and_then(|(name, _)| self.hosted(&arrived.source, name)).ok_or_else(unknown)?;
         let key = Key::from_message(headers.saga_key.as_deref().unwrap_or_default());
-        let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         self.check_age(arrived)?;
-        Ok(Asked {
+        Ok(HostRequest {
             definition: Arc::clone(definition),
             key: key.hosted(step),
             reply_to: headers.reply_to.clone().unwrap_or_default(),
@@ -318,12 +339,12 @@ impl<S: Store> Shared<S> {
     }
 
     /// Whether what a message asks for would still be known, had it been done before.
-    pub(super) fn check_age(&self, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) fn check_age(&self, arrived: &InboundMessage) -> Result<(), HandleError> {
         let horizon = self.settings.retention.saturating_sub(MARGIN_MAX.min(self.settings.retention / 4));
         if arrived.age > horizon {
             let (age, limit) = (arrived.age.as_secs(), horizon.as_secs());
             let detail = format!("it was committed {age} s ago, and records are kept for {limit} s at least");
-            return Err(Problem::Dead(DeadReason::TooOld, detail));
+            return Err(HandleError::Dead(DeadLetterReason::TooOld, detail));
         }
         Ok(())
     }
@@ -331,12 +352,12 @@ impl<S: Store> Shared<S> {
     /// A hosted step that is not written yet; the id behind its own is for a command.
     async fn fresh(
         &self,
-        asked: &Asked<S>,
+        asked: &HostRequest<S>,
         message: &Message,
         input: &[u8],
         state: SagaState,
-    ) -> Result<NewSaga, Problem> {
-        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+    ) -> Result<NewSaga, HandleError> {
+        let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.take_ids(2).await.ok_or_else(later)?;
         Ok(NewSaga {
             id: SagaId(ids.start),
@@ -352,20 +373,23 @@ impl<S: Store> Shared<S> {
         })
     }
 
-    async fn known(&self, asked: &Asked<S>, row: &SagaRow) -> Result<InFlight<S>, Problem> {
+    async fn known(&self, asked: &HostRequest<S>, row: &SagaRow) -> Result<SagaInstance<S>, HandleError> {
         let records = self.store.records_of(&row.tenant, &row.key).await?;
-        let unreadable = |why| Problem::Later { why, is_counted: true };
-        InFlight::of_row(row, records, &asked.definition).map_err(unreadable)
+        let unreadable = |why| HandleError::Later { why, is_counted: true };
+        SagaInstance::of_row(row, records, &asked.definition).map_err(unreadable)
     }
 }
 
 /// A hosted step that is about to be written.
-pub(super) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<InFlight<S>, Problem> {
+pub(super) fn in_flight<S: Store>(
+    definition: &Arc<Definition<S>>,
+    new: &NewSaga,
+) -> Result<SagaInstance<S>, HandleError> {
     let state = SagaState::decode(&new.state, definition.steps.len());
-    let state = state.map_err(|why| Problem::Later { why, is_counted: true })?;
+    let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
     debug_assert_eq!(state.phase, Phase::Running);
     let outputs = earlier_outputs(definition, &state);
-    Ok(InFlight {
+    Ok(SagaInstance {
         id: new.id,
         tenant: new.tenant.clone(),
         key: new.key.clone(),
@@ -375,12 +399,12 @@ pub(super) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga
         input: new.input.clone().into(),
         outputs,
         inputs: Vec::new(),
-        of_item: None,
+        item_output: None,
     })
 }
 
 /// What an undo brings: what the step took, and what it returned if that is known to have happened.
-fn undo_content<S: Store>(asked: &Asked<S>, message: &Message) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
+fn undo_content<S: Store>(asked: &HostRequest<S>, message: &Message) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
     let content: UndoContent<'_> = serde_json::from_slice(&message.payload).map_err(|error| error.to_string())?;
     let step = &asked.definition.steps[0];
     let input = content.input.get().as_bytes();

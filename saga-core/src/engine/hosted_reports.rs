@@ -9,15 +9,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::arrivals::Arrived;
-use super::command::Command;
-use super::in_flight::InFlight;
-use super::letters::Problem;
+use super::arrivals::InboundMessage;
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
+use super::letters::HandleError;
 use super::replies::told;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::key::Key;
 use crate::log;
-use crate::store::{Changes, DeadReason, Store, WorkId};
+use crate::store::{Changes, DeadLetterReason, Store, WorkId};
 
 /// The bits that the number of a report has; those above are of the fence, which grows from one owner to the next.
 const NUMBER_BITS: u32 = 32;
@@ -33,9 +33,9 @@ struct Content<'a> {
     report: &'a RawValue,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Tells the service that asked for the step what was just written down here. The call does not wait for that.
-    pub(super) fn tell_report(self: &Arc<Self>, command: &Command<S>, number: u64, report: &[u8]) {
+    pub(super) fn tell_report(self: &Arc<Self>, command: &WorkItem<S>, number: u64, report: &[u8]) {
         let Some(payload) = content(command.fence(), number, report) else { return };
         let Some(message) = self.report_message(&command.saga, command.is_undo(), payload) else { return };
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
@@ -43,7 +43,7 @@ impl<S: Store> Shared<S> {
             "report",
             Box::pin(async move {
                 match shared.recorder.record(Changes { messages: vec![message], ..Changes::default() }).await {
-                    Ok(_) => shared.tell_of_messages(),
+                    Ok(_) => shared.wake_relay(),
                     Err(error) => log::debug!(%error, "a report is not told; the next one will be"),
                 }
                 drop(under_way);
@@ -52,9 +52,9 @@ impl<S: Store> Shared<S> {
     }
 
     /// Keeps what a host reports on the row that waits for its reply. What is over, or not known here, is passed over.
-    pub(super) async fn handle_report(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn handle_report(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
-        let unreadable = |problem: String| Problem::Dead(DeadReason::Unreadable, problem);
+        let unreadable = |problem: String| HandleError::Dead(DeadLetterReason::Unreadable, problem);
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| unreadable(problem.to_string()))?;
         let content: Content<'_> =
@@ -67,7 +67,7 @@ impl<S: Store> Shared<S> {
             return self.drop_reply(arrived, "there is no saga with its key").await;
         };
         let definition = self.definitions.get(&stored.saga.definition);
-        let saga = definition.and_then(|known| InFlight::of_row(&stored.saga, Vec::new(), known).ok());
+        let saga = definition.and_then(|known| SagaInstance::of_row(&stored.saga, Vec::new(), known).ok());
         let waiting = saga.and_then(|saga| told(&saga, message)).map(|(_, told)| WorkId(told.sent.work));
         let Some(row) = stored.work.iter().find(|row| Some(row.work.id) == waiting) else {
             return self.drop_reply(arrived, "nobody waits for its reply").await;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::Attempted;
-use super::command::Command;
-use super::in_flight::InFlight;
-use super::prepared::Findings;
-use super::shared::Shared;
+use super::attempt::AttemptResult;
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
+use super::prepared::AttemptDetails;
+use super::shared::EngineContext;
 use crate::machine::{self, Ending, Event, Failure, FailureKind, Next};
 use crate::saga::{Idle, LONGEST, Or, StepDefinition, StepRun};
 use crate::step::Rejection;
@@ -31,7 +31,7 @@ pub(super) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Opti
     Some(waits.min(LONGEST))
 }
 
-impl<S: Store> InFlight<S> {
+impl<S: Store> SagaInstance<S> {
     /// How long the command waits before it is due, if it is one that only waits.
     pub(super) fn idle_for(&self, order: machine::Command) -> Option<Duration> {
         let machine::Command::Do { step } = order else { return None };
@@ -41,9 +41,9 @@ impl<S: Store> InFlight<S> {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// The row of a step that only waits is claimed.
-    pub(super) async fn end_idle(self: &Arc<Self>, command: Command<S>, idle: &Idle, next_ids: i64) {
+    pub(super) async fn end_wait(self: &Arc<Self>, command: WorkItem<S>, idle: &Idle, next_ids: i64) {
         let left = match idle {
             Idle::For(_) | Idle::Mapped | Idle::Signal(_) => Ok(Duration::ZERO),
             Idle::Until => self.time_until(&command).await,
@@ -53,13 +53,13 @@ impl<S: Store> Shared<S> {
             Ok(left) => self.sleep_on(command, left).await,
             Err(error) => {
                 self.store_failed("now", &error);
-                self.give_back(&[command.work]).await;
+                self.release(&[command.work]).await;
             }
         }
     }
 
     /// How long it is until the moment that was written down with the command.
-    async fn time_until(&self, command: &Command<S>) -> Result<Duration, StoreError> {
+    async fn time_until(&self, command: &WorkItem<S>) -> Result<Duration, StoreError> {
         // The engine wrote it, so that it can be read.
         let moment: Timestamp = serde_json::from_slice(command.saga.input_of(command.step_index())).unwrap_or_default();
         let now = self.store.now().await?;
@@ -69,23 +69,23 @@ impl<S: Store> Shared<S> {
         Ok(left.min(LONGEST))
     }
 
-    async fn sleep_on(&self, command: Command<S>, due_in: Duration) {
-        let postponed = Postponed { work: command.work, due_in, attempts: 0, maybe: false, error: None };
+    async fn sleep_on(&self, command: WorkItem<S>, due_in: Duration) {
+        let postponed = Postponed { work: command.work, due_in, attempts: 0, in_doubt: false, error: None };
         match self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await {
             Ok(Ok(())) => self.announce_work(due_in),
             // Somebody else has it.
             Ok(Err(_)) => {}
-            Err(_) => self.give_back(&[command.work]).await,
+            Err(_) => self.release(&[command.work]).await,
         }
     }
 
-    async fn awake(self: &Arc<Self>, command: Command<S>, next_ids: i64) {
-        let Some((attempted, next)) = self.end_of_idle(&command) else { return };
-        self.settle(command, attempted, next, next_ids).await;
+    async fn awake(self: &Arc<Self>, command: WorkItem<S>, next_ids: i64) {
+        let Some((attempted, next)) = self.wait_result(&command) else { return };
+        self.record_attempt(command, attempted, next, next_ids).await;
     }
 
     /// What a step that only waited ends with, as its saga stands now; nothing for any other step.
-    pub(super) fn end_of_idle(&self, command: &Command<S>) -> Option<(Attempted, Next)> {
+    pub(super) fn wait_result(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
         let StepRun::Idle(idle) = &command.step().run else { return None };
         let (saga, step) = (&command.saga, command.step_index());
         let settled = |output: Vec<u8>| (Some(output), Ending::Done, Event::Done { step });
@@ -110,11 +110,11 @@ impl<S: Store> Shared<S> {
                 None => blocked(step, "its signal was received, and is not there".to_owned()),
             },
         };
-        let findings = Findings { output, attempts: 1, ..Findings::default() };
-        Some((Attempted { ending, findings }, Next::Settled(event)))
+        let findings = AttemptDetails { output, attempts: 1, ..AttemptDetails::default() };
+        Some((AttemptResult { ending, findings }, Next::Settled(event)))
     }
 }
 
 fn blocked(step: usize, reason: String) -> (Option<Vec<u8>>, Ending, Event) {
-    (None, Ending::Undecodable { message: reason.clone() }, Event::Blocked { step, reason, maybe: false })
+    (None, Ending::Undecodable { message: reason.clone() }, Event::Blocked { step, reason, in_doubt: false })
 }

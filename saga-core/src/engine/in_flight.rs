@@ -7,7 +7,7 @@ use crate::step::{NeededOutput, Outputs, items_of};
 use crate::store::{RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
 
 /// A saga as this process holds it while one of its commands is under way.
-pub(super) struct InFlight<S: Store> {
+pub(super) struct SagaInstance<S: Store> {
     pub(super) id: SagaId,
     pub(super) tenant: Tenant,
     pub(super) key: Key,
@@ -19,10 +19,10 @@ pub(super) struct InFlight<S: Store> {
     /// The inputs that mappings gave, by the step's index.
     pub(super) inputs: Vec<(usize, Arc<[u8]>)>,
     /// What the item that is under way gave, or the one that was done last.
-    pub(super) of_item: Option<(usize, Arc<[u8]>)>,
+    pub(super) item_output: Option<(usize, Arc<[u8]>)>,
 }
 
-impl<S: Store> InFlight<S> {
+impl<S: Store> SagaInstance<S> {
     /// The saga as the store has it.
     pub(super) fn of_row(
         row: &SagaRow,
@@ -45,7 +45,7 @@ impl<S: Store> InFlight<S> {
             input: row.input.clone().into(),
             outputs: Outputs::new(),
             inputs: Vec::new(),
-            of_item: None,
+            item_output: None,
         };
         saga.outputs = earlier_outputs(definition, &saga.state);
         for record in records {
@@ -109,7 +109,7 @@ impl<S: Store> InFlight<S> {
             input: Arc::clone(&self.input),
             outputs: std::mem::take(&mut self.outputs),
             inputs: std::mem::take(&mut self.inputs),
-            of_item: self.of_item.take(),
+            item_output: self.item_output.take(),
         }
     }
 
@@ -153,7 +153,7 @@ impl<S: Store> InFlight<S> {
     pub(super) fn own_output_of(&self, step: usize) -> Option<&Arc<[u8]>> {
         match self.state.item_number(step) {
             None => self.outputs.get(self.step(step).name),
-            Some(_) => self.of_item.as_ref().filter(|(item, _)| *item == step).map(|(_, output)| output),
+            Some(_) => self.item_output.as_ref().filter(|(item, _)| *item == step).map(|(_, output)| output),
         }
     }
 
@@ -162,7 +162,7 @@ impl<S: Store> InFlight<S> {
         if base == step {
             self.outputs.insert(self.definition.steps[base].name, output);
         } else {
-            self.of_item = Some((step, output));
+            self.item_output = Some((step, output));
         }
     }
 
@@ -218,7 +218,7 @@ pub(super) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &Saga
     caller.earlier.iter().filter_map(known).collect()
 }
 
-impl<S: Store> Clone for InFlight<S> {
+impl<S: Store> Clone for SagaInstance<S> {
     fn clone(&self) -> Self {
         Self {
             id: self.id,
@@ -230,7 +230,7 @@ impl<S: Store> Clone for InFlight<S> {
             input: Arc::clone(&self.input),
             outputs: self.outputs.clone(),
             inputs: self.inputs.clone(),
-            of_item: self.of_item.clone(),
+            item_output: self.item_output.clone(),
         }
     }
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrivals::Arrived;
-use super::asking::{answered, pause_after};
+use super::arrivals::InboundMessage;
+use super::asking::{backoff_after, catch_panic};
 use super::choreography::for_service;
-use super::letters::Problem;
-use super::shared::Shared;
+use super::letters::HandleError;
+use super::shared::EngineContext;
 use super::step_or_item::step_or_item;
 use crate::key::{Key, check_step_name};
 use crate::log;
-use crate::store::{DeadReason, Lease, Message, MessageKind, NewReceived, Receipt, Store, StoreError, WorkId, WorkRef};
+use crate::store::{
+    DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError, WorkId, WorkRef,
+};
 use crate::transport::{
     Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
 };
@@ -28,14 +30,14 @@ const UNDO_FRAME_BYTES: usize = 64;
 
 /// Where a service's messages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inlet {
+pub(super) enum InboundSource {
     /// What is addressed to it.
     Messages,
     /// What the transport gave up of that.
     DeadLetters,
 }
 
-impl Inlet {
+impl InboundSource {
     fn in_words(self) -> &'static str {
         match self {
             Self::Messages => "receive",
@@ -44,11 +46,11 @@ impl Inlet {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
     /// later.
     pub(super) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
-        let subscribing = self.subscribe(service, Inlet::Messages);
+        let subscribing = self.subscribe(service, InboundSource::Messages);
         let problem = match crate::env::timeout(&*self.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
             Ok(Ok(incoming)) => return incoming,
             Ok(Err(error)) => error.to_string(),
@@ -59,7 +61,12 @@ impl<S: Store> Shared<S> {
     }
 
     /// Receives what is addressed to a service, or was given up of it, until the runtime stops.
-    pub(super) async fn receive(self: Arc<Self>, service: String, inlet: Inlet, mut first: Option<Box<dyn Incoming>>) {
+    pub(super) async fn receive(
+        self: Arc<Self>,
+        service: String,
+        inlet: InboundSource,
+        mut first: Option<Box<dyn Incoming>>,
+    ) {
         let mut failures = 0;
         let doing = inlet.in_words();
         while !self.is_stopping() {
@@ -74,22 +81,26 @@ impl<S: Store> Shared<S> {
             };
             let Err(error) = received else { return };
             self.transport_failed(doing, &error);
-            self.env.sleep(pause_after(failures)).await;
+            self.env.sleep(backoff_after(failures)).await;
             failures += 1;
         }
     }
 
     /// Nothing where the transport gives nothing up. A panic of the transport is an error of this call.
-    async fn subscribe(&self, service: &str, inlet: Inlet) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+    async fn subscribe(
+        &self,
+        service: &str,
+        inlet: InboundSource,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
         let topic = service_topic(service);
         let subscribing = async {
             match inlet {
-                Inlet::Messages => {
+                InboundSource::Messages => {
                     let (name, prefetch) = (topic.clone(), self.settings.prefetch);
                     let topics = std::iter::once(topic).chain(self.topics_of(service)).collect();
                     self.transport.subscribe(Subscription { name, topics, prefetch }).await.map(Some)
                 }
-                Inlet::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
+                InboundSource::DeadLetters => self.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
             }
         };
         caught_while(subscribing)
@@ -101,7 +112,7 @@ impl<S: Store> Shared<S> {
         self: &Arc<Self>,
         mut incoming: Box<dyn Incoming>,
         service: &str,
-        inlet: Inlet,
+        inlet: InboundSource,
         failures: &mut u32,
     ) -> Result<(), TransportError> {
         self.transport_works(inlet.in_words());
@@ -117,17 +128,17 @@ impl<S: Store> Shared<S> {
             let _under_way = self.tasks.enter();
             // All of them are settled at once, so that none below a settled one is open.
             let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
-            let Some(arrived) = self.take_in(deliveries, service).await else { return Ok(()) };
+            let Some(arrived) = self.accept(deliveries, service).await else { return Ok(()) };
             let settling = caught_while(incoming.settle(&settled)).await;
             // What was stored is handled, whether or not it comes again.
-            self.handle_all(arrived).await;
+            self.dispatch_all(arrived).await;
             settling.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "settle", &panic)))?;
         }
     }
 
     /// Handles what takes effect in one commit, and stores the rest, as often as that takes, and buries what cannot be
     /// handled; nothing when the runtime stops first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
-    async fn take_in(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<Arrived>> {
+    async fn accept(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<InboundMessage>> {
         let (mut readable, mut fresh, mut burials) = (Vec::new(), Vec::new(), Vec::new());
         if deliveries.iter().any(|delivery| delivery.message.as_ref().is_ok_and(|came| came.kind == MessageKind::Event))
         {
@@ -135,26 +146,26 @@ impl<S: Store> Shared<S> {
         }
         for delivery in deliveries {
             let user = delivery.user.as_deref();
-            let refused = delivery.message.as_ref().ok().and_then(|message| self.access.check(message, user).err());
-            if let Some(death) = &delivery.death {
-                burials.push(self.burial_of_given_up(&delivery.message, death, service, refused).await?);
+            let refused = delivery.message.as_ref().ok().and_then(|message| self.authorizer.check(message, user).err());
+            if let Some(death) = &delivery.dead_letter {
+                burials.push(self.broker_dead_letter_changes(&delivery.message, death, service, refused).await?);
                 continue;
             }
             if let (Ok(message), Some(detail)) = (&delivery.message, refused) {
-                let problem = Problem::Dead(DeadReason::NotAuthorized, detail);
+                let problem = HandleError::Dead(DeadLetterReason::NotAuthorized, detail);
                 // As it is read again when a person replays the letter.
                 let message = match message.kind {
                     MessageKind::Event => &for_service(message.clone(), service),
                     _ => message,
                 };
-                burials.push(self.burial(message, service, &problem).await?);
+                burials.push(self.dead_letter_changes(message, service, &problem).await?);
                 continue;
             }
             let messages = match delivery.message {
                 Ok(message) if message.kind == MessageKind::Event => self.meant_by(message, service),
                 Ok(message) => vec![message],
                 Err(unreadable) => {
-                    burials.push(self.burial_of_unreadable(&unreadable, service).await?);
+                    burials.push(self.unreadable_changes(&unreadable, service).await?);
                     continue;
                 }
             };
@@ -163,28 +174,28 @@ impl<S: Store> Shared<S> {
                     // What its receiver may have died of is stored, so that its attempts are counted.
                     Ok(()) if delivery.redelivered => readable.push(message),
                     Ok(()) => fresh.push(message),
-                    Err(problem) => burials.push(self.burial(&message, service, &problem).await?),
+                    Err(problem) => burials.push(self.dead_letter_changes(&message, service, &problem).await?),
                 }
             }
         }
-        readable.extend(self.handle_straight(fresh, service).await);
+        readable.extend(self.handle_fast_path(fresh, service).await);
         let stored = self.store_all(readable, service).await?;
         // Behind the good ones: what somebody sends in error holds up nobody else.
-        self.bury(burials).await?;
+        self.store_dead_letters(burials).await?;
         Some(stored)
     }
 
-    async fn store_all(&self, messages: Vec<Message>, service: &str) -> Option<Vec<Arrived>> {
+    async fn store_all(&self, messages: Vec<Message>, service: &str) -> Option<Vec<InboundMessage>> {
         if messages.is_empty() {
             return Some(Vec::new());
         }
         let ids = self.take_ids(messages.len()).await?;
-        let receipt = self.ask("receive", || self.store_received(&messages, ids.start)).await?;
-        self.store_clock.said(receipt.now, self.env.now());
+        let receipt = self.retry_store("receive", || self.store_received(&messages, ids.start)).await?;
+        self.store_clock.set(receipt.now, self.env.now());
         Some(arrived(messages, &receipt, ids.start, service))
     }
 
-    async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<Receipt, StoreError> {
+    async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<ReceivedBatch, StoreError> {
         let lease = self.member().map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
         let received = messages
             .iter()
@@ -195,16 +206,16 @@ impl<S: Store> Shared<S> {
     }
 
     /// Whether a message can be handled at all. What needs the store is looked at later.
-    pub(super) fn check(&self, message: &Message, service: &str) -> Result<(), Problem> {
-        let dead = |reason, detail: String| Err(Problem::Dead(reason, detail));
+    pub(super) fn check(&self, message: &Message, service: &str) -> Result<(), HandleError> {
+        let dead = |reason, detail: String| Err(HandleError::Dead(reason, detail));
         let (bytes, max) = (message.payload.len(), self.bytes_max(message.kind));
         if bytes > max {
-            return dead(DeadReason::TooLarge, format!("it has {bytes} bytes; at most {max} are taken"));
+            return dead(DeadLetterReason::TooLarge, format!("it has {bytes} bytes; at most {max} are taken"));
         }
         if let Some(tenants) = &self.settings.tenants
             && !tenants.contains(&message.tenant)
         {
-            return dead(DeadReason::OtherTenant, format!("the tenant `{}` is not served here", message.tenant));
+            return dead(DeadLetterReason::OtherTenant, format!("the tenant `{}` is not served here", message.tenant));
         }
         match message.kind {
             MessageKind::Event => return self.check_event(message, service),
@@ -212,13 +223,13 @@ impl<S: Store> Shared<S> {
             MessageKind::Command | MessageKind::Undo | MessageKind::Reply | MessageKind::Report => {}
         }
         let headers = &message.headers;
-        let missing = |name| dead(DeadReason::Unreadable, format!("the header `{name}` is missing"));
+        let missing = |name| dead(DeadLetterReason::Unreadable, format!("the header `{name}` is missing"));
         let Some(key) = &headers.saga_key else { return missing("saga-cause") };
         let Some(step) = &headers.step else { return missing("saga-step") };
         let name = match Key::from_message(key).map_err(|problem| problem.to_string()).and_then(|_| step_or_item(step))
         {
             Ok((name, _)) => name,
-            Err(problem) => return dead(DeadReason::Unreadable, problem),
+            Err(problem) => return dead(DeadLetterReason::Unreadable, problem),
         };
         match message.kind {
             MessageKind::Reply | MessageKind::Report if headers.correlation.is_none() => missing("saga-correlation"),
@@ -227,12 +238,12 @@ impl<S: Store> Shared<S> {
             MessageKind::Command | MessageKind::Undo => {
                 let Some(reply_to) = &headers.reply_to else { return missing("saga-reply-to") };
                 if let Err(problem) = check_step_name(reply_to) {
-                    return dead(DeadReason::Unreadable, format!("in the header `saga-reply-to` {problem}"));
+                    return dead(DeadLetterReason::Unreadable, format!("in the header `saga-reply-to` {problem}"));
                 }
                 let addressed = headers.service.as_deref().unwrap_or(service);
                 if addressed != service || self.hosted(service, name).is_none() {
                     let detail = format!("the step `{step}` of the service `{addressed}` is not hosted here");
-                    return dead(DeadReason::UnknownStep, detail);
+                    return dead(DeadLetterReason::UnknownStep, detail);
                 }
                 Ok(())
             }
@@ -251,7 +262,7 @@ impl<S: Store> Shared<S> {
         let mut failures = 0;
         let mut forget_at = self.env.now().saturating_add(self.settings.retention / RETENTION_SHARE);
         loop {
-            let pause = if failures > 0 { pause_after(failures) } else { self.settings.poll_interval };
+            let pause = if failures > 0 { backoff_after(failures) } else { self.settings.poll_interval };
             tokio::select! {
                 biased;
                 () = self.stopping.cancelled() => return,
@@ -281,16 +292,16 @@ impl<S: Store> Shared<S> {
     async fn claim_messages(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(owner) = self.member() else { return Ok(()) };
         let lease = Lease { owner, ttl: self.settings.lease_ttl };
-        let claimed = answered("claim_received", self.store.claim_received(lease, STORED_AT_A_TIME)).await?;
+        let claimed = catch_panic("claim_received", self.store.claim_received(lease, STORED_AT_A_TIME)).await?;
         let _under_way = self.tasks.enter();
-        self.store_clock.said(claimed.now, self.env.now());
+        self.store_clock.set(claimed.now, self.env.now());
         let mut arrived = Vec::new();
         for message in claimed.messages {
-            if message.suspect && !self.store.begin_attempt(message.work, message.attempts + 1).await? {
+            if message.recovered && !self.store.begin_attempt(message.work, message.attempts + 1).await? {
                 continue;
             }
-            let attempts = message.attempts + u32::from(message.suspect);
-            arrived.push(Arrived {
+            let attempts = message.attempts + u32::from(message.recovered);
+            arrived.push(InboundMessage {
                 age: age(&message.message, claimed.now),
                 source: source_of(&message.message),
                 message: message.message,
@@ -298,7 +309,7 @@ impl<S: Store> Shared<S> {
                 attempts,
             });
         }
-        self.handle_all(arrived).await;
+        self.dispatch_all(arrived).await;
         Ok(())
     }
 
@@ -306,7 +317,7 @@ impl<S: Store> Shared<S> {
     async fn forget_ids(&self) {
         while !self.is_stopping() {
             let forgetting = self.store.forget_received(self.settings.retention, FORGOTTEN_AT_A_TIME);
-            match answered("forget_received", forgetting).await {
+            match catch_panic("forget_received", forgetting).await {
                 Ok(forgotten) if forgotten >= FORGOTTEN_AT_A_TIME as u64 => {}
                 Ok(_) => return,
                 Err(error) => return log::warn!(%error, "old message ids could not be forgotten"),
@@ -320,9 +331,9 @@ const RETENTION_SHARE: u32 = 720;
 /// How many ids are forgotten at a time.
 const FORGOTTEN_AT_A_TIME: usize = 10_000;
 
-fn arrived(messages: Vec<Message>, receipt: &Receipt, first_id: i64, service: &str) -> Vec<Arrived> {
+fn arrived(messages: Vec<Message>, receipt: &ReceivedBatch, first_id: i64, service: &str) -> Vec<InboundMessage> {
     let rows = receipt.new.iter().zip(first_id..);
-    let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| Arrived {
+    let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| InboundMessage {
         age: age(&message, receipt.now),
         message,
         work: is_new.then_some(WorkRef { id: WorkId(id), epoch: 1 }),

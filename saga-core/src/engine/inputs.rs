@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use super::in_flight::InFlight;
-use super::letters::Problem;
-use super::shared::Shared;
+use super::in_flight::SagaInstance;
+use super::letters::HandleError;
+use super::shared::EngineContext;
 use crate::machine::Sent;
 use crate::store::{Store, WorkKind, WorkStatus};
 
-impl<S: Store> InFlight<S> {
+impl<S: Store> SagaInstance<S> {
     /// The step's encoded input: what its mapping gave, or the saga's.
     ///
     /// Where a mapping gave it and it is not here, there are no bytes: nobody is given the whole input of the saga in the
@@ -98,10 +98,15 @@ impl<S: Store> InFlight<S> {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Finds out what a step was given that was asked of another service, since its record is to say so: the process that
     /// asked may have been another one, and the mapping there another one as well.
-    pub(super) async fn learn_input(&self, saga: &mut InFlight<S>, step: usize, sent: Sent) -> Result<(), Problem> {
+    pub(super) async fn learn_input(
+        &self,
+        saga: &mut SagaInstance<S>,
+        step: usize,
+        sent: Sent,
+    ) -> Result<(), HandleError> {
         if saga.knows_input_of(step) {
             return Ok(());
         }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::act::{Act, Acted};
+use super::act::{AuditEntry, AuditRecord};
 use super::choreography::TIMELINES;
 use super::error::RuntimeError;
 use super::guard::outside_step;
@@ -11,7 +11,7 @@ use super::status::{SagaStatus, SagaSummary};
 use crate::key::{Key, Tenant};
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
-use crate::store::{ActFilter, ActRow, DefinitionId, KeptDefinition, SagaFilter, SagaId, SagaRow, Status, Store};
+use crate::store::{AuditFilter, AuditRow, DefinitionId, SagaFilter, SagaId, SagaRow, Status, Store, StoredDefinition};
 
 /// A definition that is not known here, and of which commands wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +34,13 @@ impl fmt::Display for Unregistered {
 }
 
 /// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
-pub struct Inspector<S: Store> {
+pub struct SagaQuery<S: Store> {
     pub(super) store: Arc<S>,
     pub(super) tenant: Tenant,
     definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
 }
 
-impl<S: Store> Inspector<S> {
+impl<S: Store> SagaQuery<S> {
     /// An inspector of the default tenant's sagas in this store.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
         Self { store: store.into(), tenant: Tenant::default(), definitions: BTreeMap::new() }
@@ -90,7 +90,7 @@ impl<S: Store> Inspector<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn status(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
+    pub async fn describe(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
@@ -170,14 +170,14 @@ impl<S: Store> Inspector<S> {
     }
 
     /// What the store keeps of definitions, where some of these sagas have one that is not known here.
-    async fn kept(&self, rows: &[SagaRow]) -> Result<Vec<KeptDefinition>, RuntimeError> {
+    async fn kept(&self, rows: &[SagaRow]) -> Result<Vec<StoredDefinition>, RuntimeError> {
         if rows.iter().all(|row| self.definitions.contains_key(&row.definition)) {
             return Ok(Vec::new());
         }
         Ok(self.store.definitions().await?)
     }
 
-    fn outline(&self, row: &SagaRow, kept: &[KeptDefinition]) -> Option<Outline> {
+    fn outline(&self, row: &SagaRow, kept: &[StoredDefinition]) -> Option<Outline> {
         if let Some(definition) = self.definitions.get(&row.definition) {
             return Some(Outline::of(definition));
         }
@@ -207,12 +207,16 @@ impl<S: Store> Inspector<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn acts(&self, filter: ActFilter) -> Result<Vec<Acted>, RuntimeError> {
+    pub async fn audit_log(&self, filter: AuditFilter) -> Result<Vec<AuditRecord>, RuntimeError> {
         outside_step()?;
-        let filter = ActFilter { tenant: self.tenant.clone(), ..filter };
+        let filter = AuditFilter { tenant: self.tenant.clone(), ..filter };
         let acts = self.store.acts(&filter).await?;
-        let acted =
-            |row: ActRow| Acted { number: row.number, key: row.key, at: row.at, act: Act::read(&row.entry.detail) };
+        let acted = |row: AuditRow| AuditRecord {
+            number: row.number,
+            key: row.key,
+            at: row.at,
+            entry: AuditEntry::read(&row.entry.detail),
+        };
         Ok(acts.into_iter().map(acted).collect())
     }
 
@@ -223,15 +227,15 @@ impl<S: Store> Inspector<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, RuntimeError> {
+    pub async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, RuntimeError> {
         outside_step()?;
         Ok(self.store.forgotten(limit).await?)
     }
 }
 
-impl<S: Store> fmt::Debug for Inspector<S> {
+impl<S: Store> fmt::Debug for SagaQuery<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inspector")
+        f.debug_struct("SagaQuery")
             .field("tenant", &self.tenant)
             .field("definitions", &self.definitions.keys())
             .finish_non_exhaustive()

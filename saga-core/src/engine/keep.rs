@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use super::asking::answered;
-use super::command::Command;
-use super::shared::Shared;
+use super::asking::catch_panic;
+use super::command::WorkItem;
+use super::shared::EngineContext;
 use crate::saga::Unfinished;
 use crate::step::{CancelSignal, StepError};
 use crate::store::{Lease, MemberId, Status, Store};
@@ -18,14 +18,14 @@ const LOST: &str = "its claim could not be kept, so it was given up before anoth
 
 /// The claim of an exclusive step, as it was renewed last.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct HeldLease {
     /// The end of the lease by this process' clock, in nanoseconds.
     until: AtomicU64,
     /// As which member of its store this process has it: once it was taken for dead, it goes on as another one.
     member: AtomicI64,
 }
 
-impl Kept {
+impl HeldLease {
     /// It is this member's until then.
     pub(super) fn renewed(&self, until: Duration, owner: MemberId) {
         self.until.store(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
@@ -42,20 +42,20 @@ impl Kept {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Makes a call. Each third of a lease it is asked whether the saga still goes that way; if not, the signal is given.
     ///
     /// The claim of an exclusive step is renewed with it. When that fails, the call is dropped before anybody else can have
     /// the claim: also where this process stood still, the claim is looked at before the call goes on.
-    pub(super) async fn keep<T>(
+    pub(super) async fn keep_lease<T>(
         &self,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         cancel: &CancelSignal,
         call: impl Future<Output = Result<T, Unfinished>>,
     ) -> Result<T, Unfinished> {
-        let kept = command.kept.as_ref();
+        let kept = command.held_lease.as_ref();
         let mut alarm = pin!(self.wake_at_the_end_of(kept));
-        let mut look = pin!(self.look_after(command, cancel, kept));
+        let mut look = pin!(self.watch_lease(command, cancel, kept));
         let mut call = pin!(call);
         let mut has_begun = false;
         poll_fn(|cx| {
@@ -85,19 +85,19 @@ impl<S: Store> Shared<S> {
 
     /// Makes the claim of an exclusive step last for a whole lease, and this process be known to live; false where that
     /// cannot be had now, so that the step is better begun by somebody else, or later.
-    pub(super) async fn begin_to_keep(&self, command: &mut Command<S>) -> bool {
-        let kept = Kept::default();
+    pub(super) async fn take_lease(&self, command: &mut WorkItem<S>) -> bool {
+        let kept = HeldLease::default();
         if self.alive_until() < self.env.now().saturating_add(self.settings.member_ttl / 2) {
-            self.beat_now().await;
+            self.heartbeat_now().await;
         }
         self.renew_one(command, &CancelSignal::new(), &kept).await;
         let can_begin = !self.time_left(&kept).is_zero();
-        command.kept = Some(kept);
+        command.held_lease = Some(kept);
         can_begin
     }
 
     /// For how long the claim is certainly this process' own.
-    fn time_left(&self, kept: &Kept) -> Duration {
+    fn time_left(&self, kept: &HeldLease) -> Duration {
         if kept.member.load(Ordering::Acquire) != self.member_id().0 {
             return Duration::ZERO;
         }
@@ -105,19 +105,19 @@ impl<S: Store> Shared<S> {
     }
 
     /// Wakes whoever polls it when the claim may be somebody else's.
-    async fn wake_at_the_end_of(&self, kept: Option<&Kept>) {
+    async fn wake_at_the_end_of(&self, kept: Option<&HeldLease>) {
         while let Some(left) = kept.map(|kept| self.time_left(kept)).filter(|left| !left.is_zero()) {
             self.env.sleep(left).await;
         }
         std::future::pending::<()>().await;
     }
 
-    async fn look_after(&self, command: &Command<S>, cancel: &CancelSignal, kept: Option<&Kept>) {
+    async fn watch_lease(&self, command: &WorkItem<S>, cancel: &CancelSignal, kept: Option<&HeldLease>) {
         let third = self.settings.lease_ttl / 3;
         let rest = self.settings.lease_ttl.saturating_sub(third);
         // A report renews the claim as well, so that it is not due for so long.
         let spared = || {
-            let until = kept.map_or(Duration::ZERO, Kept::until);
+            let until = kept.map_or(Duration::ZERO, HeldLease::until);
             until.saturating_sub(self.env.now().saturating_add(rest))
         };
         let mut pause = third;
@@ -126,17 +126,17 @@ impl<S: Store> Shared<S> {
             if let Some(kept) = kept.filter(|_| spared().is_zero()) {
                 self.renew_one(command, cancel, kept).await;
             }
-            if !command.is_undo() && !cancel.is_cancelled() && self.has_turned_round(command).await {
+            if !command.is_undo() && !cancel.is_cancelled() && self.is_compensating(command).await {
                 cancel.cancel();
             }
             pause = if spared().is_zero() { third } else { spared() };
         }
     }
 
-    async fn renew_one(&self, command: &Command<S>, cancel: &CancelSignal, kept: &Kept) {
+    async fn renew_one(&self, command: &WorkItem<S>, cancel: &CancelSignal, kept: &HeldLease) {
         let ttl = self.settings.lease_ttl;
         let (began, owner) = (self.env.now(), self.member_id());
-        match answered("renew", self.store.renew(&[command.work], Lease { owner, ttl })).await {
+        match catch_panic("renew", self.store.renew(&[command.work], Lease { owner, ttl })).await {
             Ok(held) if held == [true] => {
                 self.store_works("renew");
                 kept.renewed(began.saturating_add(ttl), owner);
@@ -151,8 +151,8 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    async fn has_turned_round(&self, command: &Command<S>) -> bool {
-        match answered("sagas_by_id", self.store.sagas_by_id(&[command.saga.id])).await {
+    async fn is_compensating(&self, command: &WorkItem<S>) -> bool {
+        match catch_panic("sagas_by_id", self.store.sagas_by_id(&[command.saga.id])).await {
             Ok(sagas) => sagas.iter().any(|saga| saga.status == Status::Compensating || saga.status.is_ended()),
             Err(error) => {
                 self.store_failed("sagas_by_id", &error);

@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempted;
-use super::command::Command;
-use super::in_flight::InFlight;
-use super::prepared::Findings;
-use super::shared::Shared;
+use super::attempt::AttemptResult;
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
+use super::prepared::AttemptDetails;
+use super::shared::EngineContext;
 use crate::machine::{Ending, StepPhase};
 use crate::step::Emitted;
 use crate::store::{StepRecord, Store};
@@ -26,7 +26,7 @@ struct LateSuccess {
 }
 
 /// The success as it is noted on the row.
-pub(super) fn encode(findings: &Findings) -> Vec<u8> {
+pub(super) fn encode(findings: &AttemptDetails) -> Vec<u8> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let late = LateSuccess {
         output: findings.output.as_deref().map(text).unwrap_or_default(),
@@ -37,36 +37,39 @@ pub(super) fn encode(findings: &Findings) -> Vec<u8> {
 }
 
 /// The success that an older owner noted on the row, as if this command had ended with it.
-pub(super) fn attempted<S: Store>(command: &Command<S>, noted: &[u8]) -> Attempted {
-    Attempted { ending: Ending::Done, findings: Findings { attempts: command.attempt_number(), ..findings(noted) } }
-}
-
-/// What the success that was noted brings with it.
-pub(super) fn findings(noted: &[u8]) -> Findings {
-    match serde_json::from_slice::<LateSuccess>(noted) {
-        Ok(late) => {
-            let event = |(name, payload): (String, String)| Emitted { name: Cow::Owned(name), payload: payload.into() };
-            Findings {
-                output: Some(late.output.into_bytes()),
-                emitted: late.emitted.into_iter().map(event).collect(),
-                ..Findings::default()
-            }
-        }
-        // Nobody but `encode` writes it. Should it be damaged, whoever decodes the output finds that out.
-        Err(_) => Findings { output: Some(noted.to_vec()), ..Findings::default() },
+pub(super) fn attempted<S: Store>(command: &WorkItem<S>, noted: &[u8]) -> AttemptResult {
+    AttemptResult {
+        ending: Ending::Done,
+        findings: AttemptDetails { attempts: command.attempt_number(), ..findings(noted) },
     }
 }
 
-impl<S: Store> Shared<S> {
+/// What the success that was noted brings with it.
+pub(super) fn findings(noted: &[u8]) -> AttemptDetails {
+    match serde_json::from_slice::<LateSuccess>(noted) {
+        Ok(late) => {
+            let event = |(name, payload): (String, String)| Emitted { name: Cow::Owned(name), payload: payload.into() };
+            AttemptDetails {
+                output: Some(late.output.into_bytes()),
+                emitted: late.emitted.into_iter().map(event).collect(),
+                ..AttemptDetails::default()
+            }
+        }
+        // Nobody but `encode` writes it. Should it be damaged, whoever decodes the output finds that out.
+        Err(_) => AttemptDetails { output: Some(noted.to_vec()), ..AttemptDetails::default() },
+    }
+}
+
+impl<S: Store> EngineContext<S> {
     /// Whether a call that was not answered ended too late for what was decided without it. An undo that does not know
     /// whether there is anything to undo waits for the end of every call that keeps its time limit; one that began before
     /// the end of this call, which did not keep it, may have missed its effect.
     pub(super) async fn is_news(
         &self,
-        saga: &InFlight<S>,
+        saga: &SagaInstance<S>,
         step: usize,
         records: &[StepRecord],
-        findings: &Findings,
+        findings: &AttemptDetails,
         ended_at: Duration,
     ) -> Result<bool, String> {
         let stands = &saga.state.steps[step];
@@ -92,8 +95,11 @@ mod tests {
     #[test]
     fn a_late_success_keeps_its_output_and_its_events() {
         let event = Emitted { name: "order-paid".into(), payload: br#"{"order":7}"#.to_vec() };
-        let left =
-            Findings { output: Some(b"\"receipt\"".to_vec()), emitted: vec![event.clone()], ..Findings::default() };
+        let left = AttemptDetails {
+            output: Some(b"\"receipt\"".to_vec()),
+            emitted: vec![event.clone()],
+            ..AttemptDetails::default()
+        };
         let found = findings(&encode(&left));
         assert_eq!(found.output, left.output);
         assert_eq!(found.emitted, [event]);

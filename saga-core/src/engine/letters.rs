@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::arrivals::Arrived;
-use super::asking::pause_after;
+use super::arrivals::InboundMessage;
+use super::asking::backoff_after;
 use super::callers::reason_bytes;
-use super::remote::addressed;
-use super::shared::Shared;
+use super::remote::message_to;
+use super::shared::EngineContext;
 use crate::key::check_step_name;
 use crate::log;
 use crate::step::Rejection;
 use crate::store::{
-    Answer, Changes, DeadReason, Headers, LetterId, Message, MessageId, MessageKind, Miss, NewLetter, NewMessage, Store,
+    Answer, Changes, DeadLetterId, DeadLetterReason, Headers, Message, MessageId, MessageKind, Miss, NewDeadLetter,
+    NewMessage, Store,
 };
 use crate::transport::Unreadable;
 
 /// Why a message was not handled.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum HandleError {
     /// It never will be: the reason, and the same in a sentence.
-    Dead(DeadReason, String),
+    Dead(DeadLetterReason, String),
     /// It may be later.
     Later {
         /// In words.
@@ -31,23 +32,28 @@ pub(super) enum Problem {
     },
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// How a message that was not stored is buried; nothing when the runtime stops first.
-    pub(super) async fn burial(&self, message: &Message, source: &str, problem: &Problem) -> Option<Changes> {
-        let Problem::Dead(reason, detail) = problem else { return Some(Changes::default()) };
-        let letter = self.letter(message, source, *reason, detail, 1).await?;
+    pub(super) async fn dead_letter_changes(
+        &self,
+        message: &Message,
+        source: &str,
+        problem: &HandleError,
+    ) -> Option<Changes> {
+        let HandleError::Dead(reason, detail) = problem else { return Some(Changes::default()) };
+        let letter = self.new_dead_letter(message, source, *reason, detail, 1).await?;
         let refusal = self.refusal(message, source, *reason, detail);
         Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
     /// How what is no message is buried; nothing when the runtime stops first.
-    pub(super) async fn burial_of_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
-        let letter = self.unreadable_letter(unreadable, source).await?;
+    pub(super) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
+        let letter = self.new_unreadable(unreadable, source).await?;
         Some(Changes { letters: vec![letter], ..Changes::default() })
     }
 
     /// The letter of what is no message.
-    pub(super) async fn unreadable_letter(&self, unreadable: &Unreadable, source: &str) -> Option<NewLetter> {
+    pub(super) async fn new_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<NewDeadLetter> {
         let mut hash = Sha256::new();
         hash.update(source.as_bytes());
         if let Some(id) = unreadable.id {
@@ -59,11 +65,11 @@ impl<S: Store> Shared<S> {
             }
             hash.update(&unreadable.payload);
         }
-        Some(NewLetter {
-            id: self.letter_id().await?,
+        Some(NewDeadLetter {
+            id: self.dead_letter_id().await?,
             fingerprint: hash.finalize().into(),
             tenant: crate::key::Tenant::default(),
-            reason: DeadReason::Unreadable,
+            reason: DeadLetterReason::Unreadable,
             detail: unreadable.problem.clone(),
             source: source.to_owned(),
             headers: unreadable.headers.clone(),
@@ -74,32 +80,39 @@ impl<S: Store> Shared<S> {
     }
 
     /// Buries a message that was stored, in the commit that ends its row.
-    pub(super) async fn bury_handled(self: &Arc<Self>, arrived: &Arrived, problem: &Problem) -> Result<(), Problem> {
-        let Problem::Dead(reason, detail) = problem else { return Ok(()) };
-        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+    pub(super) async fn dead_letter_handled(
+        self: &Arc<Self>,
+        arrived: &InboundMessage,
+        problem: &HandleError,
+    ) -> Result<(), HandleError> {
+        let HandleError::Dead(reason, detail) = problem else { return Ok(()) };
+        let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let (message, source) = (&arrived.message, &arrived.source);
-        let letter = self.letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
+        let letter =
+            self.new_dead_letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
         let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
         let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
         match self.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
                 log::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
-                self.tell_of_messages();
+                self.wake_relay();
                 Ok(())
             }
-            Err(miss) => Err(Problem::Later { why: format!("it could not be buried: {miss:?}"), is_counted: false }),
+            Err(miss) => {
+                Err(HandleError::Later { why: format!("it could not be buried: {miss:?}"), is_counted: false })
+            }
         }
     }
 
     /// Buries what came together, in as few commits as it fits into; nothing when the runtime stops first.
-    pub(super) async fn bury(self: &Arc<Self>, burials: Vec<Changes>) -> Option<()> {
+    pub(super) async fn store_dead_letters(self: &Arc<Self>, burials: Vec<Changes>) -> Option<()> {
         let mut open = burials;
         for failures in 0.. {
             if open.is_empty() {
                 return Some(());
             }
             let answers = self.recorder.record_all(open.clone()).await;
-            self.tell_of_messages();
+            self.wake_relay();
             let mut failed = Vec::new();
             for (burial, answer) in open.into_iter().zip(answers) {
                 match answer {
@@ -112,7 +125,7 @@ impl<S: Store> Shared<S> {
                 if self.is_stopping() {
                     return None;
                 }
-                self.env.sleep(pause_after(failures)).await;
+                self.env.sleep(backoff_after(failures)).await;
             }
             open = failed.into_iter().map(|(burial, _)| burial).collect();
         }
@@ -124,20 +137,20 @@ impl<S: Store> Shared<S> {
         &self,
         message: &Message,
         source: &str,
-        reason: DeadReason,
+        reason: DeadLetterReason,
         detail: &str,
     ) -> Option<NewMessage> {
         if !matches!(message.kind, MessageKind::Command | MessageKind::Undo) {
             return None;
         }
         // A forged command that names the id of a true one would have the true one's saga told that it was refused.
-        if reason == DeadReason::NotAuthorized {
+        if reason == DeadLetterReason::NotAuthorized {
             return None;
         }
         let headers = &message.headers;
         let reply_to = headers.reply_to.as_deref().filter(|reply_to| check_step_name(reply_to).is_ok())?;
         // One that is too old may have been done before, and its record is gone.
-        let answer = if reason == DeadReason::TooOld { Answer::Unknown } else { Answer::Refused };
+        let answer = if reason == DeadLetterReason::TooOld { Answer::Unknown } else { Answer::Refused };
         let reason = Rejection::new(format!("{} ({}): {detail}", "it is a dead letter there", reason.as_str()));
         Some(NewMessage {
             kind: MessageKind::Reply,
@@ -153,21 +166,21 @@ impl<S: Store> Shared<S> {
                 traceparent: headers.traceparent.clone(),
                 ..Headers::default()
             },
-            ..addressed(MessageId(self.random_uuid()), &message.tenant, reply_to)
+            ..message_to(MessageId(self.random_uuid()), &message.tenant, reply_to)
         })
     }
 
-    pub(super) async fn letter(
+    pub(super) async fn new_dead_letter(
         &self,
         message: &Message,
         source: &str,
-        reason: DeadReason,
+        reason: DeadLetterReason,
         detail: &str,
         attempts: u32,
-    ) -> Option<NewLetter> {
+    ) -> Option<NewDeadLetter> {
         let is_whole = message.payload.len() <= self.bytes_max(message.kind);
-        Some(NewLetter {
-            id: self.letter_id().await?,
+        Some(NewDeadLetter {
+            id: self.dead_letter_id().await?,
             fingerprint: fingerprint_of(source, message.id),
             tenant: message.tenant.clone(),
             reason,
@@ -180,8 +193,8 @@ impl<S: Store> Shared<S> {
         })
     }
 
-    async fn letter_id(&self) -> Option<LetterId> {
-        self.take_ids(1).await.and_then(|mut ids| ids.next()).map(LetterId)
+    async fn dead_letter_id(&self) -> Option<DeadLetterId> {
+        self.take_ids(1).await.and_then(|mut ids| ids.next()).map(DeadLetterId)
     }
 
     /// As much of a content as is kept of it.
@@ -190,8 +203,8 @@ impl<S: Store> Shared<S> {
     }
 }
 
-fn warn_of(letter: &NewLetter) {
-    let NewLetter { source, detail, reason, .. } = letter;
+fn warn_of(letter: &NewDeadLetter) {
+    let NewDeadLetter { source, detail, reason, .. } = letter;
     log::warn!(source, reason = reason.as_str(), detail, "a message is a dead letter");
 }
 

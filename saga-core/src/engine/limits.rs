@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::doubts::{Doubt, Protection};
+use super::doubts::{FailureRate, Protection};
 use crate::store::WorkId;
 
 /// So many commands of a step run after it met a lock before its transactions run beside each other again.
@@ -59,13 +59,13 @@ struct StepLimit {
     /// After how many commands it counts as one that meets no locks.
     calm_in: u32,
     /// How often it fails, and its compensation.
-    doing: Doubt,
-    undoing: Doubt,
+    doing: FailureRate,
+    undoing: FailureRate,
 }
 
 impl StepLimit {
     fn new(limit: usize) -> Self {
-        Self { limit, is_slow: false, calm_in: 0, doing: Doubt::unknown(), undoing: Doubt::unknown() }
+        Self { limit, is_slow: false, calm_in: 0, doing: FailureRate::unknown(), undoing: FailureRate::unknown() }
     }
 
     fn succeeded(&mut self, batch_max: usize, took: Duration) {
@@ -74,7 +74,7 @@ impl StepLimit {
         self.calm_in = self.calm_in.saturating_sub(1);
     }
 
-    fn doubt(&mut self, is_undo: bool) -> &mut Doubt {
+    fn doubt(&mut self, is_undo: bool) -> &mut FailureRate {
         if is_undo { &mut self.undoing } else { &mut self.doing }
     }
 }
@@ -155,7 +155,7 @@ impl BatchLimits {
 
     /// What the handler of the step, or its compensation, needs, so that its writes can be taken back.
     pub(super) fn protection_of(&self, step: &'static str, is_undo: bool) -> Protection {
-        let doubt = self.lock().get_mut(step).map_or(Doubt::unknown(), |step| *step.doubt(is_undo));
+        let doubt = self.lock().get_mut(step).map_or(FailureRate::unknown(), |step| *step.doubt(is_undo));
         doubt.protection()
     }
 

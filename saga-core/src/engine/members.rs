@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::asking::answered;
-use super::shared::Shared;
+use super::asking::catch_panic;
+use super::shared::EngineContext;
 use crate::log;
 use crate::store::Store;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Beats until it is dropped.
-    pub(super) async fn beat(self: Arc<Self>) {
+    pub(super) async fn run_heartbeat(self: Arc<Self>) {
         loop {
             self.env.sleep(self.settings.member_ttl / 4).await;
-            self.beat_now().await;
+            self.heartbeat_now().await;
         }
     }
 
@@ -21,16 +21,16 @@ impl<S: Store> Shared<S> {
     ///
     /// While the store cannot be reached by one process, it often cannot be by any: all of them look dead when it is back.
     /// So whoever could not beat takes nothing over for as long as others need to come back.
-    pub(super) async fn beat_now(&self) {
+    pub(super) async fn heartbeat_now(&self) {
         let known_until = self.alive_until();
-        let _one_at_a_time = self.beating.lock().await;
+        let _one_at_a_time = self.heartbeat.lock().await;
         if self.alive_until() != known_until {
             // Another one was answered meanwhile.
             return;
         }
         let ttl = self.settings.member_ttl;
         let began = self.env.now();
-        match answered("beat", self.store.beat(self.member_id(), ttl)).await {
+        match catch_panic("beat", self.store.beat(self.member_id(), ttl)).await {
             Ok(true) => {
                 self.store_works("beat");
                 self.set_alive_until(began.saturating_add(ttl));
@@ -38,7 +38,7 @@ impl<S: Store> Shared<S> {
             Ok(false) => {
                 self.take_nothing_over_until(began.saturating_add(ttl));
                 let began = self.env.now();
-                match answered("rejoin", self.store.rejoin(self.member_id(), ttl)).await {
+                match catch_panic("rejoin", self.store.rejoin(self.member_id(), ttl)).await {
                     Ok(incarnation) => {
                         log::warn!(
                             former = self.member_id().0,
@@ -68,7 +68,7 @@ impl<S: Store> Shared<S> {
             if self.is_stopping() {
                 return false;
             }
-            self.beat_now().await;
+            self.heartbeat_now().await;
             if !self.is_alive() {
                 self.env.sleep(self.settings.poll_interval).await;
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::act::reason_problem;
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::migration::{Standing, prepare_move};
+use super::migration::{MigrationCheck, prepare_move};
 use super::runtime::Runtime;
 use crate::key::{Key, Tenant};
 use crate::saga::Migration;
@@ -212,8 +212,8 @@ impl<S: Store> Runtime<S> {
             let stored = shared.store.saga_with_steps(tenant, key).await?;
             let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
             let moved = match prepare_move(&migration.plan, &stored, reason.unwrap_or_default()) {
-                Ok(Standing::There) => return Ok(()),
-                Ok(Standing::CanMove(moved)) => moved,
+                Ok(MigrationCheck::There) => return Ok(()),
+                Ok(MigrationCheck::CanMove(moved)) => moved,
                 Err(problem) => return Err(RuntimeError::Refused { key: key.to_string(), problem }),
             };
             if reason.is_none() {
@@ -221,8 +221,8 @@ impl<S: Store> Runtime<S> {
             }
             match shared.store.migrate(*moved).await? {
                 Ok(()) => {
-                    shared.awaiting.take(tenant, key);
-                    shared.leave_work(Duration::ZERO);
+                    shared.waiting_cache.take(tenant, key);
+                    shared.announce_unclaimed(Duration::ZERO);
                     return Ok(());
                 }
                 Err(Miss::Work(_)) => return Err(RuntimeError::Busy { key: key.to_string() }),

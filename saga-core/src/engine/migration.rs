@@ -3,30 +3,34 @@
 use std::time::Duration;
 
 use super::choose::{arm_output, arm_taken, arms_taken};
-use super::in_flight::InFlight;
+use super::in_flight::SagaInstance;
 use crate::key::StepId;
 use crate::machine::{self, Migrated, Route, SagaState, StepPhase};
 use crate::saga::{Definition, Plan, StepDefinition};
 use crate::step::items_of;
 use crate::store::{
-    HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RewrittenRecord, SagaMove, SagaWithSteps, Status,
+    HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RewrittenRecord, SagaMigration, SagaWithSteps, Status,
     StepRecord, Store, WorkKind,
 };
 
 /// Where a saga stands to a migration.
-pub(super) enum Standing {
+pub(super) enum MigrationCheck {
     /// It has the new version already.
     There,
     /// It can move.
-    CanMove(Box<SagaMove>),
+    CanMove(Box<SagaMigration>),
 }
 
 /// What moving this saga writes; or why it cannot move, in words.
-pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, reason: &str) -> Result<Standing, String> {
+pub(super) fn prepare_move<S: Store>(
+    plan: &Plan<S>,
+    stored: &SagaWithSteps,
+    reason: &str,
+) -> Result<MigrationCheck, String> {
     let row = &stored.saga;
     let (from, to) = (&plan.from, &plan.to);
     if row.definition == to.id && row.digest == to.digest {
-        return Ok(Standing::There);
+        return Ok(MigrationCheck::There);
     }
     if row.definition != from.id {
         return Err(format!("it is a saga of {}, and not of {}", row.definition, from.id));
@@ -68,7 +72,7 @@ pub(super) fn prepare_move<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, rea
         attempt: 0,
         detail: format!("from {} to {}: {reason}", from.id, to.id),
     };
-    Ok(Standing::CanMove(Box::new(SagaMove {
+    Ok(MigrationCheck::CanMove(Box::new(SagaMigration {
         saga: row.id,
         tenant: row.tenant.clone(),
         key: row.key.clone(),
@@ -206,7 +210,7 @@ impl<S: Store> Move<'_, S> {
         if is_known || !may_be_undone || to.undo.is_none() || (from.input.is_none() && to.input.is_none()) {
             return None;
         }
-        let found = InFlight::of_row(&self.stored.saga, self.stored.records.clone(), &self.plan.from);
+        let found = SagaInstance::of_row(&self.stored.saga, self.stored.records.clone(), &self.plan.from);
         let given = found.and_then(|mut saga| saga.find_input(old).map(|()| saga.input_of(old).to_vec()));
         given
             .map_err(|problem| {
@@ -249,7 +253,7 @@ impl<S: Store> Move<'_, S> {
                 given.push((work.step.clone(), input));
             }
         }
-        let stuck = self.migrated.state.stuck.iter().chain(&self.migrated.state.stuck_too).filter(|stuck| !stuck.undo);
+        let stuck = self.migrated.state.stuck.iter().chain(&self.migrated.state.also_stuck).filter(|stuck| !stuck.undo);
         for stuck in stuck {
             let Some(step) = self.plan.to.steps.get(stuck.step) else { continue };
             let mapped = stuck.input.as_ref().map(|input| input.as_bytes().to_vec());
@@ -270,7 +274,7 @@ impl<S: Store> Move<'_, S> {
     fn check_taken_outputs(&mut self) {
         let to: &Definition<S> = &self.plan.to;
         let phase = |step: usize| self.migrated.state.steps[step].phase;
-        let is_open = |step| matches!(phase(step), StepPhase::Ready | StepPhase::Started | StepPhase::Unfolded);
+        let is_open = |step| matches!(phase(step), StepPhase::Ready | StepPhase::Started | StepPhase::FannedOut);
         for (index, step) in to.steps.iter().enumerate().filter(|(index, _)| is_open(*index)) {
             for (place, taken) in to.steps[..index].iter().enumerate() {
                 let is_missing = phase(place) == StepPhase::Skipped && !self.outputs.contains(&place);
@@ -309,12 +313,12 @@ impl<S: Store> Move<'_, S> {
         for (index, step) in to.steps.iter().enumerate() {
             let may_be_undone = matches!(
                 phase(index),
-                StepPhase::Started | StepPhase::Unfolded | StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing
+                StepPhase::Started | StepPhase::FannedOut | StepPhase::Done | StepPhase::Unknown | StepPhase::Undoing
             );
             for taken in step.undo_takes.iter().filter(|_| may_be_undone) {
                 let Some(place) = to.shape.position(taken.step) else { continue };
                 let is_known =
-                    self.outputs.contains(&place) || (taken.is_if_taken && phase(place) == StepPhase::PassedBy);
+                    self.outputs.contains(&place) || (taken.is_if_taken && phase(place) == StepPhase::NotTaken);
                 if !is_known {
                     self.problems.push(format!(
                         "the compensation of `{}` takes the output of `{}`, of which this saga has none",

@@ -5,7 +5,7 @@ use crate::machine::Refused;
 use crate::store::Status;
 
 /// Why nothing was done to a saga.
-pub(super) enum Missed {
+pub(super) enum ControlError {
     /// It moved, or a command of it did: it is to be looked at again.
     Moved,
     /// The machine refuses.
@@ -14,7 +14,7 @@ pub(super) enum Missed {
     Error(RuntimeError),
 }
 
-impl From<RuntimeError> for Missed {
+impl From<RuntimeError> for ControlError {
     fn from(error: RuntimeError) -> Self {
         Self::Error(error)
     }

@@ -105,30 +105,30 @@ mod trouble;
 mod turns;
 mod waiters;
 
-pub use self::act::{Act, Acted, ReplacedInput};
+pub use self::act::{AuditEntry, AuditRecord, ReplacedInput};
 pub use self::builder::RuntimeBuilder;
-pub use self::bulk::{BulkAction, BulkFilter, BulkPlan, BulkResult, BulkSummary, PlannedAct};
-pub use self::cancel::Cancellation;
-pub use self::dead_letters::DeadLetterDesk;
+pub use self::bulk::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
+pub use self::cancel::CancelOutcome;
+pub use self::dead_letters::DeadLetterAdmin;
 pub use self::error::{BuildError, RuntimeError, StartError};
-pub use self::inspect::{Inspector, Unregistered};
+pub use self::inspect::{SagaQuery, Unregistered};
 pub use self::migrate::MigrationReport;
-pub use self::operator::Operator;
+pub use self::operator::SagaControl;
 pub use self::outcome::Outcome;
-pub use self::outgoing::OutboxDesk;
-pub use self::pause::{Pausing, Resumption};
-pub use self::publish::{PublishError, PublishedIn};
-pub use self::restart::Restart;
-pub use self::running::Running;
+pub use self::outgoing::OutboxAdmin;
+pub use self::pause::{PauseOutcome, ResumeOutcome};
+pub use self::publish::{PublishError, UncommittedPublish};
+pub use self::restart::RestartOutcome;
+pub use self::running::SagaHandle;
 pub use self::runtime::Runtime;
-pub use self::runtime_starts::StartedIn;
-pub use self::saga_desk::SagaDesk;
+pub use self::runtime_starts::UncommittedStart;
+pub use self::saga_desk::SagaAdmin;
 pub use self::settings::Settings;
-pub use self::signal::Receipt;
+pub use self::signal::SignalOutcome;
 pub use self::statistics::Statistics;
 pub use self::status::{
-    ChildStatus, Happening, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
+    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
 };
 pub use self::supervisor::Panicked;
 pub use self::timelines::TimelineStatus;
-pub use self::trouble::{Health, Standing};
+pub use self::trouble::{ComponentHealth, Health};

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use super::in_flight::InFlight;
-use super::prepared::Findings;
+use super::in_flight::SagaInstance;
+use super::prepared::AttemptDetails;
 use crate::key::StepId;
 use crate::log;
 use crate::machine::{self, Decision, Event, Record, Stuck};
 use crate::step::Rejection;
 use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
 
-pub(super) fn note_record<S: Store>(
-    saga: &mut InFlight<S>,
+pub(super) fn add_records<S: Store>(
+    saga: &mut SagaInstance<S>,
     decision: &Decision,
-    findings: &Findings,
+    findings: &AttemptDetails,
     error: Option<Rejection>,
     changes: &mut Changes,
 ) {
     for record in &decision.further {
-        insert(saga, record, &Findings::default(), None, changes);
+        insert(saga, record, &AttemptDetails::default(), None, changes);
     }
     if let Some((step, position)) = decision.listed {
         insert_list(saga, step, position, changes);
@@ -29,9 +29,9 @@ pub(super) fn note_record<S: Store>(
 }
 
 fn insert<S: Store>(
-    saga: &mut InFlight<S>,
+    saga: &mut SagaInstance<S>,
     record: &Record,
-    findings: &Findings,
+    findings: &AttemptDetails,
     error: Option<Rejection>,
     changes: &mut Changes,
 ) {
@@ -66,7 +66,7 @@ fn insert<S: Store>(
 }
 
 /// The list that a step is done for: from then on each item finds its input there.
-fn insert_list<S: Store>(saga: &InFlight<S>, step: usize, position: u32, changes: &mut Changes) {
+fn insert_list<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32, changes: &mut Changes) {
     changes.records.push(NewRecord {
         saga: saga.id,
         tenant: saga.tenant.clone(),
@@ -82,10 +82,10 @@ fn insert_list<S: Store>(saga: &InFlight<S>, step: usize, position: u32, changes
     });
 }
 
-pub(super) fn note_revision<S: Store>(
-    saga: &mut InFlight<S>,
+pub(super) fn add_revision<S: Store>(
+    saga: &mut SagaInstance<S>,
     decision: &Decision,
-    findings: &Findings,
+    findings: &AttemptDetails,
     changes: &mut Changes,
 ) {
     let Some(revision) = decision.revision else { return };
@@ -126,9 +126,9 @@ pub(super) fn reason_of(event: &Event) -> Option<Rejection> {
 }
 
 /// The commands are gone while a person decides, and what their mappings gave is never computed again.
-pub(super) fn keep_inputs<S: Store>(saga: &mut InFlight<S>) {
+pub(super) fn keep_inputs<S: Store>(saga: &mut SagaInstance<S>) {
     let (inputs, lists) = (&saga.inputs, &saga.state.items);
-    let (stuck, stuck_too) = (&mut saga.state.stuck, &mut saga.state.stuck_too);
+    let (stuck, stuck_too) = (&mut saga.state.stuck, &mut saga.state.also_stuck);
     // A list is recorded, and items find their inputs there.
     let is_listed = |step| lists.iter().any(|items| items.step == step || items.range().contains(&step));
     let is_to_be_kept = |stuck: &&mut Stuck| !stuck.undo && stuck.input.is_none() && !is_listed(stuck.step);
@@ -139,7 +139,7 @@ pub(super) fn keep_inputs<S: Store>(saga: &mut InFlight<S>) {
 }
 
 /// What got stuck just now, though its turn with a person may come later.
-pub(super) fn stuck_entry<S: Store>(saga: &InFlight<S>, step: usize) -> Option<HistoryEntry> {
+pub(super) fn stuck_entry<S: Store>(saga: &SagaInstance<S>, step: usize) -> Option<HistoryEntry> {
     let stuck = saga.state.stuck_at(step)?;
     let order = if stuck.undo {
         let round = saga.state.steps[stuck.step].undo_round;

@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::choose::arm_output;
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::in_flight::InFlight;
+use super::in_flight::SagaInstance;
 use super::pause::due_now;
-use super::prepared::Findings;
-use super::saga_desk::{SagaDesk, moved, refused};
+use super::prepared::AttemptDetails;
+use super::saga_desk::{SagaAdmin, moved, refused};
 use crate::key::Key;
 use crate::machine::{Action, Event, StepPhase, Stuck};
 use crate::store::{Miss, SagaWithSteps, Status, Store};
@@ -20,21 +20,21 @@ use crate::store::{Miss, SagaWithSteps, Status, Store};
 /// An operator's view of one saga. Every action names the revision that the operator saw, so that one which
 /// meets a saga that has moved changes nothing, and the same action twice acts once. Each leaves a line in the saga's
 /// history.
-pub struct Operator<S: Store> {
-    pub(super) desk: SagaDesk<S>,
+pub struct SagaControl<S: Store> {
+    pub(super) desk: SagaAdmin<S>,
     pub(super) key: Key,
     pub(super) revision: u64,
 }
 
-impl<S: Store> Operator<S> {
-    pub(super) fn new(desk: SagaDesk<S>, key: Key, revision: u64) -> Self {
+impl<S: Store> SagaControl<S> {
+    pub(super) fn new(desk: SagaAdmin<S>, key: Key, revision: u64) -> Self {
         Self { desk, key, revision }
     }
 
     /// Says who acts. The name is kept with each action.
     #[must_use]
-    pub fn by(self, who: impl Into<String>) -> Self {
-        Self { desk: self.desk.by(who), ..self }
+    pub fn actor(self, who: impl Into<String>) -> Self {
+        Self { desk: self.desk.actor(who), ..self }
     }
 
     /// Tries again what is stuck, with fresh attempts and the same key.
@@ -54,11 +54,11 @@ impl<S: Store> Operator<S> {
     /// nothing undoes that unless somebody reports the success.
     ///
     /// # Errors
-    /// Those of [`Operator::retry`], and when a later step needs the output of the skipped one: then use
-    /// [`Operator::skip_with`].
+    /// Those of [`SagaControl::retry`], and when a later step needs the output of the skipped one: then use
+    /// [`SagaControl::skip_with`].
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn skip(&self, reason: &str) -> Result<(), RuntimeError> {
         self.act(Action::Skip, None, reason).await
     }
@@ -67,10 +67,10 @@ impl<S: Store> Operator<S> {
     /// one that is just skipped runs none.
     ///
     /// # Errors
-    /// Those of [`Operator::retry`], and when the output cannot be encoded.
+    /// Those of [`SagaControl::retry`], and when the output cannot be encoded.
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn skip_with<T: Serialize + Sync>(&self, output: &T, reason: &str) -> Result<(), RuntimeError> {
         let output = serde_json::to_vec(output).map_err(|error| self.refused(format!("the output: {error}")))?;
         let output = self.desk.engine()?.check_length(output).map_err(|problem| self.refused(problem))?;
@@ -80,10 +80,10 @@ impl<S: Store> Operator<S> {
     /// Ends the saga as completed, as it is.
     ///
     /// # Errors
-    /// Those of [`Operator::retry`].
+    /// Those of [`SagaControl::retry`].
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn force_completed(&self, reason: &str) -> Result<(), RuntimeError> {
         self.act(Action::Force { completed: true, reason: reason.to_owned() }, None, reason).await
     }
@@ -91,10 +91,10 @@ impl<S: Store> Operator<S> {
     /// Ends the saga as compensated, as it is.
     ///
     /// # Errors
-    /// Those of [`Operator::retry`].
+    /// Those of [`SagaControl::retry`].
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn force_compensated(&self, reason: &str) -> Result<(), RuntimeError> {
         self.act(Action::Force { completed: false, reason: reason.to_owned() }, None, reason).await
     }
@@ -107,7 +107,7 @@ impl<S: Store> Operator<S> {
     /// is not known here, or when the store fails.
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn cancel(&self, reason: &str) -> Result<(), RuntimeError> {
         self.desk.cancel_seen(&self.key, self.revision, reason).await
     }
@@ -118,7 +118,7 @@ impl<S: Store> Operator<S> {
     /// When the saga moved, is paused or has ended already, or is not known here, or when the store fails.
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn pause(&self, reason: &str) -> Result<(), RuntimeError> {
         self.desk.pause_seen(&self.key, self.revision, reason).await
     }
@@ -129,7 +129,7 @@ impl<S: Store> Operator<S> {
     /// When the saga moved, is not paused, or is not known here, or when the store fails.
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn resume(&self, reason: &str) -> Result<(), RuntimeError> {
         self.desk.resume_seen(&self.key, self.revision, reason).await
     }
@@ -161,8 +161,8 @@ impl<S: Store> Operator<S> {
         }
         let engine = self.desk.engine()?;
         let hand_on = self.desk.hand_on(&engine, &saga).await?;
-        let findings = Findings { output, ..Findings::default() };
-        let prepared = engine.advance(&mut saga, Event::Operator(action), &findings, hand_on);
+        let findings = AttemptDetails { output, ..AttemptDetails::default() };
+        let prepared = engine.decide(&mut saga, Event::Operator(action), &findings, hand_on);
         let mut prepared = prepared.map_err(|refused| self.refused(refused.to_string()))?;
         if !parked.is_empty() && !saga.state.is_paused() {
             // Whoever ends it by force leaves nothing behind that waits for a resumption.
@@ -170,16 +170,16 @@ impl<S: Store> Operator<S> {
             prepared.leave_free(Duration::ZERO);
         }
         prepared.changes.history.push(act.entry(saga.id));
-        match self.desk.apply(&engine, &self.key, prepared).await? {
+        match self.desk.commit(&engine, &self.key, prepared).await? {
             Ok(()) => Ok(()),
             Err(Miss::Saga(row)) => Err(moved(&row)),
             Err(miss) => Err(self.refused(format!("the action did not apply: {miss:?}"))),
         }
     }
 
-    async fn load(&self) -> Result<(SagaWithSteps, InFlight<S>), RuntimeError> {
+    async fn load(&self) -> Result<(SagaWithSteps, SagaInstance<S>), RuntimeError> {
         let stored = self.desk.stored(&self.key, Some(self.revision)).await?;
-        let mut saga = self.desk.in_flight(&stored)?;
+        let mut saga = self.desk.instance(&stored)?;
         find_stuck(&mut saga, &stored);
         if let Some((step, input)) =
             saga.state.stuck.as_ref().and_then(|stuck| Some((stuck.step, stuck.input.clone()?)))
@@ -192,7 +192,7 @@ impl<S: Store> Operator<S> {
     /// A choice that is gone past has no output but the arm that runs.
     fn of_choice(
         &self,
-        saga: &InFlight<S>,
+        saga: &SagaInstance<S>,
         action: Action,
         output: Option<Vec<u8>>,
     ) -> Result<(Action, Option<Vec<u8>>), RuntimeError> {
@@ -212,7 +212,7 @@ impl<S: Store> Operator<S> {
     }
 
     /// A step that is skipped gives an output if a later step takes one.
-    fn check_output(&self, saga: &InFlight<S>, action: &Action, output: Option<&[u8]>) -> Result<(), RuntimeError> {
+    fn check_output(&self, saga: &SagaInstance<S>, action: &Action, output: Option<&[u8]>) -> Result<(), RuntimeError> {
         let (Action::Skip, Some(stuck)) = (action, &saga.state.stuck) else { return Ok(()) };
         let (step, base) = (saga.step(stuck.step), saga.state.base(stuck.step));
         let name = saga.doing(stuck.step);
@@ -238,7 +238,7 @@ impl<S: Store> Operator<S> {
 
 /// A saga that could not be read was made stuck without its state saying so. Now that it can be read again, what was
 /// under way is what is stuck, unless it still has its command.
-fn find_stuck<S: Store>(saga: &mut InFlight<S>, stored: &SagaWithSteps) {
+fn find_stuck<S: Store>(saga: &mut SagaInstance<S>, stored: &SagaWithSteps) {
     if stored.saga.status != Status::Stuck || saga.state.stuck.is_some() {
         return;
     }
@@ -253,7 +253,7 @@ fn find_stuck<S: Store>(saga: &mut InFlight<S>, stored: &SagaWithSteps) {
         input: None,
     });
     let mut stuck: VecDeque<Stuck> = stuck.collect();
-    (saga.state.stuck, saga.state.stuck_too) = (stuck.pop_front(), stuck.into());
+    (saga.state.stuck, saga.state.also_stuck) = (stuck.pop_front(), stuck.into());
 }
 
 fn name_of(action: &Action) -> &'static str {
@@ -265,7 +265,7 @@ fn name_of(action: &Action) -> &'static str {
     }
 }
 
-impl<S: Store> fmt::Debug for Operator<S> {
+impl<S: Store> fmt::Debug for SagaControl<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operator").field("key", &self.key).field("revision", &self.revision).finish_non_exhaustive()
     }

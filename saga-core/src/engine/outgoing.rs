@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::act::reason_problem;
-use super::desk::Desk;
+use super::desk::TenantStore;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::letters::fingerprint_of;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::key::Tenant;
 use crate::log;
-use crate::store::{DeadReason, Hint, LetterId, MessageId, NewLetter, OutboxDepth, ParkedKey, Store};
+use crate::store::{DeadLetterId, DeadLetterReason, Hint, MessageId, NewDeadLetter, OutboxDepth, ParkedKey, Store};
 
 /// More keys than are ever parked at once: those of other tenants are among them.
 const PARKED_MAX: usize = 10_000;
@@ -20,16 +20,16 @@ const SOURCE: &str = "outbox";
 
 /// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent. It needs no
 /// runtime, only a store: what is released waits for one.
-pub struct OutboxDesk<S: Store>(Desk<S>);
+pub struct OutboxAdmin<S: Store>(TenantStore<S>);
 
-impl<S: Store> OutboxDesk<S> {
+impl<S: Store> OutboxAdmin<S> {
     /// The outbox of this store, and the parked keys of the default tenant.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self(Desk::new(store.into()))
+        Self(TenantStore::new(store.into()))
     }
 
-    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
-        Self(Desk::of(shared, tenant))
+    pub(super) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
+        Self(TenantStore::of(shared, tenant))
     }
 
     /// Looks at the parked keys of this tenant.
@@ -95,7 +95,7 @@ impl<S: Store> OutboxDesk<S> {
             return Err(RuntimeError::Parked { message, problem });
         }
         let Some(key) = self.parked().await?.into_iter().find(|key| key.message == message) else { return Ok(false) };
-        let id = LetterId(self.0.store.reserve_ids(1).await?.start);
+        let id = DeadLetterId(self.0.store.reserve_ids(1).await?.start);
         let was_parked = self.0.store.discard(message, &letter_of(key, id), reason).await?;
         if was_parked {
             log::warn!(%message, reason, "a message that could not be sent was discarded");
@@ -113,14 +113,14 @@ impl<S: Store> OutboxDesk<S> {
     }
 }
 
-fn letter_of(key: ParkedKey, id: LetterId) -> NewLetter {
+fn letter_of(key: ParkedKey, id: DeadLetterId) -> NewDeadLetter {
     let message = key.message;
     let headers = [("message-id", message.to_string()), ("topic", key.aggregate_type), ("key", key.aggregate_id)];
-    NewLetter {
+    NewDeadLetter {
         id,
         fingerprint: fingerprint_of(SOURCE, message),
         tenant: key.tenant,
-        reason: DeadReason::Unsendable,
+        reason: DeadLetterReason::Unsendable,
         detail: key.error,
         source: SOURCE.to_owned(),
         headers: headers.map(|(name, text)| (name.to_owned(), text)).into(),
@@ -130,8 +130,8 @@ fn letter_of(key: ParkedKey, id: LetterId) -> NewLetter {
     }
 }
 
-impl<S: Store> fmt::Debug for OutboxDesk<S> {
+impl<S: Store> fmt::Debug for OutboxAdmin<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OutboxDesk").field("tenant", &self.0.tenant).finish_non_exhaustive()
+        f.debug_struct("OutboxAdmin").field("tenant", &self.0.tenant).finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::saga::Definition;
-use crate::store::{KeptDefinition, Store};
+use crate::store::{Store, StoredDefinition};
 
 /// The steps of a definition, by name.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Outline {
     }
 
     /// As the store keeps it, where it can be read.
-    pub(super) fn of_kept(kept: &KeptDefinition) -> Option<Self> {
+    pub(super) fn of_kept(kept: &StoredDefinition) -> Option<Self> {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
             name: step.name,

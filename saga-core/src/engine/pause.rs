@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::act::Act;
-use super::command::Command;
+use super::act::AuditEntry;
+use super::command::WorkItem;
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::missed::Missed;
-use super::prepared::{Findings, HandOn, NextPlace};
+use super::missed::ControlError;
+use super::prepared::{AttemptDetails, NextSlot, NextWork};
 use super::runtime::Runtime;
-use super::saga_desk::{SagaDesk, refused, unreadable};
-use super::shared::Shared;
+use super::saga_desk::{SagaAdmin, refused, unreadable};
+use super::shared::EngineContext;
 use crate::key::Key;
 use crate::machine::{Event, Refused};
 use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store};
@@ -21,7 +21,7 @@ const WHILE_PAUSED: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// What became of the wish to pause a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pausing {
+pub enum PauseOutcome {
     /// The saga is paused by this call.
     Paused,
     /// It was paused already, and nothing was changed.
@@ -32,7 +32,7 @@ pub enum Pausing {
 
 /// What became of the wish to resume a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resumption {
+pub enum ResumeOutcome {
     /// The saga goes on by this call.
     Resumed,
     /// It is not paused, and nothing was changed: this is how it stands.
@@ -41,7 +41,7 @@ pub enum Resumption {
 
 /// What is wanted.
 #[derive(Clone, Copy)]
-enum Wish {
+enum PauseAction {
     Pause,
     Resume,
 }
@@ -54,7 +54,7 @@ impl<S: Store> Runtime<S> {
     /// A paused saga can be cancelled: it turns round, and is undone when it is resumed. One that needs a person needs one
     /// when it is resumed. A saga that has nothing left to do ends, and its pause with it.
     ///
-    /// To say who paused it, use [`Runtime::desk`].
+    /// To say who paused it, use [`Runtime::admin`].
     ///
     /// # Errors
     /// When there is no such saga, or its definition is not known here; or when the store fails.
@@ -64,7 +64,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Examples
     /// ```
-    /// use saga_core::engine::{Pausing, Resumption};
+    /// use saga_core::engine::{PauseOutcome, ResumeOutcome};
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -81,23 +81,23 @@ impl<S: Store> Runtime<S> {
     ///
     /// let tomorrow = std::time::Duration::from_hours(24);
     /// let started = runtime.start_after(&newsletter, "issue-7", 7, tomorrow).await?;
-    /// let desk = runtime.desk().by("ann");
-    /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, Pausing::Paused);
-    /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, Pausing::Already);
+    /// let desk = runtime.admin().by("ann");
+    /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Paused);
+    /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Already);
     ///
     /// let status = runtime.saga("issue-7").await?.ok_or("it is there")?;
     /// assert_eq!(status.summary.status, Status::Paused);
     /// assert_eq!(status.summary.paused.and_then(|pause| pause.by).as_deref(), Some("ann"));
     ///
-    /// assert_eq!(desk.resume("issue-7", "it was found").await?, Resumption::Resumed);
+    /// assert_eq!(desk.resume("issue-7", "it was found").await?, ResumeOutcome::Resumed);
     /// # desk.cancel("issue-7", "the example is over").await?;
     /// # started.outcome().await?;
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn pause(&self, key: impl AsRef<str>, reason: &str) -> Result<Pausing, RuntimeError> {
-        self.desk().pause(key, reason).await
+    pub async fn pause(&self, key: impl AsRef<str>, reason: &str) -> Result<PauseOutcome, RuntimeError> {
+        self.admin().pause(key, reason).await
     }
 
     /// Lets a paused saga go on: what waited begins, and an attempt that fell due meanwhile is made at once. One that is
@@ -108,12 +108,12 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was resumed or not; the same call again says which.
-    pub async fn resume(&self, key: impl AsRef<str>, reason: &str) -> Result<Resumption, RuntimeError> {
-        self.desk().resume(key, reason).await
+    pub async fn resume(&self, key: impl AsRef<str>, reason: &str) -> Result<ResumeOutcome, RuntimeError> {
+        self.admin().resume(key, reason).await
     }
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Pauses a saga, as [`Runtime::pause`] does.
     ///
     /// # Errors
@@ -121,12 +121,12 @@ impl<S: Store> SagaDesk<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was paused or not; the same call again says which.
-    pub async fn pause(&self, key: impl AsRef<str>, reason: &str) -> Result<Pausing, RuntimeError> {
+    pub async fn pause(&self, key: impl AsRef<str>, reason: &str) -> Result<PauseOutcome, RuntimeError> {
         let key = Key::from_stored(key.as_ref())?;
-        match self.grant_wish(Wish::Pause, &key, None, reason).await? {
-            Ok(()) => Ok(Pausing::Paused),
-            Err((Refused::Ended, status)) => Ok(Pausing::Ended(status)),
-            Err((Refused::Paused, _)) => Ok(Pausing::Already),
+        match self.pause_or_resume(PauseAction::Pause, &key, None, reason).await? {
+            Ok(()) => Ok(PauseOutcome::Paused),
+            Err((Refused::Ended, status)) => Ok(PauseOutcome::Ended(status)),
+            Err((Refused::Paused, _)) => Ok(PauseOutcome::Already),
             Err((refusal, _)) => Err(refused(&key, refusal.to_string())),
         }
     }
@@ -138,30 +138,30 @@ impl<S: Store> SagaDesk<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was resumed or not; the same call again says which.
-    pub async fn resume(&self, key: impl AsRef<str>, reason: &str) -> Result<Resumption, RuntimeError> {
+    pub async fn resume(&self, key: impl AsRef<str>, reason: &str) -> Result<ResumeOutcome, RuntimeError> {
         let key = Key::from_stored(key.as_ref())?;
-        match self.grant_wish(Wish::Resume, &key, None, reason).await? {
-            Ok(()) => Ok(Resumption::Resumed),
-            Err((Refused::Ended | Refused::NotPaused, status)) => Ok(Resumption::NotPaused(status)),
+        match self.pause_or_resume(PauseAction::Resume, &key, None, reason).await? {
+            Ok(()) => Ok(ResumeOutcome::Resumed),
+            Err((Refused::Ended | Refused::NotPaused, status)) => Ok(ResumeOutcome::NotPaused(status)),
             Err((refusal, _)) => Err(refused(&key, refusal.to_string())),
         }
     }
 
     /// Pauses a saga that still stands as somebody saw it.
     pub(super) async fn pause_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
-        let granted = self.grant_wish(Wish::Pause, key, Some(revision), reason).await?;
+        let granted = self.pause_or_resume(PauseAction::Pause, key, Some(revision), reason).await?;
         granted.map_err(|(refusal, _)| refused(key, refusal.to_string()))
     }
 
     /// Resumes a saga that still stands as somebody saw it.
     pub(super) async fn resume_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
-        let granted = self.grant_wish(Wish::Resume, key, Some(revision), reason).await?;
+        let granted = self.pause_or_resume(PauseAction::Resume, key, Some(revision), reason).await?;
         granted.map_err(|(refusal, _)| refused(key, refusal.to_string()))
     }
 
-    async fn grant_wish(
+    async fn pause_or_resume(
         &self,
-        wish: Wish,
+        wish: PauseAction,
         key: &Key,
         seen: Option<u64>,
         reason: &str,
@@ -172,18 +172,24 @@ impl<S: Store> SagaDesk<S> {
             return Err(refused(key, problem));
         }
         loop {
-            match self.try_to_grant(wish, key, seen, &act).await {
+            match self.try_pause_or_resume(wish, key, seen, &act).await {
                 Ok(()) => return Ok(Ok(())),
-                Err(Missed::Moved) => {}
-                Err(Missed::Refused(refusal, status)) => return Ok(Err((refusal, status))),
-                Err(Missed::Error(error)) => return Err(error),
+                Err(ControlError::Moved) => {}
+                Err(ControlError::Refused(refusal, status)) => return Ok(Err((refusal, status))),
+                Err(ControlError::Error(error)) => return Err(error),
             }
         }
     }
 
-    async fn try_to_grant(&self, wish: Wish, key: &Key, seen: Option<u64>, act: &Act) -> Result<(), Missed> {
+    async fn try_pause_or_resume(
+        &self,
+        wish: PauseAction,
+        key: &Key,
+        seen: Option<u64>,
+        act: &AuditEntry,
+    ) -> Result<(), ControlError> {
         let stored = self.stored(key, seen).await?;
-        let mut saga = self.in_flight(&stored)?;
+        let mut saga = self.instance(&stored)?;
         if stored.saga.status == Status::Stuck && saga.state.stuck.is_none() {
             let problem = "it got stuck because it could not be read; have it tried again first";
             return Err(unreadable(&stored.saga, problem).into());
@@ -191,28 +197,28 @@ impl<S: Store> SagaDesk<S> {
         let engine = self.engine()?;
         let hand_on = self.hand_on(&engine, &saga).await?;
         let (event, postponed) = match wish {
-            Wish::Pause => (Event::Paused { by: act.by.clone(), reason: act.reason.clone() }, Vec::new()),
-            Wish::Resume => {
+            PauseAction::Pause => (Event::Paused { by: act.actor.clone(), reason: act.reason.clone() }, Vec::new()),
+            PauseAction::Resume => {
                 let parked = saga.state.paused.as_ref().map(|pause| pause.parked.clone()).unwrap_or_default();
                 (Event::Resumed, due_now(&stored, &parked))
             }
         };
-        let advanced = engine.advance(&mut saga, event, &Findings::default(), hand_on);
-        let mut prepared = advanced.map_err(|refusal| Missed::Refused(refusal, stored.saga.status))?;
+        let advanced = engine.decide(&mut saga, event, &AttemptDetails::default(), hand_on);
+        let mut prepared = advanced.map_err(|refusal| ControlError::Refused(refusal, stored.saga.status))?;
         if !postponed.is_empty() {
             prepared.leave_free(Duration::ZERO);
         }
         prepared.changes.postponed.extend(postponed);
         prepared.changes.history.push(act.entry(saga.id));
-        match self.apply(&engine, key, prepared).await? {
+        match self.commit(&engine, key, prepared).await? {
             Ok(()) => Ok(()),
-            Err(Miss::Saga(_) | Miss::Work(_)) => Err(Missed::Moved),
+            Err(Miss::Saga(_) | Miss::Work(_)) => Err(ControlError::Moved),
             Err(miss) => Err(refused(key, format!("the action did not apply: {miss:?}")).into()),
         }
     }
 }
 
-impl Wish {
+impl PauseAction {
     const fn word(self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -229,33 +235,33 @@ pub(super) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> 
             work: work.work,
             due_in: Duration::ZERO,
             attempts: work.attempts,
-            maybe: work.maybe,
+            in_doubt: work.in_doubt,
             error: None,
         })
         .collect()
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// A command fell due, or was given back, and its saga is paused: it waits, with all that is known of it, until the
     /// saga is resumed. That moves the saga, so that of this and a resumption at the same moment one looks again.
-    pub(super) async fn park(self: &Arc<Self>, command: Command<S>) {
+    pub(super) async fn park(self: &Arc<Self>, command: WorkItem<S>) {
         let Some(ids) = self.take_ids(command.saga.definition.width).await else { return };
         let mut saga = command.saga.clone();
-        let hand_on = HandOn { ids: ids.start, place: NextPlace::Nowhere };
+        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
         let parked = Event::Parked { work: command.work.id.0 };
         // It is not refused, and nothing follows from it.
-        let Ok(mut prepared) = self.advance(&mut saga, parked, &Findings::default(), hand_on) else { return };
+        let Ok(mut prepared) = self.decide(&mut saga, parked, &AttemptDetails::default(), hand_on) else { return };
         prepared.changes.postponed.push(Postponed {
             work: command.work,
             due_in: WHILE_PAUSED,
             attempts: command.attempts,
-            maybe: command.maybe,
+            in_doubt: command.in_doubt,
             error: None,
         });
-        match self.apply_prepared(prepared).await {
+        match self.commit_decision(prepared).await {
             Ok(Ok(())) => {}
             // The saga was resumed, or moved otherwise: whoever claims it next sees it as it is.
-            Ok(Err(_)) | Err(_) => self.give_back(&[command.work]).await,
+            Ok(Err(_)) | Err(_) => self.release(&[command.work]).await,
         }
     }
 }

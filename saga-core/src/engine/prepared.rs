@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::{Place, Seat};
-use super::command::Command;
-use super::in_flight::InFlight;
+use super::bulkhead::{ConcurrencyKey, QueueSlot};
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
 use super::outcome::Outcome;
 use crate::step::Emitted;
 use crate::store::{Changes, NewMessage, SagaId, Store};
 
 /// What is known of an attempt besides how it ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Findings {
+pub(super) struct AttemptDetails {
     pub(super) output: Option<Vec<u8>>,
     pub(super) emitted: Vec<Emitted>,
     /// How many attempts were made, with this one.
@@ -29,7 +29,7 @@ pub(super) struct Findings {
 
 /// Which place a next command may have in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NextPlace {
+pub(super) enum NextSlot {
     /// None: it is left to whoever claims it.
     Nowhere,
     /// One that is free.
@@ -37,55 +37,55 @@ pub(super) enum NextPlace {
     /// That of the command before it, or one that is free where it needs another one.
     Of {
         /// Where that command counts.
-        seat: Seat,
+        seat: ConcurrencyKey,
         /// Whether it has a line on which a call can begin.
         has_line: bool,
     },
 }
 
-impl NextPlace {
+impl NextSlot {
     /// The place of this command goes to its successor.
-    pub(super) fn after<S: Store>(command: &Command<S>) -> Self {
-        let of = |place: &Place| Self::Of { seat: place.seat(), has_line: place.has_line() };
-        command.place.as_ref().map_or(Self::Nowhere, of)
+    pub(super) fn after<S: Store>(command: &WorkItem<S>) -> Self {
+        let of = |place: &QueueSlot| Self::Of { seat: place.seat(), has_line: place.has_line() };
+        command.slot.as_ref().map_or(Self::Nowhere, of)
     }
 }
 
 /// Where the next command goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HandOn {
+pub(super) struct NextWork {
     /// The first of the ids for the rows of the next commands: as many as can follow at once.
     pub(super) ids: i64,
     /// Whether this process may take it.
-    pub(super) place: NextPlace,
+    pub(super) slot: NextSlot,
 }
 
 /// What is to be written, and what follows when it is committed.
-pub(super) struct Prepared<S: Store> {
+pub(super) struct PendingCommit<S: Store> {
     /// Without the encoded state, which [`take_changes`](Prepared::take_changes) adds.
     pub(super) changes: Changes,
     /// The saga as it will be, where no successor carries it.
-    pub(super) saga: Option<InFlight<S>>,
+    pub(super) saga: Option<SagaInstance<S>>,
     /// The next command, leased to this process. It is large, and goes through many hands.
-    pub(super) successor: Option<Box<Command<S>>>,
+    pub(super) successor: Option<Box<WorkItem<S>>>,
     /// After how long a command falls due that nobody has yet.
-    pub(super) left_free: Option<Duration>,
+    pub(super) unclaimed_due_in: Option<Duration>,
     /// A command is due for which this process has no room.
-    pub(super) left_to_others: bool,
+    pub(super) has_no_room: bool,
     /// The saga moved; it has this outcome now, if it has one.
     pub(super) outcome: Option<(SagaId, Option<Outcome>)>,
     /// Whether there are messages that the relays send.
     pub(super) has_messages: bool,
     /// Those that are sent from memory.
-    pub(super) direct: Vec<NewMessage>,
+    pub(super) sent_from_memory: Vec<NewMessage>,
     /// Whether a step is asked of another service, whose reply the saga waits for.
     pub(super) awaits_reply: bool,
 }
 
-impl<S: Store> Prepared<S> {
+impl<S: Store> PendingCommit<S> {
     /// A command falls due after so long that nobody has yet.
     pub(super) fn leave_free(&mut self, due_in: Duration) {
-        self.left_free = Some(self.left_free.map_or(due_in, |earlier| earlier.min(due_in)));
+        self.unclaimed_due_in = Some(self.unclaimed_due_in.map_or(due_in, |earlier| earlier.min(due_in)));
     }
 
     /// Nothing is written, and nothing follows.
@@ -94,19 +94,19 @@ impl<S: Store> Prepared<S> {
             changes: Changes::default(),
             saga: None,
             successor: None,
-            left_free: None,
-            left_to_others: false,
+            unclaimed_due_in: None,
+            has_no_room: false,
             outcome: None,
             has_messages: false,
-            direct: Vec::new(),
+            sent_from_memory: Vec::new(),
             awaits_reply: false,
         }
     }
 
     /// Steps that were done, and one that is left for later.
-    pub(super) fn left(changes: Changes, saga: InFlight<S>, due_in: Duration) -> Self {
+    pub(super) fn left(changes: Changes, saga: SagaInstance<S>, due_in: Duration) -> Self {
         let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
-        Self { changes, saga: Some(saga), left_free, outcome, ..Self::nothing() }
+        Self { changes, saga: Some(saga), unclaimed_due_in: left_free, outcome, ..Self::nothing() }
     }
 
     /// What is to be written.
@@ -118,7 +118,7 @@ impl<S: Store> Prepared<S> {
         }
         let is_direct = |message: &&NewMessage| !message.due_in.is_zero();
         self.has_messages = changes.messages.iter().any(|message| message.due_in.is_zero());
-        self.direct = changes.messages.iter().filter(is_direct).cloned().collect();
+        self.sent_from_memory = changes.messages.iter().filter(is_direct).cloned().collect();
         changes
     }
 }

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::canonical::request_hash;
 use super::guard::is_inside_step;
-use super::remote::addressed;
-use super::shared::Shared;
+use super::remote::message_to;
+use super::shared::EngineContext;
 use super::start::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
 use crate::step::Event;
@@ -48,12 +48,12 @@ pub enum PublishError {
 }
 
 /// An event that was published inside the caller's transaction.
-pub struct PublishedIn<S: Store> {
-    shared: Arc<Shared<S>>,
+pub struct UncommittedPublish<S: Store> {
+    shared: Arc<EngineContext<S>>,
     message: MessageId,
 }
 
-impl<S: Store> PublishedIn<S> {
+impl<S: Store> UncommittedPublish<S> {
     /// The message's id, by which receivers tell duplicates.
     pub fn message(&self) -> MessageId {
         self.message
@@ -61,19 +61,19 @@ impl<S: Store> PublishedIn<S> {
 
     /// Says that the transaction was committed, so that the event is sent at once.
     pub fn committed(self) {
-        self.shared.tell_of_messages();
+        self.shared.wake_relay();
     }
 }
 
-impl<S: StartIn> Shared<S> {
-    pub(super) async fn publish_in<E: Event>(
+impl<S: StartIn> EngineContext<S> {
+    pub(super) async fn publish_in_tx<E: Event>(
         self: &Arc<Self>,
         conn: &mut S::Conn,
         tenant: &Tenant,
         topic: &str,
         key: &str,
         event: &E,
-    ) -> Result<PublishedIn<S>, PublishError> {
+    ) -> Result<UncommittedPublish<S>, PublishError> {
         let (key, payload) = self.check_published(topic, key, event)?;
         let message = MessageId(self.random_uuid());
         let new = NewMessage {
@@ -91,11 +91,11 @@ impl<S: StartIn> Shared<S> {
             due_in: Duration::ZERO,
         };
         self.store.publish_in(conn, new).await?;
-        Ok(PublishedIn { shared: Arc::clone(self), message })
+        Ok(UncommittedPublish { shared: Arc::clone(self), message })
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Publishes an event that the same call publishes once, however often it is made.
     pub(super) async fn publish_event<E: Event>(
         self: &Arc<Self>,
@@ -117,18 +117,18 @@ impl<S: Store> Shared<S> {
             lane: lane_of(tenant, E::NAME, &id.to_string()),
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
             // It is in no order with others.
-            ..addressed(id, tenant, "")
+            ..message_to(id, tenant, "")
         };
         let changes = Changes { messages: vec![message], ..Changes::default() };
         let recorded = self.recorder.record(changes).await.map_err(|error| store_error(&error))?;
         debug_assert!(recorded.is_ok(), "a message alone cannot miss");
-        self.tell_of_messages();
+        self.wake_relay();
         Ok(id)
     }
 
     fn check_published<E: Event>(&self, topic: &str, key: &str, event: &E) -> Result<(Key, Vec<u8>), PublishError> {
         check_topic(topic)?;
-        if self.known.iter().any(|definition| &*definition.name == topic) {
+        if self.definition_ids.iter().any(|definition| &*definition.name == topic) {
             return Err(PublishError::TopicOfSaga(topic.to_owned()));
         }
         let key = Key::new(key)?;
@@ -153,8 +153,8 @@ fn id_of(tenant: &Tenant, name: &str, key: &Key, payload: &[u8]) -> MessageId {
     MessageId(Uuid::from_bytes(bytes))
 }
 
-impl<S: Store> fmt::Debug for PublishedIn<S> {
+impl<S: Store> fmt::Debug for UncommittedPublish<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublishedIn").field("message", &self.message).finish_non_exhaustive()
+        f.debug_struct("UncommittedPublish").field("message", &self.message).finish_non_exhaustive()
     }
 }

@@ -3,42 +3,42 @@
 
 use std::sync::Arc;
 
-use super::asking::pause_after;
-use super::command::Command;
-use super::shared::Shared;
+use super::asking::backoff_after;
+use super::command::WorkItem;
+use super::shared::EngineContext;
 use crate::log;
 use crate::store::{Changes, ClaimedWork, Postponed, Store, WorkRef};
 use crate::unwind::caught_while;
 
 /// What is known of a command that a worker took.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct TakenWork {
     pub(super) work: WorkRef,
     attempts: u32,
     /// Whether its effect may have happened outside when the worker panics.
     maybe: bool,
 }
 
-impl Taken {
-    pub(super) fn of<S: Store>(command: &Command<S>) -> Self {
-        let maybe = command.maybe || command.effect().is_outside();
+impl TakenWork {
+    pub(super) fn of<S: Store>(command: &WorkItem<S>) -> Self {
+        let maybe = command.in_doubt || command.effect().is_outside();
         Self { work: command.work, attempts: command.attempts, maybe }
     }
 }
 
-impl Taken {
+impl TakenWork {
     /// A command that was just claimed, and has not begun.
     pub(super) fn claimed(claimed: &ClaimedWork) -> Self {
-        Self { work: claimed.work, attempts: claimed.attempts, maybe: claimed.maybe || claimed.suspect }
+        Self { work: claimed.work, attempts: claimed.attempts, maybe: claimed.in_doubt || claimed.recovered }
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Does something with commands. If that panics, what is left of them is put back.
     pub(super) async fn watch_over(
         self: &Arc<Self>,
         doing: &'static str,
-        taken: &[Taken],
+        taken: &[TakenWork],
         task: impl Future<Output = ()>,
     ) {
         if let Err(panic) = caught_while(task).await {
@@ -48,7 +48,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Puts commands back that nobody works on any more. What was recorded before is recorded, and has no row by now.
-    pub(super) async fn put_back(&self, taken: &[Taken], panic: &str) {
+    pub(super) async fn put_back(&self, taken: &[TakenWork], panic: &str) {
         for taken in taken {
             let put_back = caught_while(self.put_back_one(*taken, panic));
             if let Err(panic) = put_back.await {
@@ -61,13 +61,13 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    async fn put_back_one(&self, taken: Taken, panic: &str) {
+    async fn put_back_one(&self, taken: TakenWork, panic: &str) {
         let attempts = taken.attempts + 1;
         let postponed = Postponed {
             work: taken.work,
-            due_in: pause_after(attempts).max(self.settings.poll_interval),
+            due_in: backoff_after(attempts).max(self.settings.poll_interval),
             attempts,
-            maybe: taken.maybe,
+            in_doubt: taken.maybe,
             error: Some(format!("the runtime panicked: {panic}")),
         };
         let due_in = postponed.due_in;

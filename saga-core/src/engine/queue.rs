@@ -101,13 +101,13 @@ impl<T> Queue<T> {
     }
 
     /// Adds a command that was handed on, to the flow of that number. A closed queue gives it back.
-    pub(super) fn hand_on(&self, flow: u32, command: T) -> Option<T> {
-        self.push(flow, command, |lanes| &mut lanes.handed_on)
+    pub(super) fn push(&self, flow: u32, command: T) -> Option<T> {
+        self.push_to(flow, command, |lanes| &mut lanes.handed_on)
     }
 
     /// Adds a command that was claimed, to the flow of that number. A closed queue gives it back.
     pub(super) fn push_claimed(&self, flow: u32, command: T) -> Option<T> {
-        self.push(flow, command, |lanes| &mut lanes.claimed)
+        self.push_to(flow, command, |lanes| &mut lanes.claimed)
     }
 
     /// Whether a command of that flow waits.
@@ -242,7 +242,7 @@ impl<T> Queue<T> {
         left
     }
 
-    fn push(&self, flow: u32, command: T, lane: impl FnOnce(&mut Lanes<T>) -> &mut FairLane<T>) -> Option<T> {
+    fn push_to(&self, flow: u32, command: T, lane: impl FnOnce(&mut Lanes<T>) -> &mut FairLane<T>) -> Option<T> {
         let mut lanes = self.lock();
         if lanes.closed {
             return Some(command);
@@ -285,7 +285,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_worker_takes_its_share_and_leaves_the_rest() {
         let queue = Queue::new();
-        (0..4).for_each(|one| assert!(queue.hand_on(0, one).is_none()));
+        (0..4).for_each(|one| assert!(queue.push(0, one).is_none()));
         assert_eq!(share(&queue).await, [0, 1]);
         assert_eq!(share(&queue).await, [2, 3]);
     }
@@ -293,12 +293,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn alone_nobody_waits_and_beside_others_for_a_moment_only() {
         let queue = Queue::new();
-        assert!(queue.hand_on(0, 0).is_none());
+        assert!(queue.push(0, 0).is_none());
         let began = tokio::time::Instant::now();
         assert_eq!(share(&queue).await, [0]);
         assert_eq!(began.elapsed(), Duration::ZERO, "nobody else is at work");
 
-        (1..5).for_each(|one| assert!(queue.hand_on(0, one).is_none()));
+        (1..5).for_each(|one| assert!(queue.push(0, one).is_none()));
         assert_eq!(share(&queue).await, [1, 2, 3], "half of all five, rounded up");
         assert_eq!(share(&queue).await, [4], "less than its share");
         assert!(began.elapsed() >= GATHERING_MAX, "it waited for the others to come");
@@ -313,7 +313,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_done_makes_the_share_smaller() {
         let queue = Queue::new();
-        (0..5).for_each(|one| assert!(queue.hand_on(0, one).is_none()));
+        (0..5).for_each(|one| assert!(queue.push(0, one).is_none()));
         assert_eq!(share(&queue).await.len(), 3);
         let began = tokio::time::Instant::now();
         queue.done(3);

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bulkhead::{Place, Pool};
-use super::command::Command;
+use super::bulkhead::{Pool, QueueSlot};
+use super::command::WorkItem;
 use super::queue::Queue;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::log;
 use crate::store::{Lease, MemberId, Store, WorkRef};
 
 /// How many leases one statement renews at most.
 const GROUP_MAX: usize = 1_000;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Renews the leases of commands that wait, each third of a lease, until it is dropped. What is lost leaves its queue.
     pub(super) async fn renew_queued(self: Arc<Self>) {
         let third = self.settings.lease_ttl / 3;
@@ -34,26 +34,26 @@ impl<S: Store> Shared<S> {
             return;
         }
         let released = self.calls.take_last(|command| {
-            let seat = command.place.as_ref().map(Place::seat).filter(|seat| seat.pool == Pool::Calls);
+            let seat = command.slot.as_ref().map(QueueSlot::seat).filter(|seat| seat.pool == Pool::Calls);
             let left = seat.and_then(|seat| surplus.get_mut(seat.definition as usize));
-            let Some(left) = left.filter(|left| **left > 0 && command.starting.is_none()) else { return false };
+            let Some(left) = left.filter(|left| **left > 0 && command.inline_start.is_none()) else { return false };
             *left -= 1;
             true
         });
         log::debug!(commands = released.len(), "calls became slow; what waited for them is left to other processes");
-        self.give_back_all(released).await;
+        self.release_all(released).await;
     }
 
-    fn queues(&self) -> [&Queue<Command<S>>; 4] {
-        [&self.transactions, &self.calls, &self.suspects, &self.repeaters]
+    fn queues(&self) -> [&Queue<WorkItem<S>>; 4] {
+        [&self.transactions, &self.calls, &self.recovered, &self.recovered_again]
     }
 
     async fn renew_all_queued(&self, third: Duration) {
         let ttl = self.settings.lease_ttl;
         let owner = self.member_id();
         let fresh_until = self.env.now().saturating_add(ttl.saturating_sub(third));
-        let is_due = |command: &Command<S>| {
-            command.starting.is_none() && (command.lease_until <= fresh_until || command.owner != owner)
+        let is_due = |command: &WorkItem<S>| {
+            command.inline_start.is_none() && (command.lease_until <= fresh_until || command.owner != owner)
         };
         let mut due = Vec::new();
         for queue in self.queues() {

@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::apart::{Apart, Locked};
-use super::asking::answered;
-use super::grouped::{Grouped, Request};
-use super::shared::Shared;
+use super::apart::{LockConflict, LockRetry};
+use super::asking::catch_panic;
+use super::grouped::{Batcher, Request};
+use super::shared::EngineContext;
 use crate::store::{Applied, Changes, RetryClass, SagaId, Store, StoreError, StoreErrorKind};
 
 /// How many changes one commit carries at most.
@@ -13,8 +13,8 @@ const GROUP_MAX: usize = 64;
 /// Records what was decided outside of step transactions: the outcomes of calls, failed attempts, operators' actions.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    calls: Grouped<Changes, Recorded>,
-    apart: Apart,
+    calls: Batcher<Changes, Recorded>,
+    apart: LockRetry,
 }
 
 type Recorded = Result<Applied, RecordError>;
@@ -51,7 +51,7 @@ impl From<&StoreError> for RecordError {
 
 impl Recorder {
     pub(super) fn new() -> Self {
-        Self { calls: Grouped::new(), apart: Apart::new() }
+        Self { calls: Batcher::new(), apart: LockRetry::new() }
     }
 
     /// Applies changes, together with those of others.
@@ -66,7 +66,7 @@ impl Recorder {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     pub(super) async fn serve_recorder(self: &Arc<Self>) {
         self.recorder.calls.serve(GROUP_MAX, |group| self.record_group(group)).await;
     }
@@ -84,16 +84,16 @@ impl<S: Store> Shared<S> {
     async fn record_at_once(
         self: Arc<Self>,
         group: Vec<Request<Changes, Recorded>>,
-    ) -> Result<(), Locked<Request<Changes, Recorded>>> {
+    ) -> Result<(), LockConflict<Request<Changes, Recorded>>> {
         let changes = group.iter().map(|request| request.call.clone()).collect();
-        match answered("record", self.store.record(changes)).await {
+        match catch_panic("record", self.store.record(changes)).await {
             Ok(applied) => {
                 self.store_works("record");
                 for (request, applied) in group.into_iter().zip(applied) {
                     request.answer(Ok(applied));
                 }
             }
-            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(Locked { group, error }),
+            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(LockConflict { group, error }),
             Err(error) => {
                 self.store_failed("record", &error);
                 for request in group {

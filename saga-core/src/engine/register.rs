@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::machine::differences;
 use crate::saga::Definition;
-use crate::store::{DefinitionId, KeptDefinition, NewDefinition, Store, StoreError};
+use crate::store::{DefinitionId, NewDefinition, Store, StoreError, StoredDefinition};
 
 /// Registers definitions with the store. Answers a sentence for each that is not what is kept of it.
 pub(super) async fn register<S: Store>(
@@ -23,7 +23,7 @@ pub(super) async fn register<S: Store>(
     Ok(changed.map(|(new, kept)| sentence(new, &kept)).collect())
 }
 
-fn sentence(new: &NewDefinition, kept: &KeptDefinition) -> String {
+fn sentence(new: &NewDefinition, kept: &StoredDefinition) -> String {
     let id = &new.id;
     let differences = kept.shape.as_deref().map(|shape| differences(shape, &new.shape)).unwrap_or_default();
     let what = if differences.is_empty() {

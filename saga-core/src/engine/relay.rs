@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asking::pause_after;
+use super::asking::backoff_after;
 use super::inbox::panicked;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::key::Tenant;
 use crate::log;
 use crate::store::{Hint, LANES, Lease, LeasedLane, Message, MessageId, NewParked, OutboxRow, Store, StoreError};
@@ -51,7 +51,7 @@ struct Sending {
     is_outage: bool,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
     /// and for what could not be sent before.
     pub(super) async fn relay(self: Arc<Self>) {
@@ -84,7 +84,7 @@ impl<S: Store> Shared<S> {
                     // Somebody else may get through to where this process cannot.
                     self.store.hint(Hint::Outbox);
                     // What is committed meanwhile makes nothing better.
-                    self.env.sleep(pause_after(failures)).await;
+                    self.env.sleep(backoff_after(failures)).await;
                     continue;
                 }
                 Pass::Idle { retries } => {
@@ -228,7 +228,7 @@ impl<S: Store> Shared<S> {
         for ((key, row), result) in keys.into_iter().zip(&rows).zip(results) {
             match result {
                 Ok(()) => {
-                    self.held_topics.sent(&row.aggregate_type);
+                    self.blocked_topics.sent(&row.aggregate_type);
                     sending.confirmed.push(row.id);
                 }
                 Err(error) => {
@@ -244,11 +244,11 @@ impl<S: Store> Shared<S> {
     fn not_sent(&self, row: &OutboxRow, error: &TransportError) -> NewParked {
         let attempts = row.attempts.saturating_add(1);
         let is_final = error.kind() == TransportErrorKind::Refused && attempts >= self.settings.publish_attempts;
-        let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.settings.publish_pause_max);
+        let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.settings.publish_backoff_max);
         let retry_in = (!is_final).then_some(pause);
         let (message, event, topic) = (row.id, &row.event_type, &row.aggregate_type);
         // Of many messages that fail alike, one warning is enough.
-        if is_final || (row.attempts == 0 && self.held_topics.is_news(topic, error.kind())) {
+        if is_final || (row.attempts == 0 && self.blocked_topics.is_news(topic, error.kind())) {
             log::warn!(%message, event, topic, attempts, ?retry_in, %error, "a message was not sent; its key waits");
         } else {
             log::debug!(%message, event, attempts, ?retry_in, %error, "a message was not sent");
@@ -265,7 +265,7 @@ impl<S: Store> Shared<S> {
                 for row in rows {
                     let alone = self.publish_together(std::slice::from_ref(row)).await;
                     let alone = alone.map_or_else(|panic| Some(Err(panic)), |mut results| results.pop());
-                    results.push(alone.unwrap_or_else(|| Err(no_answer(self.publish_limit()))));
+                    results.push(alone.unwrap_or_else(|| Err(no_answer(self.publish_timeout()))));
                 }
                 results
             }
@@ -275,8 +275,8 @@ impl<S: Store> Shared<S> {
 
     /// One result for each row, or what a panic of the transport said.
     async fn publish_together(&self, rows: &[OutboxRow]) -> Result<Vec<Result<(), TransportError>>, TransportError> {
-        let messages = rows.iter().cloned().map(|row| self.access.sign(Message::from(row))).collect();
-        let limit = self.publish_limit();
+        let messages = rows.iter().cloned().map(|row| self.authorizer.sign(Message::from(row))).collect();
+        let limit = self.publish_timeout();
         let publishing = crate::env::timeout(&*self.env, limit, self.transport.publish(messages));
         let answered = caught_while(publishing).await;
         let answered = answered.map_err(|panic| panicked(TransportErrorKind::Unknown, "publish", &panic))?;
@@ -285,8 +285,8 @@ impl<S: Store> Shared<S> {
         Ok(results)
     }
 
-    fn publish_limit(&self) -> Duration {
-        self.settings.publish_limit
+    fn publish_timeout(&self) -> Duration {
+        self.settings.publish_timeout
     }
 }
 

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::command::Command;
+use super::command::WorkItem;
 use super::decide::work_row;
-use super::in_flight::InFlight;
+use super::in_flight::SagaInstance;
 use super::inputs::checksum;
-use super::prepared::{HandOn, Prepared};
-use super::put_back::Taken;
-use super::shared::Shared;
+use super::prepared::{NextWork, PendingCommit};
+use super::put_back::TakenWork;
+use super::shared::EngineContext;
 use crate::log;
 use crate::machine::{self, Effect, SagaState, Sent, StepShape};
 use crate::saga::Definition;
@@ -36,15 +36,15 @@ pub(super) struct UndoContent<'a> {
     pub(super) output: Option<&'a RawValue>,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Sends a command to the service that hosts its step, in the commit that gives it out.
-    pub(super) fn send_out(
+    pub(super) fn send_remote(
         &self,
-        saga: &mut InFlight<S>,
+        saga: &mut SagaInstance<S>,
         order: machine::Command,
         due_in: Duration,
-        hand_on: HandOn,
-        prepared: &mut Prepared<S>,
+        hand_on: NextWork,
+        prepared: &mut PendingCommit<S>,
     ) {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let fresh = self.random_uuid().as_u128();
@@ -63,53 +63,53 @@ impl<S: Store> Shared<S> {
         if is_sent {
             prepared.changes.messages.extend(self.command_message(saga, order));
         }
-        let due_in = if is_sent { self.settings.answer_within } else { due_in };
+        let due_in = if is_sent { self.settings.reply_timeout } else { due_in };
         prepared.leave_free(due_in);
         prepared.awaits_reply = true;
         prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, None));
     }
 
     /// Sends a command whose reply did not come, or that was never sent.
-    pub(super) fn send_again(self: &Arc<Self>, command: Command<S>) {
+    pub(super) fn resend(self: &Arc<Self>, command: WorkItem<S>) {
         let (shared, under_way) = (Arc::clone(self), self.tasks.enter());
         self.spawn(
             "send again",
             Box::pin(async move {
                 let sending = async {
-                    let changes = shared.sent_again(&command);
+                    let changes = shared.resend_changes(&command);
                     let due_in = changes.postponed.first().map(|postponed| postponed.due_in);
                     match shared.recorder.record(changes).await {
                         Ok(Ok(())) => {
-                            shared.tell_of_messages();
+                            shared.wake_relay();
                             shared.announce_work(due_in.unwrap_or_default());
                         }
                         // It was answered meanwhile, or somebody else has it.
                         Ok(Err(_)) => {}
-                        Err(_) => shared.give_back(&[command.work]).await,
+                        Err(_) => shared.release(&[command.work]).await,
                     }
                 };
-                shared.watch_over("send again", &[Taken::of(&command)], sending).await;
+                shared.watch_over("send again", &[TakenWork::of(&command)], sending).await;
                 drop((command, under_way));
             }),
         );
     }
 
-    fn sent_again(&self, command: &Command<S>) -> Changes {
+    fn resend_changes(&self, command: &WorkItem<S>) -> Changes {
         let attempts = command.attempts + 1;
         let was_sent = command.attempts > 0 || command.work.epoch > 1;
-        let due_in = self.settings.answer_within.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
+        let due_in = self.settings.reply_timeout.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
         if command.attempts > 0 {
             let (key, step) = (&command.saga.key, command.step_id());
             log::info!(%key, %step, attempts, "no reply yet; the command is sent again");
         }
         let error = was_sent.then(|| format!("no reply yet; it was sent {attempts} times"));
-        let postponed = Postponed { work: command.work, due_in, attempts, maybe: true, error };
-        let messages = self.command_message(&command.saga, command.order).into_iter().collect();
+        let postponed = Postponed { work: command.work, due_in, attempts, in_doubt: true, error };
+        let messages = self.command_message(&command.saga, command.command).into_iter().collect();
         Changes { postponed: vec![postponed], messages, ..Changes::default() }
     }
 
     /// The message that asks for a step: the same whenever it is made.
-    fn command_message(&self, saga: &InFlight<S>, order: machine::Command) -> Option<NewMessage> {
+    fn command_message(&self, saga: &SagaInstance<S>, order: machine::Command) -> Option<NewMessage> {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let Effect::Remote { service } = saga.definition.shape.effect(&saga.state, step) else { return None };
         let state = &saga.state.steps[step];
@@ -135,13 +135,13 @@ impl<S: Store> Shared<S> {
             event_type: saga.step_id(order).to_string(),
             payload,
             headers,
-            ..addressed(MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)
+            ..message_to(MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)
         })
     }
 }
 
 /// An empty message to a service. It has an ordering key of its own: nothing is promised about its order.
-pub(super) fn addressed(id: MessageId, tenant: &crate::key::Tenant, service: &str) -> NewMessage {
+pub(super) fn message_to(id: MessageId, tenant: &crate::key::Tenant, service: &str) -> NewMessage {
     let (topic, key) = (service_topic(service), id.to_string());
     NewMessage {
         id,

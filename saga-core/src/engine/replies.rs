@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::arrivals::Arrived;
+use super::arrivals::InboundMessage;
 use super::hosted::check_value;
-use super::in_flight::InFlight;
-use super::letters::Problem;
-use super::prepared::Findings;
-use super::shared::Shared;
+use super::in_flight::SagaInstance;
+use super::letters::HandleError;
+use super::prepared::AttemptDetails;
+use super::shared::EngineContext;
 use super::step_or_item::step_or_item;
 use crate::key::{Key, Tenant};
 use crate::log;
-use crate::machine::{self, Event, Told, event_of_answer};
+use crate::machine::{self, AnsweredCommand, Event, event_of_answer};
 use crate::step::Rejection;
-use crate::store::{Answer, Changes, DeadReason, Message, Store, WorkId};
+use crate::store::{Answer, Changes, DeadLetterReason, Message, Store, WorkId};
 
 /// How often a decision about a saga that moves all the time is made again at once.
 const DECISIONS_MAX: usize = 8;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Brings a reply to the saga that waits for it. One that nobody waits for changes nothing.
-    pub(super) async fn handle_reply(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn handle_reply(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
-        let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
-        let _turn = self.turns.turn(&message.tenant, &key).await;
-        let mut kept = self.awaiting.take(&message.tenant, &key);
+        let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
+        let _turn = self.saga_locks.lock(&message.tenant, &key).await;
+        let mut kept = self.waiting_cache.take(&message.tenant, &key);
         for _ in 0..=DECISIONS_MAX {
             let (mut saga, was_kept) = match kept.take() {
                 Some(saga) => (saga, true),
@@ -43,15 +43,15 @@ impl<S: Store> Shared<S> {
             };
             // As of every item, its record says what it was done with.
             if let Err(problem) = saga.pick_item(step) {
-                return Err(Problem::Later { why: problem, is_counted: true });
+                return Err(HandleError::Later { why: problem, is_counted: true });
             }
             if !told.undo {
                 self.learn_input(&mut saga, step, told.sent).await?;
             }
             let (event, findings) = self.event_of(&saga, step, told, message);
             let before = saga.state.clone();
-            let hand_on = self.hand_on_of(&saga.definition).await?;
-            let Ok(mut prepared) = self.advance(&mut saga, event, &findings, hand_on) else { return Ok(()) };
+            let hand_on = self.reserve_next_work(&saga.definition).await?;
+            let Ok(mut prepared) = self.decide(&mut saga, event, &findings, hand_on) else { return Ok(()) };
             if saga.state == before {
                 if was_kept {
                     continue;
@@ -59,27 +59,27 @@ impl<S: Store> Shared<S> {
                 return self.drop_reply(arrived, "it was known").await;
             }
             prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
-            if self.apply_arrived(prepared, arrived).await? {
+            if self.commit_inbound(prepared, arrived).await? {
                 return Ok(());
             }
         }
-        Err(Problem::Later { why: "the saga moves all the time".to_owned(), is_counted: false })
+        Err(HandleError::Later { why: "the saga moves all the time".to_owned(), is_counted: false })
     }
 
     /// The saga as the store has it.
-    async fn read_saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<InFlight<S>>, Problem> {
+    async fn read_saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaInstance<S>>, HandleError> {
         let Some(row) = self.store.saga(tenant, key).await? else { return Ok(None) };
         let Some(definition) = self.definitions.get(&row.definition) else {
             // Another replica knows it, or this one will.
             let why = format!("{} is not registered here", row.definition);
-            return Err(Problem::Later { why, is_counted: false });
+            return Err(HandleError::Later { why, is_counted: false });
         };
         let records = self.store.records_of_steps(&row.tenant, &row.key).await?;
-        let unreadable = |why| Problem::Later { why, is_counted: true };
-        InFlight::of_row(&row, records, definition).map(Some).map_err(unreadable)
+        let unreadable = |why| HandleError::Later { why, is_counted: true };
+        SagaInstance::of_row(&row, records, definition).map(Some).map_err(unreadable)
     }
 
-    pub(super) async fn drop_reply(&self, arrived: &Arrived, why: &str) -> Result<(), Problem> {
+    pub(super) async fn drop_reply(&self, arrived: &InboundMessage, why: &str) -> Result<(), HandleError> {
         log::debug!(message = %arrived.message.id, why, "a reply changes nothing");
         if arrived.work.is_some() {
             // Who lost the row to another has nothing to do either.
@@ -88,12 +88,18 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    fn event_of(&self, saga: &InFlight<S>, step: usize, told: Told, message: &Message) -> (Event, Findings) {
+    fn event_of(
+        &self,
+        saga: &SagaInstance<S>,
+        step: usize,
+        told: AnsweredCommand,
+        message: &Message,
+    ) -> (Event, AttemptDetails) {
         let answer = message.headers.answer.unwrap_or(Answer::Unknown);
         let said: Rejection = serde_json::from_slice(&message.payload)
             .map_or_else(|_| Rejection::new(answer.as_str()), Rejection::limited);
         let host = message.headers.reply_to.as_deref().unwrap_or("its host");
-        let mut findings = Findings { attempts: 1, ..Findings::default() };
+        let mut findings = AttemptDetails { attempts: 1, ..AttemptDetails::default() };
         if answer == Answer::Done && !told.undo {
             let checked = check_value(saga.step(step).check_output, &message.payload)
                 .and_then(|()| self.check_length(message.payload.clone()));
@@ -101,7 +107,7 @@ impl<S: Store> Shared<S> {
                 Ok(output) => findings.output = Some(output),
                 Err(problem) => {
                     let reason = format!("`{host}` did it, but its output cannot be taken: {problem}");
-                    return (Event::Blocked { step, reason, maybe: true }, findings);
+                    return (Event::Blocked { step, reason, in_doubt: true }, findings);
                 }
             }
         }
@@ -111,7 +117,7 @@ impl<S: Store> Shared<S> {
 
 /// The step or the item that a reply is about, and which of its commands. A reply names the message that it answers, whose
 /// id only its receiver knows.
-pub(super) fn told<S: Store>(saga: &InFlight<S>, message: &Message) -> Option<(usize, Told)> {
+pub(super) fn told<S: Store>(saga: &SagaInstance<S>, message: &Message) -> Option<(usize, AnsweredCommand)> {
     let (name, item) = step_or_item(message.headers.step.as_deref()?).ok()?;
     let step = saga.state.index_of(saga.definition.shape.position(name)?, item)?;
     let asked = message.headers.correlation?;

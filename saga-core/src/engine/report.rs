@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use super::asking::answered;
-use super::attempt::Attempted;
-use super::command::Command;
-use super::in_flight::InFlight;
-use super::prepared::Findings;
-use super::shared::Shared;
+use super::asking::catch_panic;
+use super::attempt::AttemptResult;
+use super::command::WorkItem;
+use super::in_flight::SagaInstance;
+use super::prepared::AttemptDetails;
+use super::shared::EngineContext;
 use crate::machine::Ending;
 use crate::step::{CancelSignal, ReportLimit, Reporting, Reports, StepContext};
 use crate::store::{Lease, Store, StoreError};
@@ -22,22 +22,22 @@ pub(super) const IN_TRANSACTION: &str =
 /// Why a resolution reports nothing.
 pub(super) const IN_RESOLUTION: &str = "a resolution reports no progress: it asks how far the step came";
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Makes a call, and meanwhile writes down what it reports. When this returns, nothing is written any more, and what a
     /// call reported last that was not done is there for the next one.
     ///
     /// A call that reports nothing pays for nothing.
     pub(super) async fn while_reporting(
         self: &Arc<Self>,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         ctx: &StepContext,
         cancel: &CancelSignal,
-        attempt: impl Future<Output = Attempted>,
-    ) -> Attempted {
+        attempt: impl Future<Output = AttemptResult>,
+    ) -> AttemptResult {
         let has_ended = AtomicBool::new(false);
         let mut attempt = pin!(attempt);
         let mut writing = pin!(self.write_reports(command, ctx.reports(), cancel, &has_ended));
-        let mut ended: Option<Attempted> = None;
+        let mut ended: Option<AttemptResult> = None;
         let mut has_reported = false;
         poll_fn(|cx| {
             if ended.is_none()
@@ -49,7 +49,8 @@ impl<S: Store> Shared<S> {
                 }
                 has_ended.store(true, Ordering::Release);
                 let reported = ctx.reports().latest();
-                ended = Some(Attempted { findings: Findings { reported, ..attempted.findings }, ..attempted });
+                ended =
+                    Some(AttemptResult { findings: AttemptDetails { reported, ..attempted.findings }, ..attempted });
             }
             // A call reports while it is polled, so this is the time to look.
             has_reported |= ctx.reports().is_waiting();
@@ -62,17 +63,17 @@ impl<S: Store> Shared<S> {
     }
 
     /// Keeps what a command reported in the state of its saga, since its row goes.
-    pub(super) fn keep_report(command: &Command<S>, saga: &mut InFlight<S>, findings: &Findings) {
+    pub(super) fn keep_report(command: &WorkItem<S>, saga: &mut SagaInstance<S>, findings: &AttemptDetails) {
         let last = findings.reported.as_deref().or(command.reported.as_ref().map(|reported| &*reported.progress));
         if let Some(Ok(report)) = last.map(std::str::from_utf8) {
-            saga.state.keep_report(command.order, report.to_owned());
+            saga.state.keep_report(command.command, report.to_owned());
         }
     }
 
     /// Writes until the call has ended and nothing waits. It is to be polled behind each poll of the call.
     async fn write_reports(
         self: &Arc<Self>,
-        command: &Command<S>,
+        command: &WorkItem<S>,
         reports: &Reports,
         cancel: &CancelSignal,
         has_ended: &AtomicBool,
@@ -94,7 +95,7 @@ impl<S: Store> Shared<S> {
                 }
                 Ok(false) => {
                     cancel.cancel();
-                    if let Some(kept) = &command.kept {
+                    if let Some(kept) = &command.held_lease {
                         kept.lose();
                     }
                     polled_again().await;
@@ -113,26 +114,26 @@ impl<S: Store> Shared<S> {
     }
 
     /// Writes one report, with the heartbeat of an exclusive step.
-    async fn write_report(&self, command: &Command<S>, number: u64, report: &[u8]) -> Result<bool, StoreError> {
+    async fn write_report(&self, command: &WorkItem<S>, number: u64, report: &[u8]) -> Result<bool, StoreError> {
         let (began, ttl) = (self.env.now(), self.settings.lease_ttl);
-        let lease = command.kept.as_ref().map(|_| Lease { owner: self.member_id(), ttl });
-        let is_kept = answered("report", self.store.report(command.work, number, report, lease)).await?;
+        let lease = command.held_lease.as_ref().map(|_| Lease { owner: self.member_id(), ttl });
+        let is_kept = catch_panic("report", self.store.report(command.work, number, report, lease)).await?;
         self.store_works("report");
-        if let (true, Some(kept), Some(lease)) = (is_kept, &command.kept, lease) {
+        if let (true, Some(kept), Some(lease)) = (is_kept, &command.held_lease, lease) {
             kept.renewed(began.saturating_add(ttl), lease.owner);
         }
         Ok(is_kept)
     }
 
     /// What a call of this command may report, and what the call before it reported.
-    pub(super) fn reporting(&self, command: &Command<S>) -> Reporting {
+    pub(super) fn reporting(&self, command: &WorkItem<S>) -> Reporting {
         let limit = if command.effect().is_outside() {
             ReportLimit::Bytes(self.settings.report_bytes_max)
         } else {
             ReportLimit::Refused(IN_TRANSACTION)
         };
         let on_row = command.reported.as_ref().map(|reported| &*reported.progress);
-        let kept = || command.saga.state.report_of(command.order).map(str::as_bytes);
+        let kept = || command.saga.state.report_of(command.command).map(str::as_bytes);
         let before = on_row.or_else(kept).map(Arc::from);
         Reporting { limit: Some(limit), before }
     }

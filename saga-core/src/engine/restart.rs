@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::act::Act;
-use super::deadline::{When, deadline_of, deadline_row};
+use super::act::AuditEntry;
+use super::deadline::{StartTiming, deadline_of, deadline_row};
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::in_flight;
-use super::prepared::{Findings, HandOn, NextPlace};
-use super::saga_desk::{SagaDesk, refused};
+use super::prepared::{AttemptDetails, NextSlot, NextWork};
+use super::saga_desk::{SagaAdmin, refused};
 use crate::key::Key;
 use crate::machine::{Event, Items, SagaState, StepPhase, Timer};
 use crate::saga::{Definition, StepUndo};
@@ -22,14 +22,14 @@ const TAKEN_OVER: &str = "taken over";
 
 /// What became of the wish to start a saga instead of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restart {
+pub enum RestartOutcome {
     /// The new saga begins by this call.
     Begun,
     /// It was started instead of that saga before, and nothing was changed.
     Already,
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Starts a saga instead of one that has ended, under a key of its own and with the same input. It begins with the step
     /// `from`; what the old saga did before that step is taken over with its outputs.
     ///
@@ -70,7 +70,7 @@ impl<S: Store> SagaDesk<S> {
     /// runtime.start(&report, "report-2025", 2025).await?.outcome().await?;
     ///
     /// // The mail was lost on its way: it is sent once more, and not drawn up again.
-    /// let desk = runtime.desk().by("ann");
+    /// let desk = runtime.admin().by("ann");
     /// let restart = desk.restart("report-2025", "send", "report-2025-again", "the mail was lost").await?;
     /// assert_eq!(restart, Restart::Begun);
     /// let again = runtime.attach("report-2025-again").await?;
@@ -85,7 +85,7 @@ impl<S: Store> SagaDesk<S> {
         from: &str,
         new_key: impl AsRef<str>,
         reason: &str,
-    ) -> Result<Restart, RuntimeError> {
+    ) -> Result<RestartOutcome, RuntimeError> {
         outside_step()?;
         let (key, new_key) = (Key::from_stored(key.as_ref())?, Key::new(new_key.as_ref())?);
         self.restart_seen(&key, None, from, new_key, reason).await
@@ -98,23 +98,24 @@ impl<S: Store> SagaDesk<S> {
         from: &str,
         new_key: Key,
         reason: &str,
-    ) -> Result<Restart, RuntimeError> {
-        let act = Act { step: Some(from.to_owned()), saga: Some(new_key.to_string()), ..self.act("restart", reason) };
+    ) -> Result<RestartOutcome, RuntimeError> {
+        let act =
+            AuditEntry { step: Some(from.to_owned()), saga: Some(new_key.to_string()), ..self.act("restart", reason) };
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem));
         }
         // First: what the old saga did may have changed since it was restarted.
         if self.is_restarted(key, from, &new_key).await? {
-            return Ok(Restart::Already);
+            return Ok(RestartOutcome::Already);
         }
         let old = self.stored(key, seen).await?;
         let definition = self.definition_of(&old.saga)?.clone();
         if let Some(longest) = definition.step_key_bytes_max() {
             new_key.check_length_with(longest, &old.saga.tenant)?;
         }
-        let state = self.in_flight(&old)?.state;
+        let state = self.instance(&old)?.state;
         let step = check(&old.saga, &state, &definition, from)?;
-        let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::PassedBy;
+        let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::NotTaken;
         if is_passed_by(&step) {
             return Err(refused(
                 key,
@@ -140,14 +141,14 @@ impl<S: Store> SagaDesk<S> {
         let ids = engine.ids.take(&*self.desk.store, count).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
         let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?.unstored();
-        let when = When { within: state.within, ..When::default() };
+        let when = StartTiming { within: state.within, ..StartTiming::default() };
         let deadline = deadline_of(&definition, &mut saga.state, when, Timer::of(WorkId(ids.end - 1)));
         for record in &records {
             saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
         }
-        let hand_on = HandOn { ids: ids.start + 1, place: NextPlace::Nowhere };
+        let hand_on = NextWork { ids: ids.start + 1, slot: NextSlot::Nowhere };
         let advanced =
-            engine.advance(&mut saga, Event::TakenOver { steps: taken, passed_by }, &Findings::default(), hand_on);
+            engine.decide(&mut saga, Event::TakenOver { steps: taken, passed_by }, &AttemptDetails::default(), hand_on);
         let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;
         let whose = Rejection::new(format!("taken over from the saga `{key}`"));
         // Beside them stands what the new saga itself has decided already: a choice, or an empty list.
@@ -166,14 +167,14 @@ impl<S: Store> SagaDesk<S> {
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
-        let taken_over = Act { what: TAKEN_OVER.to_owned(), saga: Some(key.to_string()), ..act.clone() };
+        let taken_over = AuditEntry { action: TAKEN_OVER.to_owned(), saga: Some(key.to_string()), ..act.clone() };
         prepared.changes.history.extend([act.entry(old.saga.id), taken_over.entry(new.id)]);
         prepared.changes.start = Some(Box::new(new));
-        match self.apply(&engine, key, prepared).await? {
-            Ok(()) => Ok(Restart::Begun),
+        match self.commit(&engine, key, prepared).await? {
+            Ok(()) => Ok(RestartOutcome::Begun),
             // A saga of that key has records of its own.
             Err(Miss::Saga(_) | Miss::Record(_)) if self.is_restarted(key, from, &new_key).await? => {
-                Ok(Restart::Already)
+                Ok(RestartOutcome::Already)
             }
             Err(Miss::Saga(_) | Miss::Record(_)) => {
                 let taken = "belongs to another saga; give the new one a key of its own";
@@ -186,9 +187,9 @@ impl<S: Store> SagaDesk<S> {
     /// Whether the saga of the new key was started instead of that one, at that step.
     async fn is_restarted(&self, old: &Key, from: &str, new_key: &Key) -> Result<bool, RuntimeError> {
         let Some(new) = self.desk.store.saga_with_steps(&self.desk.tenant, new_key).await? else { return Ok(false) };
-        let is_from = |act: &Act| act.saga.as_deref() == Some(old.as_str()) && act.step.as_deref() == Some(from);
-        let mut acts = new.history.iter().map(|(_, entry)| Act::read(&entry.detail));
-        Ok(acts.any(|act| act.what == TAKEN_OVER && is_from(&act)))
+        let is_from = |act: &AuditEntry| act.saga.as_deref() == Some(old.as_str()) && act.step.as_deref() == Some(from);
+        let mut acts = new.history.iter().map(|(_, entry)| AuditEntry::read(&entry.detail));
+        Ok(acts.any(|act| act.action == TAKEN_OVER && is_from(&act)))
     }
 }
 
@@ -222,7 +223,7 @@ fn check<S: Store>(
 /// however this one ended.
 fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) -> Vec<usize> {
     let acts = old.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
-    let taken_over = acts.map(|(_, entry)| Act::read(&entry.detail)).find(|act| act.what == TAKEN_OVER);
+    let taken_over = acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).find(|act| act.action == TAKEN_OVER);
     let from = taken_over.and_then(|act| definition.shape.position(act.step.as_deref()?));
     from.map(|from| definition.shape.before(from)).unwrap_or_default()
 }

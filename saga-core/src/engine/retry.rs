@@ -4,23 +4,23 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::act::{Act, ReplacedInput};
+use super::act::{AuditEntry, ReplacedInput};
 use super::canonical::request_hash;
 use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::check_value;
-use super::in_flight::InFlight;
-use super::operator::Operator;
-use super::saga_desk::{SagaDesk, refused};
+use super::in_flight::SagaInstance;
+use super::operator::SagaControl;
+use super::saga_desk::{SagaAdmin, refused};
 use crate::key::Key;
 use crate::machine::{Action, Effect};
 use crate::store::{Changes, Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Has tried at once what waits for its next attempt, of a step or of an undo; what was asked of another service is
     /// asked again. Answers how much that was: with nothing to hurry nothing is changed.
     ///
-    /// What is stuck waits for no attempt: for that there is [`Operator::retry`].
+    /// What is stuck waits for no attempt: for that there is [`SagaControl::retry`].
     ///
     /// # Errors
     /// When there is no such saga, it is stuck or paused, or the store fails.
@@ -81,20 +81,20 @@ fn waiting(stored: &SagaWithSteps) -> Vec<Postponed> {
         work: work.work,
         due_in: std::time::Duration::ZERO,
         attempts: work.attempts,
-        maybe: work.maybe,
+        in_doubt: work.in_doubt,
         error: None,
     };
     stored.work.iter().filter(waits).map(postponed).collect()
 }
 
-impl<S: Store> Operator<S> {
-    /// Has tried at once what waits for its next attempt, as [`SagaDesk::retry_now`] does.
+impl<S: Store> SagaControl<S> {
+    /// Has tried at once what waits for its next attempt, as [`SagaAdmin::retry_now`] does.
     ///
     /// # Errors
     /// When the saga moved, is stuck or paused, or is not known here, or when the store fails.
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     pub async fn retry_now(&self, reason: &str) -> Result<usize, RuntimeError> {
         self.desk.retry_seen_now(&self.key, Some(self.revision), reason).await
     }
@@ -106,11 +106,11 @@ impl<S: Store> Operator<S> {
     /// The outside world sees the same key with another content. Where a service remembers keys, it may refuse that.
     ///
     /// # Errors
-    /// Those of [`Operator::retry`]; and when the input is none of the step, an undo is stuck, the step may have happened
+    /// Those of [`SagaControl::retry`]; and when the input is none of the step, an undo is stuck, the step may have happened
     /// with the input that it had, it is done in another service, or it belongs to a list.
     ///
     /// # Cancel safety
-    /// That of [`Operator::retry`].
+    /// That of [`SagaControl::retry`].
     ///
     /// # Examples
     /// ```
@@ -150,7 +150,7 @@ impl<S: Store> Operator<S> {
     }
 
     /// A sub-saga that was started keeps the input that it was started with.
-    pub(super) async fn check_not_started(&self, saga: &InFlight<S>) -> Result<(), RuntimeError> {
+    pub(super) async fn check_not_started(&self, saga: &SagaInstance<S>) -> Result<(), RuntimeError> {
         let stuck = saga.state.stuck.as_ref().map(|stuck| stuck.step);
         let Some(step) = stuck.filter(|&step| saga.definition.shape.is_child(step)) else { return Ok(()) };
         let key = self.key.hosted(saga.step(step).name);
@@ -167,9 +167,9 @@ impl<S: Store> Operator<S> {
     /// Puts the input in the place of the one that the stuck step has.
     pub(super) fn replace_input(
         &self,
-        saga: &mut InFlight<S>,
+        saga: &mut SagaInstance<S>,
         input: Vec<u8>,
-        act: &mut Act,
+        act: &mut AuditEntry,
     ) -> Result<(), RuntimeError> {
         let Some(stuck) = saga.state.stuck.clone() else { return Ok(()) };
         let (index, step) = (stuck.step, saga.step(stuck.step));
@@ -180,7 +180,7 @@ impl<S: Store> Operator<S> {
             Some("its input stands in a list; skip it, or restart the saga".to_owned())
         } else if matches!(saga.definition.shape.effect(&saga.state, index), Effect::Remote { .. }) {
             Some("another service knows its key with the input that it had; skip it, or restart the saga".to_owned())
-        } else if saga.state.steps[index].maybe {
+        } else if saga.state.steps[index].in_doubt {
             Some("it may have happened with the input that it had, which its undo needs; have it tried again as it is, or skip it".to_owned())
         } else {
             check_value(step.check_input, &input).err().map(|problem| format!("this is no input of it: {problem}"))

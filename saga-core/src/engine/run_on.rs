@@ -8,19 +8,19 @@
 
 use std::time::Duration;
 
-use super::batch_member::Member;
-use super::command::Command;
+use super::batch_member::BatchEntry;
+use super::command::WorkItem;
 use super::decide::finished_by;
 use super::limits::SLOW;
-use super::prepared::{Findings, HandOn, NextPlace, Prepared};
-use super::shared::Shared;
+use super::prepared::{AttemptDetails, NextSlot, NextWork, PendingCommit};
+use super::shared::EngineContext;
 use crate::machine::{Effect, Ending, Next};
-use crate::store::{Advance, Changes, HistoryEntry, HistoryKind, NewWork, Store, Tried, Verdict, WorkRef};
+use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
 
 /// What ran in this transaction before the present step of the same saga.
-pub(super) struct RanBefore<S: Store> {
+pub(super) struct ChainedSteps<S: Store> {
     /// The command that was claimed.
-    claimed: Box<Command<S>>,
+    claimed: Box<WorkItem<S>>,
     /// What is to be recorded for the steps that were done.
     changes: Changes,
     /// The row of the present step, which is written only if the step is left for later.
@@ -28,33 +28,35 @@ pub(super) struct RanBefore<S: Store> {
 }
 
 /// A step that was done, for the figures.
-pub(super) struct RanStep {
+pub(super) struct ChainedStep {
     pub(super) name: &'static str,
     pub(super) is_undo: bool,
     pub(super) took: Duration,
 }
 
-impl<S: Store> Member<S> {
+impl<S: Store> BatchEntry<S> {
     /// Whether the saga runs on behind the attempt that just ended: then its next step has taken the place of this one.
     /// `company` is how many commands share the transaction.
-    pub(super) fn run_on(&mut self, shared: &Shared<S>, verdict: Verdict, company: usize) -> bool {
-        verdict == Verdict::Keep && self.may_run_on(shared) && self.take_next(shared, company)
+    pub(super) fn chain(&mut self, shared: &EngineContext<S>, verdict: HandlerVerdict, company: usize) -> bool {
+        verdict == HandlerVerdict::Keep && self.may_chain(shared) && self.chain_next(shared, company)
     }
 
     /// What is to be recorded for all that ran.
-    pub(super) fn prepare(&mut self, shared: &Shared<S>) -> Option<Changes> {
+    pub(super) fn prepare(&mut self, shared: &EngineContext<S>) -> Option<Changes> {
         let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
-        if let (Next::Again { delay, message, .. }, true) = (next, self.before.is_some() || self.starting.is_some()) {
+        if let (Next::Again { delay, message, .. }, true) =
+            (next, self.chained_changes.is_some() || self.inline_start.is_some())
+        {
             // Its command is not written yet: it will be, with this attempt behind it.
             let tried = Tried { attempts: attempted.findings.attempts, error: message.clone() };
             shared.statistics.count(command, &attempted.ending);
             return self.leave_present_step(*delay, tried);
         }
-        let mut prepared = self.prepared.take().unwrap_or_else(|| {
-            let hand_on = HandOn { ids: self.next_ids, place: NextPlace::after(command) };
+        let mut prepared = self.pending.take().unwrap_or_else(|| {
+            let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
             self.decide(shared, command, next, &attempted.findings, hand_on)
         });
-        if let Some(before) = &mut self.before {
+        if let Some(before) = &mut self.chained_changes {
             prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
             if let Some(successor) = &mut prepared.successor {
                 // All of it is one advance.
@@ -62,13 +64,13 @@ impl<S: Store> Member<S> {
             }
         }
         let changes = prepared.take_changes();
-        self.prepared = Some(prepared);
+        self.pending = Some(prepared);
         Some(changes)
     }
 
     /// The work row that was claimed.
     pub(super) fn work(&self) -> Option<WorkRef> {
-        self.before.as_ref().map(|before| before.claimed.work).or_else(|| Some(self.command.as_ref()?.work))
+        self.chained_changes.as_ref().map(|before| before.claimed.work).or_else(|| Some(self.command.as_ref()?.work))
     }
 
     /// The step that is to run, or ran last.
@@ -77,89 +79,86 @@ impl<S: Store> Member<S> {
     }
 
     /// Whether more than one step of the saga ran.
-    pub(super) fn ran_on(&self) -> bool {
-        !self.ran.is_empty()
+    pub(super) fn has_chained(&self) -> bool {
+        !self.chained.is_empty()
     }
 
     /// Whether what ran was decided on step by step, so that it cannot be decided again as a whole.
     pub(super) fn is_decided(&self) -> bool {
-        self.ran_on() || (self.starting.is_some() && self.command.is_none())
+        self.has_chained() || (self.inline_start.is_some() && self.command.is_none())
     }
 
     /// Whether the step after the claimed one has taken its place, and has not run.
     pub(super) fn has_only_claimed_step_run(&self) -> bool {
-        self.ran.len() == 1 && self.attempted.is_none()
+        self.chained.len() == 1 && self.attempted.is_none()
     }
 
     /// Forgets what ran.
     pub(super) fn start_over(&mut self) {
-        (self.attempted, self.prepared, self.kept) = (None, None, None);
-        self.runs_apart = false;
-        self.ran.clear();
-        if let Some(before) = self.before.take() {
-            let place = self.command.take().and_then(|command| command.place);
+        (self.attempted, self.pending, self.prepared_changes) = (None, None, None);
+        self.reruns_alone = false;
+        self.chained.clear();
+        if let Some(before) = self.chained_changes.take() {
+            let place = self.command.take().and_then(|command| command.slot);
             let mut claimed = before.claimed;
-            claimed.place = place;
+            claimed.slot = place;
             self.command = Some(claimed);
         }
     }
 
     /// The command that was claimed, to be run again as if nothing had happened.
-    pub(super) fn into_started_over(mut self) -> Option<Command<S>> {
+    pub(super) fn into_started_over(mut self) -> Option<WorkItem<S>> {
         self.start_over();
         self.into_claimed()
     }
 
     /// The command that was claimed, to be run again. If its saga ran on, it goes step by step now.
-    pub(super) fn into_claimed(mut self) -> Option<Command<S>> {
-        let ran_on = self.ran_on();
+    pub(super) fn into_claimed(mut self) -> Option<WorkItem<S>> {
+        let ran_on = self.has_chained();
         self.start_over();
-        let starting = self.starting.take();
+        let starting = self.inline_start.take();
         let command = *self.command?;
-        Some(Command { runs_on: command.runs_on && !ran_on, starting, ..command })
+        Some(WorkItem { chains: command.chains && !ran_on, inline_start: starting, ..command })
     }
 
     /// Whether the present step has a work row. That of a step that runs on, and that of the first step of a saga that this
     /// transaction starts, is never written.
     fn has_row(&self) -> bool {
-        self.starting.is_none() && self.before.is_none()
+        self.inline_start.is_none() && self.chained_changes.is_none()
     }
 
-    fn may_run_on(&self, shared: &Shared<S>) -> bool {
+    fn may_chain(&self, shared: &EngineContext<S>) -> bool {
         let Some((attempted, Next::Settled(_))) = &self.attempted else { return false };
-        let Some(command) = self.command.as_ref().filter(|command| command.runs_on && !command.suspect) else {
+        let Some(command) = self.command.as_ref().filter(|command| command.chains && !command.recovered) else {
             return false;
         };
-        let took = attempted.findings.share + self.ran.iter().map(|step| step.took).sum::<Duration>();
+        let took = attempted.findings.share + self.chained.iter().map(|step| step.took).sum::<Duration>();
         attempted.ending == Ending::Done
-            && self.ran.len() + 1 < shared.settings.run_on_max
+            && self.chained.len() + 1 < shared.settings.steps_per_transaction_max
             && took <= SLOW
             && shared.joins_others(command)
     }
 
     /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
-    fn take_next(&mut self, shared: &Shared<S>, company: usize) -> bool {
+    fn chain_next(&mut self, shared: &EngineContext<S>, company: usize) -> bool {
         let has_row = self.has_row();
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
-        let hand_on = HandOn { ids: self.next_ids, place: NextPlace::after(command) };
+        let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
         // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
-        let saga = if self.before.is_some() { command.saga.take() } else { command.saga.clone() };
-        let mut prepared = shared.prepare_on(command, saga, next, &attempted.findings, hand_on);
+        let saga = if self.chained_changes.is_some() { command.saga.take() } else { command.saga.clone() };
+        let mut prepared = shared.decide_attempt_on(command, saga, next, &attempted.findings, hand_on);
         prepared.changes.finished.extend(finished_by(command, next).filter(|_| has_row));
         // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
-        let has_room = |next: &Command<S>| next.is_batch() || company <= shared.limits.batch_max();
+        let has_room = |next: &WorkItem<S>| next.is_batch() || company <= shared.limits.batch_max();
         // One that has a place of its own waits for its turn where a limit counts it.
-        let fits = |next: &Command<S>| {
-            next.effect() == Effect::Transactional
-                && next.place.is_none()
-                && shared.joins_others(next)
-                && has_room(next)
+        let fits = |next: &WorkItem<S>| {
+            next.effect() == Effect::Transactional && next.slot.is_none() && shared.joins_others(next) && has_room(next)
         };
         // A step of another branch is likely to move the saga before this transaction is through.
-        let is_alone = |next: &Command<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
-        let fits = |next: &Command<S>| fits(next) && is_alone(next);
+        let is_alone = |next: &WorkItem<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
+        let fits = |next: &WorkItem<S>| fits(next) && is_alone(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_deref().is_some_and(fits) {
-            self.prepared = Some(prepared);
+            self.pending = Some(prepared);
             return false;
         }
         let (Some(mut successor), Some(row)) = (prepared.successor.take(), prepared.changes.commands.pop()) else {
@@ -168,32 +167,32 @@ impl<S: Store> Member<S> {
         let (Some(mut command), Some((attempted, _))) = (self.command.take(), self.attempted.take()) else {
             return false;
         };
-        let ran = RanStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
-        self.ran.push(ran);
-        successor.place = command.place.take();
-        let before = match self.before.take() {
-            None => RanBefore { changes: prepared.changes, row, claimed: command },
+        let ran = ChainedStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
+        self.chained.push(ran);
+        successor.slot = command.slot.take();
+        let before = match self.chained_changes.take() {
+            None => ChainedSteps { changes: prepared.changes, row, claimed: command },
             Some(mut before) => {
                 before.changes = joined(before.changes, prepared.changes);
-                RanBefore { row, ..before }
+                ChainedSteps { row, ..before }
             }
         };
         // The advances become one, from the version that was claimed.
         successor.saga.version = before.claimed.saga.version;
-        (self.command, self.before) = (Some(successor), Some(before));
+        (self.command, self.chained_changes) = (Some(successor), Some(before));
         true
     }
 
     /// What follows from the attempt.
     fn decide(
         &self,
-        shared: &Shared<S>,
-        command: &Command<S>,
+        shared: &EngineContext<S>,
+        command: &WorkItem<S>,
         next: &Next,
-        findings: &Findings,
-        hand_on: HandOn,
-    ) -> Prepared<S> {
-        let mut prepared = shared.prepare_on(command, command.saga.clone(), next, findings, hand_on);
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+    ) -> PendingCommit<S> {
+        let mut prepared = shared.decide_attempt_on(command, command.saga.clone(), next, findings, hand_on);
         prepared.changes.finished.extend(finished_by(command, next).filter(|_| self.has_row()));
         prepared
     }
@@ -209,26 +208,26 @@ impl<S: Store> Member<S> {
             attempt: tried.attempts,
             detail: tried.error.clone(),
         };
-        let (mut changes, row) = match self.before.take() {
+        let (mut changes, row) = match self.chained_changes.take() {
             Some(before) => {
                 self.command = Some(before.claimed);
                 (before.changes, before.row)
             }
             // The saga is started, and no more.
-            None => (Changes::default(), self.starting.as_ref()?.row()?),
+            None => (Changes::default(), self.inline_start.as_ref()?.row()?),
         };
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
         changes.history.push(failed);
-        let mut prepared = Prepared::left(changes, present.saga, due_in);
+        let mut prepared = PendingCommit::left(changes, present.saga, due_in);
         let changes = prepared.take_changes();
-        self.prepared = Some(prepared);
+        self.pending = Some(prepared);
         Some(changes)
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Whether this step may share a transaction with others: none of those that were slow or met locks lately.
-    fn joins_others(&self, command: &Command<S>) -> bool {
+    fn joins_others(&self, command: &WorkItem<S>) -> bool {
         command.options().grouped && self.limits.is_open(command.step().name)
     }
 }

@@ -3,23 +3,29 @@ use std::sync::Arc;
 
 use super::error::RuntimeError;
 use super::outcome::Outcome;
-use super::shared::Shared;
-use super::waiters::{Gone, Slot};
+use super::shared::EngineContext;
+use super::waiters::{Gone, OutcomeSlot};
 use crate::key::Key;
 use crate::store::{SagaId, Store};
 
 /// A saga that was started, or was there already. Dropping it changes nothing for the saga.
-pub struct Running<S: Store> {
-    shared: Arc<Shared<S>>,
-    slot: Arc<Slot>,
+pub struct SagaHandle<S: Store> {
+    shared: Arc<EngineContext<S>>,
+    slot: Arc<OutcomeSlot>,
     id: SagaId,
     key: Key,
-    already_known: bool,
+    already_started: bool,
 }
 
-impl<S: Store> Running<S> {
-    pub(super) fn new(shared: &Arc<Shared<S>>, slot: Arc<Slot>, id: SagaId, key: Key, already_known: bool) -> Self {
-        Self { shared: Arc::clone(shared), slot, id, key, already_known }
+impl<S: Store> SagaHandle<S> {
+    pub(super) fn new(
+        shared: &Arc<EngineContext<S>>,
+        slot: Arc<OutcomeSlot>,
+        id: SagaId,
+        key: Key,
+        already_started: bool,
+    ) -> Self {
+        Self { shared: Arc::clone(shared), slot, id, key, already_started }
     }
 
     /// The saga's key.
@@ -33,11 +39,11 @@ impl<S: Store> Running<S> {
     }
 
     /// Whether the key was known before this start.
-    pub fn already_known(&self) -> bool {
-        self.already_known
+    pub fn already_started(&self) -> bool {
+        self.already_started
     }
 
-    /// Waits until the saga has ended or needs a person. That it is stuck is not final: see [`Running::ended`].
+    /// Waits until the saga has ended or needs a person. That it is stuck is not final: see [`SagaHandle::closed`].
     ///
     /// # Errors
     /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
@@ -57,7 +63,7 @@ impl<S: Store> Running<S> {
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    pub async fn ended(&self) -> Result<Outcome, RuntimeError> {
+    pub async fn closed(&self) -> Result<Outcome, RuntimeError> {
         self.wait(|outcome| !matches!(outcome, Outcome::Stuck { .. })).await
     }
 
@@ -75,11 +81,11 @@ impl<S: Store> Running<S> {
     }
 }
 
-impl<S: Store> fmt::Debug for Running<S> {
+impl<S: Store> fmt::Debug for SagaHandle<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
             .field("key", &self.key)
-            .field("already_known", &self.already_known)
+            .field("already_started", &self.already_started)
             .finish_non_exhaustive()
     }
 }

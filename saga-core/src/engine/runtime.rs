@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::builder::RuntimeBuilder;
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::inspect::Inspector;
-use super::publish::{PublishError, PublishedIn};
-use super::running::Running;
-use super::shared::Shared;
+use super::inspect::SagaQuery;
+use super::publish::{PublishError, UncommittedPublish};
+use super::running::SagaHandle;
+use super::shared::EngineContext;
 use super::statistics::Statistics;
 use super::status::{SagaStatus, SagaSummary};
 use super::trouble::Health;
@@ -20,13 +20,13 @@ use crate::transport::Incoming;
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
 /// and what it had not finished goes on when a runtime runs again.
 pub struct Runtime<S: Store> {
-    pub(super) shared: Arc<Shared<S>>,
+    pub(super) shared: Arc<EngineContext<S>>,
     pub(super) tenant: Tenant,
     /// Shared by all clones: the last one stops the tasks.
     running: Arc<StopWhenDropped<S>>,
 }
 
-struct StopWhenDropped<S: Store>(Arc<Shared<S>>);
+struct StopWhenDropped<S: Store>(Arc<EngineContext<S>>);
 
 impl<S: Store> Drop for StopWhenDropped<S> {
     fn drop(&mut self) {
@@ -40,7 +40,7 @@ impl<S: Store> Runtime<S> {
         RuntimeBuilder::new(store.into())
     }
 
-    pub(super) fn run(shared: Arc<Shared<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
+    pub(super) fn run(shared: Arc<EngineContext<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
         shared.spawn_all(incoming);
         let running = Arc::new(StopWhenDropped(Arc::clone(&shared)));
         Self { shared, tenant: Tenant::default(), running }
@@ -54,7 +54,7 @@ impl<S: Store> Runtime<S> {
 
     /// Publishes an event inside the caller's own transaction: it is sent if and only if that commits. Events of one topic
     /// and key are first accepted by the broker in the order of their commits (G9); for that, a transaction that publishes
-    /// under a key waits for an earlier one that did and has not ended. Call [`PublishedIn::committed`] after the commit;
+    /// under a key waits for an earlier one that did and has not ended. Call [`UncommittedPublish::committed`] after the commit;
     /// without it the event leaves at the next poll.
     ///
     /// The store keeps a small row for each key that was ever used, so keys are those of orders or customers, not of events.
@@ -101,17 +101,17 @@ impl<S: Store> Runtime<S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn publish_in<E: Event>(
+    pub async fn publish_in_tx<E: Event>(
         &self,
         conn: &mut S::Conn,
         topic: &str,
         key: impl AsRef<str>,
         event: &E,
-    ) -> Result<PublishedIn<S>, PublishError>
+    ) -> Result<UncommittedPublish<S>, PublishError>
     where
         S: StartIn,
     {
-        self.shared.publish_in(conn, &self.tenant, topic, key.as_ref(), event).await
+        self.shared.publish_in_tx(conn, &self.tenant, topic, key.as_ref(), event).await
     }
 
     /// Publishes an event of the saga with this key, under a topic of the event's own name: the way in to services that do
@@ -119,7 +119,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// The same event with the same content under the same key is one message, however often and from wherever it is
     /// published. What shall happen together with writes of the application's own is published with
-    /// [`publish_in`](Self::publish_in), where each call is a message of its own, under the topic `E::NAME`.
+    /// [`publish_in_tx`](Self::publish_in_tx), where each call is a message of its own, under the topic `E::NAME`.
     ///
     /// # Errors
     /// When the key, the event or its name is refused, it is called inside a step, or the store fails. The same call may be
@@ -174,25 +174,25 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn attach(&self, key: impl AsRef<str>) -> Result<Running<S>, RuntimeError> {
+    pub async fn attach(&self, key: impl AsRef<str>) -> Result<SagaHandle<S>, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         let row = self.shared.store.saga(&self.tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
         let slot = self.shared.waiters.slot(row.id);
         self.shared.tell_of(&row);
-        Ok(Running::new(&self.shared, slot, row.id, key, true))
+        Ok(SagaHandle::new(&self.shared, slot, row.id, key, true))
     }
 
     /// What happened to the saga of that key, step by step. Nothing if there is none.
     ///
     /// # Errors
-    /// Those of [`Inspector::status`].
+    /// Those of [`SagaQuery::describe`].
     ///
     /// # Cancel safety
     /// It only reads.
     pub async fn saga(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
-        self.inspector().status(key).await
+        self.query().describe(key).await
     }
 
     /// The sagas that pass the filter, by the order of their starts.
@@ -203,7 +203,7 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
-        self.inspector().list(filter).await
+        self.query().list(filter).await
     }
 
     /// How many sagas there are in each status; every status is listed.
@@ -214,12 +214,12 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
-        self.inspector().count().await
+        self.query().count().await
     }
 
     /// Answers what happened to sagas.
-    pub fn inspector(&self) -> Inspector<S> {
-        Inspector::with(&self.shared.store, &self.tenant, &self.shared.definitions)
+    pub fn query(&self) -> SagaQuery<S> {
+        SagaQuery::with(&self.shared.store, &self.tenant, &self.shared.definitions)
     }
 
     /// The store.
@@ -237,18 +237,18 @@ impl<S: Store> Runtime<S> {
     pub fn health(&self) -> Health {
         let now = self.shared.env.now();
         Health {
-            store: self.shared.store_trouble.standing(now),
-            transport: self.shared.transport_trouble.standing(now),
+            store: self.shared.store_health.standing(now),
+            transport: self.shared.transport_health.standing(now),
             panicked: self.shared.supervisor.read(now),
         }
     }
 
-    /// Takes nothing new, waits for what is under way (at most `drain_limit`), gives the rest back, and ends.
+    /// Takes nothing new, waits for what is under way (at most `shutdown_timeout`), gives the rest back, and ends.
     ///
     /// # Cancel safety
     /// When dropped, the runtime takes nothing new any more; call it again to wait for the rest.
     pub async fn shutdown(&self) {
-        self.shared.drain().await;
+        self.shared.shut_down().await;
     }
 }
 

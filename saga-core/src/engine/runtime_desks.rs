@@ -1,13 +1,13 @@
 //! What people do with sagas and messages, through a runtime.
 
-use super::cancel::Cancellation;
-use super::dead_letters::DeadLetterDesk;
+use super::cancel::CancelOutcome;
+use super::dead_letters::DeadLetterAdmin;
 use super::error::RuntimeError;
-use super::operator::Operator;
-use super::outgoing::OutboxDesk;
+use super::operator::SagaControl;
+use super::outgoing::OutboxAdmin;
 use super::runtime::Runtime;
-use super::saga_desk::SagaDesk;
-use super::signal::Receipt;
+use super::saga_desk::SagaAdmin;
+use super::signal::SignalOutcome;
 use crate::step::Signal;
 use crate::store::Store;
 
@@ -17,8 +17,8 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Errors
     /// When the key is not a legal one.
-    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
-        self.desk().operator(key, revision)
+    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<SagaControl<S>, RuntimeError> {
+        self.admin().operator(key, revision)
     }
 
     /// Cancels a saga: it turns round, nothing new of it begins, what is in flight comes to its end, and what took effect is
@@ -38,7 +38,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Examples
     /// ```
-    /// use saga_core::engine::Cancellation;
+    /// use saga_core::engine::CancelOutcome;
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -54,23 +54,23 @@ impl<S: Store> Runtime<S> {
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&offer).start().await?;
     ///
     /// let started = runtime.start(&offer, "offer-1", "chai".to_owned()).await?;
-    /// assert_eq!(runtime.cancel("offer-1", "the customer left").await?, Cancellation::Begun);
+    /// assert_eq!(runtime.cancel("offer-1", "the customer left").await?, CancelOutcome::Begun);
     ///
     /// let outcome = started.outcome().await?;
     /// assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }));
     /// let again = runtime.cancel("offer-1", "the customer left").await?;
-    /// assert_eq!(again, Cancellation::Ended(Status::Compensated));
+    /// assert_eq!(again, CancelOutcome::Ended(Status::Compensated));
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<Cancellation, RuntimeError> {
-        self.desk().cancel(key, reason).await
+    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<CancelOutcome, RuntimeError> {
+        self.admin().cancel(key, reason).await
     }
 
     /// What people can do with sagas, where it is to be said who does it.
-    pub fn desk(&self) -> SagaDesk<S> {
-        SagaDesk::of(&self.shared, &self.tenant)
+    pub fn admin(&self) -> SagaAdmin<S> {
+        SagaAdmin::of(&self.shared, &self.tenant)
     }
 
     /// Sends a signal to the saga of that key, for the step that waits for it: see
@@ -88,17 +88,17 @@ impl<S: Store> Runtime<S> {
         key: impl AsRef<str>,
         id: impl AsRef<str>,
         signal: &T,
-    ) -> Result<Receipt, RuntimeError> {
-        SagaDesk::of(&self.shared, &self.tenant).signal(key, id, signal).await
+    ) -> Result<SignalOutcome, RuntimeError> {
+        SagaAdmin::of(&self.shared, &self.tenant).signal(key, id, signal).await
     }
 
     /// The messages that could not be handled, and what can be done with them.
-    pub fn dead_letters(&self) -> DeadLetterDesk<S> {
-        DeadLetterDesk::of(&self.shared, &self.tenant)
+    pub fn dead_letters(&self) -> DeadLetterAdmin<S> {
+        DeadLetterAdmin::of(&self.shared, &self.tenant)
     }
 
     /// What waits to be sent, and what can be done with what cannot be.
-    pub fn outbox(&self) -> OutboxDesk<S> {
-        OutboxDesk::of(&self.shared, &self.tenant)
+    pub fn outbox(&self) -> OutboxAdmin<S> {
+        OutboxAdmin::of(&self.shared, &self.tenant)
     }
 }

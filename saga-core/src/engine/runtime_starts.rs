@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::deadline::When;
+use super::deadline::StartTiming;
 use super::error::StartError;
-use super::running::Running;
+use super::running::SagaHandle;
 use super::runtime::Runtime;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use super::start::{StartedSaga, check_same};
 use crate::key::Key;
 use crate::saga::{LONGEST, Saga};
@@ -30,10 +30,11 @@ impl<S: Store> Runtime<S> {
         saga: &Saga<S, I>,
         key: impl AsRef<str>,
         input: I,
-    ) -> Result<Running<S>, StartError> {
+    ) -> Result<SagaHandle<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let started = self.shared.start_saga(saga.definition(), &self.tenant, key, input, When::default()).await?;
+        let started =
+            self.shared.start_saga(saga.definition(), &self.tenant, key, input, StartTiming::default()).await?;
         Ok(self.running_of(started))
     }
 
@@ -82,10 +83,10 @@ impl<S: Store> Runtime<S> {
         key: impl AsRef<str>,
         input: I,
         delay: Duration,
-    ) -> Result<Running<S>, StartError> {
+    ) -> Result<SagaHandle<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let when = When { delay: delay.min(LONGEST), within: None };
+        let when = StartTiming { delay: delay.min(LONGEST), within: None };
         Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
     }
 
@@ -104,10 +105,10 @@ impl<S: Store> Runtime<S> {
         key: impl AsRef<str>,
         input: I,
         within: Duration,
-    ) -> Result<Running<S>, StartError> {
+    ) -> Result<SagaHandle<S>, StartError> {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let when = When { within: Some(within), ..When::default() };
+        let when = StartTiming { within: Some(within), ..StartTiming::default() };
         Ok(self.running_of(self.shared.start_saga(saga.definition(), &self.tenant, key, input, when).await?))
     }
 
@@ -141,7 +142,7 @@ impl<S: Store> Runtime<S> {
     /// let started = runtime.start_many(&greeting, guests.map(|(key, name)| (key, name.to_owned()))).await;
     ///
     /// assert!(started[0].is_ok() && started[1].is_ok());
-    /// assert!(matches!(started[2], Err(StartError::OtherPayload { .. })));
+    /// assert!(matches!(started[2], Err(StartError::PayloadMismatch { .. })));
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }
@@ -150,7 +151,7 @@ impl<S: Store> Runtime<S> {
         &self,
         saga: &Saga<S, I>,
         sagas: impl IntoIterator<Item = (K, I)>,
-    ) -> Vec<Result<Running<S>, StartError>> {
+    ) -> Vec<Result<SagaHandle<S>, StartError>> {
         let encode = |(key, input): (K, I)| {
             let key = Key::new(key)?;
             let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
@@ -162,63 +163,63 @@ impl<S: Store> Runtime<S> {
     }
 
     /// Starts a saga inside the caller's own transaction: it exists if and only if that commits. Call
-    /// [`StartedIn::committed`] after the commit; without it the runtime finds the saga at its next poll.
+    /// [`UncommittedStart::committed`] after the commit; without it the runtime finds the saga at its next poll.
     ///
     /// # Errors
     /// Those of [`Runtime::start`], and when the connection is not in a transaction.
     ///
     /// # Cancel safety
     /// When dropped, roll the transaction back.
-    pub async fn start_in<I: Payload>(
+    pub async fn start_in_tx<I: Payload>(
         &self,
         conn: &mut S::Conn,
         saga: &Saga<S, I>,
         key: impl AsRef<str>,
         input: I,
-    ) -> Result<StartedIn<S>, StartError>
+    ) -> Result<UncommittedStart<S>, StartError>
     where
         S: StartIn,
     {
         let key = Key::new(key)?;
         let input = codec::<I>().encode(&input).map_err(|error| StartError::Input(error.to_string()))?;
-        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input, When::default())?;
+        let new = self.shared.new_saga(saga.definition(), &self.tenant, key.clone(), input, StartTiming::default())?;
         let (input, hash) = (new.input.clone(), new.input_hash.clone());
         match self.shared.store.start_in(conn, new).await? {
-            Started::New => Ok(StartedIn { shared: Arc::clone(&self.shared), already_known: false }),
-            Started::Known(row) => {
+            Started::New => Ok(UncommittedStart { shared: Arc::clone(&self.shared), already_started: false }),
+            Started::AlreadyExists(row) => {
                 check_same(saga.definition(), &key, &input, &hash, &row)?;
-                Ok(StartedIn { shared: Arc::clone(&self.shared), already_known: true })
+                Ok(UncommittedStart { shared: Arc::clone(&self.shared), already_started: true })
             }
         }
     }
 
-    fn running_of(&self, started: StartedSaga) -> Running<S> {
+    fn running_of(&self, started: StartedSaga) -> SagaHandle<S> {
         if let Some(row) = &started.known {
             self.shared.tell_of(row);
         }
-        Running::new(&self.shared, started.slot, started.id, started.key, started.known.is_some())
+        SagaHandle::new(&self.shared, started.slot, started.id, started.key, started.known.is_some())
     }
 }
 
 /// A saga that was started inside the caller's transaction.
-pub struct StartedIn<S: Store> {
-    shared: Arc<Shared<S>>,
-    already_known: bool,
+pub struct UncommittedStart<S: Store> {
+    shared: Arc<EngineContext<S>>,
+    already_started: bool,
 }
 
-impl<S: Store> StartedIn<S> {
+impl<S: Store> UncommittedStart<S> {
     /// Whether the key was known before this start.
-    pub fn already_known(&self) -> bool {
-        self.already_known
+    pub fn already_started(&self) -> bool {
+        self.already_started
     }
 
     /// Says that the transaction was committed, so that the saga begins at once.
     pub fn committed(self) {
-        self.shared.leave_work(Duration::ZERO);
+        self.shared.announce_unclaimed(Duration::ZERO);
     }
 }
-impl<S: Store> fmt::Debug for StartedIn<S> {
+impl<S: Store> fmt::Debug for UncommittedStart<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StartedIn").field("already_known", &self.already_known).finish_non_exhaustive()
+        f.debug_struct("UncommittedStart").field("already_started", &self.already_started).finish_non_exhaustive()
     }
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::access::Access;
-use super::act::Act;
-use super::desk::Desk;
+use super::access::MessageAuthorizer;
+use super::act::AuditEntry;
+use super::desk::TenantStore;
 use super::error::RuntimeError;
-use super::family::tell_parent;
-use super::in_flight::InFlight;
-use super::operator::Operator;
-use super::prepared::{HandOn, NextPlace, Prepared};
+use super::family::notify_parent;
+use super::in_flight::SagaInstance;
+use super::operator::SagaControl;
+use super::prepared::{NextSlot, NextWork, PendingCommit};
 use super::settings::Settings;
-use super::shared::{Parts, Shared};
+use super::shared::{EngineContext, EngineParts};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
 use crate::machine::SagaState;
@@ -27,26 +27,32 @@ use crate::store::{Applied, Changes, DefinitionId, Hint, MemberId, SagaRow, Saga
 /// a store that can be written, and the definitions: what follows is done where a runtime works on the store.
 ///
 /// Each action leaves a line in the saga's history that says what was done, why, and by whom where that is
-/// [said](SagaDesk::by).
-pub struct SagaDesk<S: Store> {
-    pub(super) desk: Desk<S>,
+/// [said](SagaAdmin::actor).
+pub struct SagaAdmin<S: Store> {
+    pub(super) desk: TenantStore<S>,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    by: Option<String>,
+    actor: Option<String>,
     /// The name that other services reply to.
     replies_to: Option<String>,
     /// The plan that is carried out.
     plan: Option<String>,
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// The desk of the default tenant's sagas in this store.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self { desk: Desk::new(store.into()), definitions: BTreeMap::new(), by: None, replies_to: None, plan: None }
+        Self {
+            desk: TenantStore::new(store.into()),
+            definitions: BTreeMap::new(),
+            actor: None,
+            replies_to: None,
+            plan: None,
+        }
     }
 
-    pub(super) fn of(shared: &Arc<Shared<S>>, tenant: &Tenant) -> Self {
+    pub(super) fn of(shared: &Arc<EngineContext<S>>, tenant: &Tenant) -> Self {
         let definitions = shared.definitions.clone();
-        Self { desk: Desk::of(shared, tenant), definitions, by: None, replies_to: None, plan: None }
+        Self { desk: TenantStore::of(shared, tenant), definitions, actor: None, replies_to: None, plan: None }
     }
 
     /// Adds a definition, whose sagas can be worked on then.
@@ -76,8 +82,8 @@ impl<S: Store> SagaDesk<S> {
 
     /// Says who acts. The name is kept with each action.
     #[must_use]
-    pub fn by(mut self, who: impl Into<String>) -> Self {
-        self.by = Some(who.into());
+    pub fn actor(mut self, who: impl Into<String>) -> Self {
+        self.actor = Some(who.into());
         self
     }
 
@@ -94,8 +100,8 @@ impl<S: Store> SagaDesk<S> {
     ///
     /// # Errors
     /// When the key is not a legal one.
-    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<Operator<S>, RuntimeError> {
-        Ok(Operator::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
+    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<SagaControl<S>, RuntimeError> {
+        Ok(SagaControl::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
     }
 
     /// The same desk while it carries out a plan.
@@ -103,8 +109,8 @@ impl<S: Store> SagaDesk<S> {
         Self { plan: Some(plan.to_owned()), ..self }
     }
 
-    pub(super) fn act(&self, what: &str, reason: &str) -> Act {
-        Act { plan: self.plan.clone(), ..Act::new(what, self.by.as_deref(), reason) }
+    pub(super) fn act(&self, what: &str, reason: &str) -> AuditEntry {
+        AuditEntry { plan: self.plan.clone(), ..AuditEntry::new(what, self.actor.as_deref(), reason) }
     }
 
     /// The saga of that key; where somebody saw it at a revision, as it was seen.
@@ -135,23 +141,23 @@ impl<S: Store> SagaDesk<S> {
     }
 
     /// The saga as the engine decides about it.
-    pub(super) fn in_flight(&self, stored: &SagaWithSteps) -> Result<InFlight<S>, RuntimeError> {
+    pub(super) fn instance(&self, stored: &SagaWithSteps) -> Result<SagaInstance<S>, RuntimeError> {
         let definition = self.definition_of(&stored.saga)?;
-        let mut saga = InFlight::of_row(&stored.saga, stored.records.clone(), definition)
+        let mut saga = SagaInstance::of_row(&stored.saga, stored.records.clone(), definition)
             .map_err(|problem| unreadable(&stored.saga, &problem))?;
         saga.remember_rows(&stored.work);
         Ok(saga)
     }
 
     /// What decides: the runtime of this process, or the same parts of one that does nothing by itself.
-    pub(super) fn engine(&self) -> Result<Arc<Shared<S>>, RuntimeError> {
+    pub(super) fn engine(&self) -> Result<Arc<EngineContext<S>>, RuntimeError> {
         if let Some(runtime) = self.desk.runtime() {
             return Ok(Arc::clone(runtime));
         }
-        Ok(Arc::new(Shared::new(Parts {
+        Ok(Arc::new(EngineContext::new(EngineParts {
             store: Arc::clone(&self.desk.store),
             transport: Arc::new(MemoryTransport::new()),
-            access: Access::default(),
+            authorizer: MessageAuthorizer::default(),
             env: Arc::new(TokioEnvironment::current()?),
             settings: Settings { service: self.replies_to.clone(), ..Settings::default() },
             definitions: self.definitions.clone(),
@@ -164,10 +170,14 @@ impl<S: Store> SagaDesk<S> {
     }
 
     /// Ids for the commands that may follow from a decision.
-    pub(super) async fn hand_on(&self, engine: &Shared<S>, saga: &InFlight<S>) -> Result<HandOn, RuntimeError> {
+    pub(super) async fn hand_on(
+        &self,
+        engine: &EngineContext<S>,
+        saga: &SagaInstance<S>,
+    ) -> Result<NextWork, RuntimeError> {
         let count = u32::try_from(saga.definition.width).unwrap_or(u32::MAX);
         let ids = engine.ids.take(&*self.desk.store, count).await?;
-        Ok(HandOn { ids: ids.start, place: NextPlace::Nowhere })
+        Ok(NextWork { ids: ids.start, slot: NextSlot::Nowhere })
     }
 
     /// Writes changes that give out no commands.
@@ -178,11 +188,11 @@ impl<S: Store> SagaDesk<S> {
     }
 
     /// Writes what was decided.
-    pub(super) async fn apply(
+    pub(super) async fn commit(
         &self,
-        engine: &Arc<Shared<S>>,
+        engine: &Arc<EngineContext<S>>,
         key: &Key,
-        mut prepared: Prepared<S>,
+        mut prepared: PendingCommit<S>,
     ) -> Result<Applied, RuntimeError> {
         if prepared.awaits_reply && engine.settings.service.is_none() {
             let problem = "a step of it is done by another service, which needs a name to reply to; give the desk that of \
@@ -195,14 +205,14 @@ impl<S: Store> SagaDesk<S> {
                 engine.after_commit(prepared, None);
             } else {
                 for (is_there, hint) in
-                    [(prepared.has_messages, Hint::Outbox), (prepared.left_free.is_some(), Hint::Work)]
+                    [(prepared.has_messages, Hint::Outbox), (prepared.unclaimed_due_in.is_some(), Hint::Work)]
                 {
                     if is_there {
                         self.desk.store.hint(hint);
                     }
                 }
                 if let Some(saga) = &prepared.saga {
-                    self.tell_parent(&saga.key, &saga.definition, saga.state.status()).await;
+                    self.notify_parent(&saga.key, &saga.definition, saga.state.status()).await;
                 }
             }
         }
@@ -210,8 +220,8 @@ impl<S: Store> SagaDesk<S> {
     }
 
     /// A saga has this status now: where it is a step of another one, and has ended, that one goes on.
-    pub(super) async fn tell_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
-        if tell_parent(&*self.desk.store, &self.desk.tenant, key, definition, status).await {
+    pub(super) async fn notify_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
+        if notify_parent(&*self.desk.store, &self.desk.tenant, key, definition, status).await {
             self.desk.wake_workers();
         }
     }
@@ -229,20 +239,20 @@ pub(super) fn unreadable(row: &SagaRow, problem: &str) -> RuntimeError {
     RuntimeError::Unreadable { key: row.key.to_string(), problem: problem.to_owned() }
 }
 
-impl<S: Store> Clone for SagaDesk<S> {
+impl<S: Store> Clone for SagaAdmin<S> {
     fn clone(&self) -> Self {
         Self {
             desk: self.desk.clone(),
             definitions: self.definitions.clone(),
-            by: self.by.clone(),
+            actor: self.actor.clone(),
             replies_to: self.replies_to.clone(),
             plan: self.plan.clone(),
         }
     }
 }
 
-impl<S: Store> fmt::Debug for SagaDesk<S> {
+impl<S: Store> fmt::Debug for SagaAdmin<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SagaDesk").field("tenant", &self.desk.tenant).field("by", &self.by).finish_non_exhaustive()
+        f.debug_struct("SagaAdmin").field("tenant", &self.desk.tenant).field("by", &self.actor).finish_non_exhaustive()
     }
 }

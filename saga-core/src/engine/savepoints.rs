@@ -4,12 +4,12 @@
 //! fails, what all of them wrote is taken back, and the others run again, with nobody else joining them. So one of them
 //! that left the transaction broken behind it is found out by the next savepoint, and not by an innocent handler.
 
-use super::attempt::Attempted;
+use super::attempt::AttemptResult;
 use super::doubts::Protection;
 use crate::machine::Next;
 
 /// An attempt that was made, with what follows from it, and whose it was.
-pub(super) type Made = (usize, (Attempted, Next));
+pub(super) type Made = (usize, (AttemptResult, Next));
 
 /// Where the last savepoint of a transaction stands.
 #[derive(Debug, Default)]

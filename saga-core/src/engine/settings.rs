@@ -24,23 +24,23 @@ pub struct Settings {
     /// How many sagas this process holds in memory at a time whose next step runs in a transaction: 1,024. Those whose
     /// next step is a call are counted apart, up to the same number: so many of each definition as it can call within a
     /// second or so, and at least twice `calls`. The rest wait in the store.
-    pub places: usize,
+    pub sagas_in_memory_max: usize,
     /// How many step transactions are under way at a time, at most: 8. Where several sagas have steps that run in one, one
     /// of them leaves an eighth to the others.
-    pub transactions: usize,
+    pub transactions_max: usize,
     /// How many commands one step transaction carries at most: 32.
     pub batch_max: usize,
     /// How many inputs one call of a batch step gets at most: 256.
-    pub batch_step_max: usize,
+    pub batch_inputs_max: usize,
     /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
-    pub run_on_max: usize,
+    pub steps_per_transaction_max: usize,
     /// How many external calls of one saga definition are under way at a time: 64. Where several sagas make calls, there are
     /// a seventh more lines, which one of them cannot take alone; `max_concurrent` limits a step or a saga further. Calls of
     /// exclusive steps, which may take hours, are not counted: each holds a lease, and no line that others wait for. About
     /// as many more are claimed ahead; the rest waits in the store, where every process can take it.
-    pub calls: usize,
+    pub external_calls_max: usize,
     /// How many commands whose process vanished are recovered at a time: 32. Those of exclusive steps are not counted.
-    pub recoveries: usize,
+    pub recoveries_max: usize,
     /// The longest encoded input or output, in bytes: 256 KiB.
     pub payload_bytes_max: usize,
     /// The longest encoded report of a step's progress, in bytes: 16 KiB.
@@ -54,14 +54,14 @@ pub struct Settings {
     /// grows by two or three bytes an item. At most 100,000.
     pub items_max: usize,
     /// How long a shutdown waits for what is under way: 30 s.
-    pub drain_limit: Duration,
+    pub shutdown_timeout: Duration,
     /// How often a message that the transport refuses for what it is is tried before its ordering key waits for a person: 5.
     pub publish_attempts: u32,
     /// How long one call of the transport may take before the outcome of its messages is unknown: 15 s. It has to be longer
     /// than the transport's own limits, so that an outage is told from messages that are late.
-    pub publish_limit: Duration,
+    pub publish_timeout: Duration,
     /// The longest pause before a message that could not be sent is tried again: 30 s. It begins with 100 ms and doubles.
-    pub publish_pause_max: Duration,
+    pub publish_backoff_max: Duration,
     /// How many messages the relay reads at a time: 500.
     pub relay_batch: usize,
     /// How many messages are received and not yet stored at a time: 256.
@@ -69,7 +69,7 @@ pub struct Settings {
     /// How often a stored message is tried before it is a dead letter: 20.
     pub message_attempts: u32,
     /// After how long without a reply a command to another service is sent again: 30 s at first, and up to 32 times that.
-    pub answer_within: Duration,
+    pub reply_timeout: Duration,
     /// For how long message ids are kept, so that a duplicate is known as one: 30 days. A command that is older, less a
     /// margin of a quarter or a day, is a dead letter.
     pub retention: Duration,
@@ -84,26 +84,26 @@ impl Default for Settings {
             lease_ttl: Duration::from_mins(1),
             member_ttl: Duration::from_secs(10),
             poll_interval: Duration::from_millis(100),
-            places: 1_024,
-            transactions: 8,
+            sagas_in_memory_max: 1_024,
+            transactions_max: 8,
             batch_max: 32,
-            batch_step_max: 256,
-            run_on_max: 16,
-            calls: 64,
-            recoveries: 32,
+            batch_inputs_max: 256,
+            steps_per_transaction_max: 16,
+            external_calls_max: 64,
+            recoveries_max: 32,
             payload_bytes_max: 256 * 1_024,
             report_bytes_max: 16 * 1_024,
             report_interval: Duration::from_secs(1),
             messages_max: 100,
             items_max: 1_000,
-            drain_limit: Duration::from_secs(30),
+            shutdown_timeout: Duration::from_secs(30),
             publish_attempts: 5,
-            publish_limit: Duration::from_secs(15),
-            publish_pause_max: Duration::from_secs(30),
+            publish_timeout: Duration::from_secs(15),
+            publish_backoff_max: Duration::from_secs(30),
             relay_batch: 500,
             prefetch: 256,
             message_attempts: 20,
-            answer_within: Duration::from_secs(30),
+            reply_timeout: Duration::from_secs(30),
             retention: Duration::from_hours(30 * 24),
         }
     }
@@ -124,23 +124,26 @@ impl Settings {
             "member_ttl is shorter than three times poll_interval",
         );
         demand(self.lease_ttl >= self.member_ttl, "lease_ttl is shorter than member_ttl");
-        demand(self.places > 0, "places is 0; at least 1 is needed");
-        demand(self.transactions > 0, "transactions is 0; at least 1 is needed");
-        demand(self.calls > 0, "calls is 0; at least 1 is needed");
-        demand(self.recoveries > 0, "recoveries is 0; at least 1 is needed");
+        demand(self.sagas_in_memory_max > 0, "places is 0; at least 1 is needed");
+        demand(self.transactions_max > 0, "transactions is 0; at least 1 is needed");
+        demand(self.external_calls_max > 0, "calls is 0; at least 1 is needed");
+        demand(self.recoveries_max > 0, "recoveries is 0; at least 1 is needed");
         demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
-        demand(self.batch_step_max > 0, "batch_step_max is 0; at least 1 is needed");
-        demand(self.run_on_max > 0, "run_on_max is 0; 1 gives each step a commit of its own");
+        demand(self.batch_inputs_max > 0, "batch_inputs_max is 0; at least 1 is needed");
+        demand(
+            self.steps_per_transaction_max > 0,
+            "steps_per_transaction_max is 0; 1 gives each step a commit of its own",
+        );
         demand(self.relay_batch > 0, "relay_batch is 0; at least 1 is needed");
         demand(self.prefetch > 0, "prefetch is 0; at least 1 is needed");
         demand(self.message_attempts > 0, "message_attempts is 0; at least 1 is needed");
-        demand(self.answer_within >= self.poll_interval, "answer_within is shorter than poll_interval");
+        demand(self.reply_timeout >= self.poll_interval, "reply_timeout is shorter than poll_interval");
         demand(
-            self.retention > self.answer_within.saturating_mul(4),
-            "retention is shorter than four times answer_within",
+            self.retention > self.reply_timeout.saturating_mul(4),
+            "retention is shorter than four times reply_timeout",
         );
-        demand(self.publish_pause_max > Duration::ZERO, "publish_pause_max is zero; 30 s is usual");
-        demand(self.publish_limit > Duration::ZERO, "publish_limit is zero; 15 s is usual");
+        demand(self.publish_backoff_max > Duration::ZERO, "publish_backoff_max is zero; 30 s is usual");
+        demand(self.publish_timeout > Duration::ZERO, "publish_timeout is zero; 15 s is usual");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
         demand(capabilities.batch_max > 0, "the store takes no batch at all");
         let items = format!("items_max is {}; the state of a saga counts at most {ITEMS_MAX} items", self.items_max);
@@ -150,9 +153,9 @@ impl Settings {
             ("member_ttl", self.member_ttl),
             ("poll_interval", self.poll_interval),
             ("report_interval", self.report_interval),
-            ("drain_limit", self.drain_limit),
-            ("publish_pause_max", self.publish_pause_max),
-            ("answer_within", self.answer_within),
+            ("shutdown_timeout", self.shutdown_timeout),
+            ("publish_backoff_max", self.publish_backoff_max),
+            ("reply_timeout", self.reply_timeout),
             ("retention", self.retention),
         ];
         let too_long = durations.iter().filter(|(_, duration)| *duration > LONGEST);

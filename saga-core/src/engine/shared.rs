@@ -6,28 +6,28 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
-use super::access::Access;
-use super::awaiting::Awaiting;
-use super::begin::Begins;
-use super::bulkhead::{Bulkheads, Seat, Sizes};
-use super::command::Command;
-use super::direct::Direct;
-use super::due::Due;
-use super::held_topics::HeldTopics;
+use super::access::MessageAuthorizer;
+use super::awaiting::WaitingCache;
+use super::begin::CallStarts;
+use super::bulkhead::{Bulkheads, ConcurrencyKey, Sizes};
+use super::command::WorkItem;
+use super::direct::SendQueue;
+use super::due::PollTimer;
+use super::held_topics::BlockedTopics;
 use super::ids::IdBlocks;
-use super::in_flight::InFlight;
+use super::in_flight::SagaInstance;
 use super::limits::BatchLimits;
 use super::queue::Queue;
 use super::recorder::Recorder;
 use super::settings::Settings;
 use super::start::Starts;
-use super::starting_keys::StartingKeys;
+use super::starting_keys::PendingStarts;
 use super::statistics::Counters;
 use super::straight::StoreClock;
 use super::supervisor::Supervisor;
 use super::tasks::Tasks;
-use super::trouble::Trouble;
-use super::turns::Turns;
+use super::trouble::HealthTracker;
+use super::turns::KeyedMutex;
 use super::waiters::Waiters;
 use crate::choreography::Reaction;
 use crate::env::Environment;
@@ -41,14 +41,14 @@ use crate::transport::Transport;
 const INBOX_LINES: usize = 64;
 
 /// What all tasks of a runtime share.
-pub(super) struct Shared<S: Store> {
+pub(super) struct EngineContext<S: Store> {
     pub(super) store: Arc<S>,
     pub(super) transport: Arc<dyn Transport>,
-    pub(super) access: Access,
+    pub(super) authorizer: MessageAuthorizer,
     pub(super) env: Arc<dyn Environment>,
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    pub(super) known: Arc<[DefinitionId]>,
+    pub(super) definition_ids: Arc<[DefinitionId]>,
     /// The steps that are hosted for others, by service and name.
     pub(super) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
     /// What is done when events come, by service.
@@ -58,15 +58,15 @@ pub(super) struct Shared<S: Store> {
     pub(super) states: States,
     pub(super) ids: IdBlocks,
     /// Commands whose handler runs in a transaction.
-    pub(super) transactions: Queue<Command<S>>,
+    pub(super) transactions: Queue<WorkItem<S>>,
     /// Commands whose handler calls the outside world.
-    pub(super) calls: Queue<Command<S>>,
+    pub(super) calls: Queue<WorkItem<S>>,
     /// Commands taken from an owner that vanished.
-    pub(super) suspects: Queue<Command<S>>,
+    pub(super) recovered: Queue<WorkItem<S>>,
     /// Those that vanished with a process that recovered them: they run one at a time.
-    pub(super) repeaters: Queue<Command<S>>,
+    pub(super) recovered_again: Queue<WorkItem<S>>,
     /// Calls that are about to begin under a claim.
-    pub(super) begins: Begins,
+    pub(super) call_starts: CallStarts,
     /// The places and lines of those that are under way here.
     pub(super) bulkheads: Arc<Bulkheads>,
     pub(super) limits: BatchLimits,
@@ -78,35 +78,35 @@ pub(super) struct Shared<S: Store> {
     pub(super) waiters: Waiters,
     pub(super) store_clock: StoreClock,
     /// Sagas that wait for another service.
-    pub(super) awaiting: Awaiting<S>,
+    pub(super) waiting_cache: WaitingCache<S>,
     /// Who decides on a reply.
-    pub(super) turns: Turns,
+    pub(super) saga_locks: KeyedMutex,
     pub(super) tasks: Tasks,
     /// What panicked.
     pub(super) supervisor: Supervisor,
     /// When there is work in the store that nobody has.
-    pub(super) work_due: Due,
+    pub(super) poll_timer: PollTimer,
     pub(super) starts: Starts,
-    pub(super) starting_keys: Arc<StartingKeys>,
+    pub(super) pending_starts: Arc<PendingStarts>,
     pub(super) statistics: Counters,
-    pub(super) store_trouble: Trouble,
-    pub(super) transport_trouble: Trouble,
-    pub(super) held_topics: HeldTopics,
+    pub(super) store_health: HealthTracker,
+    pub(super) transport_health: HealthTracker,
+    pub(super) blocked_topics: BlockedTopics,
     /// Messages that are sent from memory.
-    pub(super) direct: Direct,
+    pub(super) send_queue: SendQueue,
     /// There may be messages in the outbox.
     pub(super) outbox_filled: Notify,
     /// There may be messages in the inbox that nobody has.
     pub(super) inbox_filled: Notify,
     /// How many messages are handled at a time.
-    pub(super) inbox_lines: Arc<Semaphore>,
+    pub(super) inbox_permits: Arc<Semaphore>,
     member: AtomicI64,
     /// Until when that member is certainly alive, in nanoseconds of this process' clock.
     alive_until: AtomicU64,
     /// From when on rows are taken over whose owner seems to have vanished, in nanoseconds of this process' clock.
     takes_over_from: AtomicU64,
     /// One beat at a time.
-    pub(super) beating: tokio::sync::Mutex<()>,
+    pub(super) heartbeat: tokio::sync::Mutex<()>,
     /// Nothing new is taken.
     pub(super) stopping: CancelSignal,
     /// Nothing runs on.
@@ -114,10 +114,10 @@ pub(super) struct Shared<S: Store> {
 }
 
 /// What a runtime is made of.
-pub(super) struct Parts<S: Store> {
+pub(super) struct EngineParts<S: Store> {
     pub(super) store: Arc<S>,
     pub(super) transport: Arc<dyn Transport>,
-    pub(super) access: Access,
+    pub(super) authorizer: MessageAuthorizer,
     pub(super) env: Arc<dyn Environment>,
     pub(super) settings: Settings,
     pub(super) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
@@ -128,8 +128,8 @@ pub(super) struct Parts<S: Store> {
     pub(super) member: MemberId,
 }
 
-impl<S: Store> Shared<S> {
-    pub(super) fn new(parts: Parts<S>) -> Self {
+impl<S: Store> EngineContext<S> {
+    pub(super) fn new(parts: EngineParts<S>) -> Self {
         let capabilities = parts.store.capabilities();
         let batch_max = parts.settings.batch_max.min(capabilities.batch_max);
         let steps = parts.definitions.values().flat_map(|definition| &definition.steps);
@@ -138,9 +138,9 @@ impl<S: Store> Shared<S> {
         let (transactions, calls) = (Queue::new(), Queue::new());
         let (suspects, repeaters) = (Queue::new(), Queue::new());
         let sizes = Sizes {
-            places: parts.settings.places,
-            transactions: parts.settings.transactions,
-            calls: parts.settings.calls,
+            places: parts.settings.sagas_in_memory_max,
+            transactions: parts.settings.transactions_max,
+            calls: parts.settings.external_calls_max,
             batch_max,
         };
         let queues = [transactions.filled(), calls.filled()];
@@ -148,44 +148,44 @@ impl<S: Store> Shared<S> {
         let beside = [suspects.filled(), repeaters.filled()];
         let bulkheads = Bulkheads::new(parts.definitions.values(), sizes, env, queues, beside);
         Self {
-            known: parts.definitions.keys().cloned().collect(),
+            definition_ids: parts.definitions.keys().cloned().collect(),
             ids: IdBlocks::new(),
             transactions,
             calls,
-            suspects,
-            repeaters,
-            begins: Begins::new(),
+            recovered: suspects,
+            recovered_again: repeaters,
+            call_starts: CallStarts::new(),
             bulkheads,
-            limits: BatchLimits::new(batch_max, parts.settings.batch_step_max, batch_steps),
+            limits: BatchLimits::new(batch_max, parts.settings.batch_inputs_max, batch_steps),
             starts_in_transactions: capabilities.starts_in_transactions,
             is_relayed: capabilities.relayed,
             recorder: Recorder::new(),
             waiters: Waiters::new(),
             store_clock: StoreClock::default(),
-            awaiting: Awaiting::new(),
-            turns: Turns::default(),
+            waiting_cache: WaitingCache::new(),
+            saga_locks: KeyedMutex::default(),
             tasks: Tasks::new(),
             supervisor: Supervisor::default(),
-            work_due: Due::new(),
+            poll_timer: PollTimer::new(),
             starts: Starts::new(),
-            starting_keys: Arc::default(),
+            pending_starts: Arc::default(),
             statistics: Counters::default(),
-            store_trouble: Trouble::with("the store"),
-            transport_trouble: Trouble::with("the transport"),
-            held_topics: HeldTopics::default(),
-            direct: Direct::new(),
+            store_health: HealthTracker::with("the store"),
+            transport_health: HealthTracker::with("the transport"),
+            blocked_topics: BlockedTopics::default(),
+            send_queue: SendQueue::new(),
             outbox_filled: Notify::new(),
             inbox_filled: Notify::new(),
-            inbox_lines: Arc::new(Semaphore::new(INBOX_LINES)),
+            inbox_permits: Arc::new(Semaphore::new(INBOX_LINES)),
             member: AtomicI64::new(parts.member.0),
             alive_until: AtomicU64::new(0),
             takes_over_from: AtomicU64::new(0),
-            beating: tokio::sync::Mutex::new(()),
+            heartbeat: tokio::sync::Mutex::new(()),
             stopping: CancelSignal::new(),
             stopped: CancelSignal::new(),
             store: parts.store,
             transport: parts.transport,
-            access: parts.access,
+            authorizer: parts.authorizer,
             env: parts.env,
             settings: parts.settings,
             definitions: parts.definitions,
@@ -197,7 +197,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Where a command counts.
-    pub(super) fn seat_of(&self, saga: &InFlight<S>, order: machine::Command) -> Seat {
+    pub(super) fn seat_of(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let is_undo = matches!(order, machine::Command::Undo { .. });
         self.bulkheads.seat(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))

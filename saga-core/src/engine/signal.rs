@@ -8,8 +8,8 @@ use super::error::RuntimeError;
 use super::guard::outside_step;
 use super::hosted::check_value;
 use super::idle::idle_for;
-use super::missed::Missed;
-use super::saga_desk::{SagaDesk, refused};
+use super::missed::ControlError;
+use super::saga_desk::{SagaAdmin, refused};
 use super::settings::Settings;
 use crate::key::{Key, StepId};
 use crate::machine::{self, Event, Refused, SagaState, StepPhase};
@@ -25,18 +25,18 @@ const ID_BYTES_MAX: usize = 200;
 
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Receipt {
+pub enum SignalOutcome {
     /// The step that waits for it goes on with it.
     Delivered,
     /// The turn of the step that waits for it has not come. It is kept until then.
-    Kept,
+    Buffered,
     /// It was received before, by its id, and nothing was changed.
-    Known,
+    Duplicate,
     /// It was decided before: by another signal, by the limit of the wait, or by the end of the saga's way forward.
     TooLate,
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// Sends a signal, as [`Runtime::signal`](super::Runtime::signal) does.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl<S: Store> SagaDesk<S> {
         key: impl AsRef<str>,
         id: impl AsRef<str>,
         signal: &T,
-    ) -> Result<Receipt, RuntimeError> {
+    ) -> Result<SignalOutcome, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         let refused = |problem: String| refused(&key, problem);
@@ -68,23 +68,29 @@ impl<S: Store> SagaDesk<S> {
         loop {
             match self.try_to_signal(&key, T::NAME, id, &payload).await {
                 Ok(receipt) => return Ok(receipt),
-                Err(Missed::Moved) => {}
-                Err(Missed::Refused(Refused::Received, _)) => return Ok(Receipt::Known),
-                Err(Missed::Refused(Refused::Decided, _)) => return Ok(Receipt::TooLate),
-                Err(Missed::Refused(other, _)) => return Err(refused(other.to_string())),
-                Err(Missed::Error(error)) => return Err(error),
+                Err(ControlError::Moved) => {}
+                Err(ControlError::Refused(Refused::Received, _)) => return Ok(SignalOutcome::Duplicate),
+                Err(ControlError::Refused(Refused::Decided, _)) => return Ok(SignalOutcome::TooLate),
+                Err(ControlError::Refused(other, _)) => return Err(refused(other.to_string())),
+                Err(ControlError::Error(error)) => return Err(error),
             }
         }
     }
 
-    async fn try_to_signal(&self, key: &Key, name: &str, id: &str, payload: &[u8]) -> Result<Receipt, Missed> {
+    async fn try_to_signal(
+        &self,
+        key: &Key,
+        name: &str,
+        id: &str,
+        payload: &[u8],
+    ) -> Result<SignalOutcome, ControlError> {
         let stored = self.stored(key, None).await?;
         let (definition, mut state) = self.read(&stored.saga)?;
         let step = definition.shape.position(name).filter(|step| definition.shape.awaits_signal(*step));
         let step = step.ok_or_else(|| refused(key, format!("it has no step that waits for `{name}`")))?;
         let event = Event::Signalled { step, id: hash_of(id) };
         let decision = machine::apply(&definition.shape, &mut state, event);
-        let decision = decision.map_err(|refused| Missed::Refused(refused, stored.saga.status))?;
+        let decision = decision.map_err(|refused| ControlError::Refused(refused, stored.saga.status))?;
         check_form(key, &definition.steps[step], payload)?;
         let position = decision.signalled.map_or(0, |(_, position)| position);
         let waits = waiting(&stored, name);
@@ -94,7 +100,7 @@ impl<S: Store> SagaDesk<S> {
             None => Duration::ZERO,
         };
         let is_early = !begins_in.is_zero() || state.steps[step].phase == StepPhase::Ready;
-        let receipt = if is_early { Receipt::Kept } else { Receipt::Delivered };
+        let receipt = if is_early { SignalOutcome::Buffered } else { SignalOutcome::Delivered };
         let changes = Changes {
             postponed: waits.filter(|row| row.owner.is_none()).map(|row| due(row, begins_in)).into_iter().collect(),
             ..received(&stored, &state, name, id, payload, position)
@@ -105,13 +111,13 @@ impl<S: Store> SagaDesk<S> {
                 self.desk.wake_workers();
                 Ok(receipt)
             }
-            Err(Miss::Saga(_) | Miss::Work(_) | Miss::Record(_)) => Err(Missed::Moved),
+            Err(Miss::Saga(_) | Miss::Work(_) | Miss::Record(_)) => Err(ControlError::Moved),
             Err(miss) => Err(refused(key, format!("the signal was not received: {miss:?}")).into()),
         }
     }
 }
 
-impl<S: Store> SagaDesk<S> {
+impl<S: Store> SagaAdmin<S> {
     /// How long it is until the wait begins that the row stands for: it is due when that has lasted its time.
     async fn begins_in(&self, step: &StepDefinition<S>, row: &WorkStatus) -> Result<Duration, RuntimeError> {
         let within = idle_for(step, row.payload.as_deref().unwrap_or_default()).unwrap_or_default();
@@ -170,8 +176,8 @@ fn waiting<'a>(stored: &'a SagaWithSteps, name: &str) -> Option<&'a WorkStatus> 
 
 /// A row that falls due so soon. Whoever has one already finds out when it records.
 fn due(row: &WorkStatus, due_in: Duration) -> Postponed {
-    let (work, attempts, maybe) = (row.work, row.attempts, row.maybe);
-    Postponed { work, due_in, attempts, maybe, error: None }
+    let (work, attempts, maybe) = (row.work, row.attempts, row.in_doubt);
+    Postponed { work, due_in, attempts, in_doubt: maybe, error: None }
 }
 
 /// The id as the saga's state keeps it, whatever its length.

@@ -4,23 +4,23 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::apart::{Apart, Locked};
-use super::asking::answered;
-use super::bulkhead::{Place, Pool, Seat};
+use super::apart::{LockConflict, LockRetry};
+use super::asking::catch_panic;
+use super::bulkhead::{ConcurrencyKey, Pool, QueueSlot};
 use super::canonical::{first_difference, request_hash};
-use super::command::Command;
-use super::deadline::{When, deadline_of, deadline_row};
+use super::command::WorkItem;
+use super::deadline::{StartTiming, deadline_of, deadline_row};
 use super::error::StartError;
-use super::grouped::{Grouped, Request};
+use super::grouped::{Batcher, Request};
 use super::guard::is_inside_step;
 use super::idle::idle_for;
-use super::in_flight::InFlight;
+use super::in_flight::SagaInstance;
 use super::recorder::RecordError;
 use super::remote::{note_row, note_sent};
-use super::shared::Shared;
-use super::starting::Left;
-use super::tasks::UnderWay;
-use super::waiters::Slot;
+use super::shared::EngineContext;
+use super::starting::NotInlined;
+use super::tasks::TaskGuard;
+use super::waiters::OutcomeSlot;
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Effect, Timer};
 use crate::saga::Definition;
@@ -38,8 +38,8 @@ pub(super) const COMMIT_MAX: usize = 1_000;
 /// Starts that are made together.
 #[derive(Debug)]
 pub(super) struct Starts {
-    calls: Grouped<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
-    apart: Apart,
+    calls: Batcher<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
+    apart: LockRetry,
 }
 
 type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
@@ -48,23 +48,23 @@ type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
 #[derive(Debug)]
 pub(super) struct StartCall {
     pub(super) saga: NewSaga,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<QueueSlot>,
     pub(super) lease_until: Duration,
-    pub(super) under_way: UnderWay,
+    pub(super) under_way: TaskGuard,
 }
 
 /// What is needed to judge and to wait for a saga that is about to be started.
-pub(super) struct Wanted {
+pub(super) struct RequestedStart {
     id: SagaId,
     key: Key,
     input: Vec<u8>,
     hash: Vec<u8>,
-    slot: Arc<Slot>,
+    slot: Arc<OutcomeSlot>,
 }
 
 impl Starts {
     pub(super) fn new() -> Self {
-        Self { calls: Grouped::new(), apart: Apart::new() }
+        Self { calls: Batcher::new(), apart: LockRetry::new() }
     }
 }
 
@@ -73,30 +73,30 @@ pub(super) struct StartedSaga {
     pub(super) id: SagaId,
     pub(super) key: Key,
     /// Where its outcome arrives.
-    pub(super) slot: Arc<Slot>,
+    pub(super) slot: Arc<OutcomeSlot>,
     /// The saga as it was found, if it was there.
     pub(super) known: Option<Box<SagaRow>>,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     pub(super) async fn start_saga(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
-        when: When,
+        when: StartTiming,
     ) -> Result<StartedSaga, StartError> {
         if is_inside_step() {
             return Err(StartError::InsideStep);
         }
         let under_way = self.tasks.enter();
-        self.starting_keys.wait(tenant, &key).await;
+        self.pending_starts.wait(tenant, &key).await;
         let Some(owner) = self.member() else { return Err(StartError::ShuttingDown) };
         let mut saga = self.new_saga(definition, tenant, key, input, when)?;
         let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
         let mut ids = self.ids.take(&*self.store, count).await?;
-        let mut place = self.number(definition, &mut saga, &mut ids, owner);
+        let mut place = self.assign_ids(definition, &mut saga, &mut ids, owner);
         // The saga may end before its start returns, so whoever waits for it is there first.
         let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
         let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
@@ -107,12 +107,12 @@ impl<S: Store> Shared<S> {
                     Ok(Ok(())) => return Ok(StartedSaga { id, key, slot, known: None }),
                     Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
                     // Another call for the same key was quicker, or the store could not; the row says which.
-                    Err(Left) => self.starting_keys.wait(tenant, &key).await,
+                    Err(NotInlined) => self.pending_starts.wait(tenant, &key).await,
                 }
                 saga = Arc::unwrap_or_clone(new);
                 place = self.place_of_first(definition, &saga);
             } else {
-                place = first.place;
+                place = first.slot;
             }
         }
         for command in &mut saga.commands {
@@ -123,7 +123,7 @@ impl<S: Store> Shared<S> {
         match self.start_together(vec![call]).await.ok_or(StartError::ShuttingDown)? {
             Ok(started) => {
                 let started = started.into_iter().next().ok_or(StartError::ShuttingDown)?;
-                self.judge(definition, wanted, started)
+                self.start_answer(definition, wanted, started)
             }
             Err(error) => Err(StartError::Store(store_error(&error))),
         }
@@ -131,13 +131,13 @@ impl<S: Store> Shared<S> {
 
     /// Gives a new saga and its commands their ids, and its first command a place, if there is one: then this process has
     /// it. A saga that begins later is there for whoever looks then.
-    pub(super) fn number(
+    pub(super) fn assign_ids(
         &self,
         definition: &Definition<S>,
         saga: &mut NewSaga,
         ids: &mut Range<i64>,
         owner: MemberId,
-    ) -> Option<Place> {
+    ) -> Option<QueueSlot> {
         let begins_now = saga.commands.first().is_none_or(|first| first.due_in.is_zero());
         let place = begins_now.then(|| self.place_of_first(definition, saga)).flatten();
         saga.id = SagaId(ids.next().unwrap_or_default());
@@ -153,7 +153,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// A place for the first command of a new saga, if there is one.
-    fn place_of_first(&self, definition: &Definition<S>, saga: &NewSaga) -> Option<Place> {
+    fn place_of_first(&self, definition: &Definition<S>, saga: &NewSaga) -> Option<QueueSlot> {
         let first = saga.commands.first().and_then(|first| definition.shape.position(first.step.step()))?;
         let shape = &definition.shape.steps[first];
         // A list is unfolded first.
@@ -163,7 +163,7 @@ impl<S: Store> Shared<S> {
 
     /// A place for a command that begins now, if there is one. One that is a call and would wait for a line is left for
     /// anybody who has one.
-    pub(super) fn place_to_begin(&self, seat: Seat) -> Option<Place> {
+    pub(super) fn place_to_begin(&self, seat: ConcurrencyKey) -> Option<QueueSlot> {
         let mut place = self.bulkheads.try_place(seat)?;
         if seat.pool == Pool::Calls {
             if self.calls.has_waiting(seat.flow()) {
@@ -175,8 +175,8 @@ impl<S: Store> Shared<S> {
     }
 
     /// The saga may end before its start returns, so whoever waits for it is there first.
-    pub(super) fn wanted(&self, saga: &NewSaga) -> Wanted {
-        Wanted {
+    pub(super) fn wanted(&self, saga: &NewSaga) -> RequestedStart {
+        RequestedStart {
             id: saga.id,
             key: saga.key.clone(),
             input: saga.input.clone(),
@@ -196,15 +196,15 @@ impl<S: Store> Shared<S> {
     }
 
     /// What the caller is told.
-    pub(super) fn judge(
+    pub(super) fn start_answer(
         &self,
         definition: &Definition<S>,
-        wanted: Wanted,
+        wanted: RequestedStart,
         started: Started,
     ) -> Result<StartedSaga, StartError> {
         match started {
             Started::New => Ok(StartedSaga { id: wanted.id, key: wanted.key, slot: wanted.slot, known: None }),
-            Started::Known(row) => {
+            Started::AlreadyExists(row) => {
                 check_same(definition, &wanted.key, &wanted.input, &wanted.hash, &row)?;
                 Ok(StartedSaga { id: row.id, key: wanted.key, slot: self.waiters.slot(row.id), known: Some(row) })
             }
@@ -218,7 +218,7 @@ impl<S: Store> Shared<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
-        when: When,
+        when: StartTiming,
     ) -> Result<NewSaga, StartError> {
         let registered = self.definitions.get(&definition.id).is_some_and(|known| known.digest == definition.digest);
         if !registered {
@@ -306,9 +306,9 @@ impl<S: Store> Shared<S> {
     }
 
     /// Starts these in one commit. What waits for a lock comes back: nothing of it was started.
-    async fn start_at_once(self: Arc<Self>, group: Vec<StartRequest>) -> Result<(), Locked<StartRequest>> {
+    async fn start_at_once(self: Arc<Self>, group: Vec<StartRequest>) -> Result<(), LockConflict<StartRequest>> {
         let sagas = group.iter().flat_map(|request| &request.call).map(|call| call.saga.clone()).collect();
-        match answered("start", self.store.start(sagas)).await {
+        match catch_panic("start", self.store.start(sagas)).await {
             Ok(started) => {
                 let mut started = started.into_iter();
                 for request in group {
@@ -322,7 +322,7 @@ impl<S: Store> Shared<S> {
                     }
                 }
             }
-            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(Locked { group, error }),
+            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(LockConflict { group, error }),
             Err(error) => {
                 let mut in_doubt = Vec::new();
                 for request in group {
@@ -332,7 +332,7 @@ impl<S: Store> Shared<S> {
                 }
                 if error.class() == RetryClass::Unknown {
                     // What was committed after all is leased to this process, which does not know it.
-                    self.give_back(&in_doubt).await;
+                    self.release(&in_doubt).await;
                 }
             }
         }
@@ -343,22 +343,22 @@ impl<S: Store> Shared<S> {
     fn begin(self: &Arc<Self>, call: StartCall) {
         let _until_it_is_queued = call.under_way;
         if call.place.is_none() || call.saga.commands.len() > 1 {
-            self.leave_work(begins_in(&call.saga));
+            self.announce_unclaimed(begins_in(&call.saga));
         }
         if call.place.is_none() {
             return;
         }
         if let Some(first) = self.first_command(&call.saga, call.place, call.lease_until) {
-            self.queue_up(first);
+            self.enqueue(first);
         }
     }
 
     /// The command that a new saga begins with.
-    fn first_command(&self, new: &NewSaga, place: Option<Place>, lease_until: Duration) -> Option<Command<S>> {
+    fn first_command(&self, new: &NewSaga, place: Option<QueueSlot>, lease_until: Duration) -> Option<WorkItem<S>> {
         let definition = self.definitions.get(&new.definition)?;
         let first = new.commands.first()?;
         let step = definition.shape.position(first.step.step())?;
-        let mut saga = InFlight {
+        let mut saga = SagaInstance {
             id: new.id,
             tenant: new.tenant.clone(),
             key: new.key.clone(),
@@ -368,27 +368,27 @@ impl<S: Store> Shared<S> {
             input: Arc::from(&*new.input),
             outputs: Outputs::new(),
             inputs: Vec::new(),
-            of_item: None,
+            item_output: None,
         };
         if let Some(payload) = &first.payload {
             saga.set_input(step, payload.clone().into());
         }
-        Some(Command {
+        Some(WorkItem {
             saga,
             work: WorkRef { id: first.id, epoch: 1 },
-            order: machine::Command::Do { step },
+            command: machine::Command::Do { step },
             attempts: 0,
-            maybe: false,
-            suspect: false,
-            runs_on: true,
+            in_doubt: false,
+            recovered: false,
+            chains: true,
             retrying_for: Duration::ZERO,
-            late: None,
+            late_success: None,
             owner: first.lease.map_or_else(|| self.member_id(), |lease| lease.owner),
-            waits: false,
+            is_claimed_only: false,
             lease_until,
-            place,
-            starting: None,
-            kept: None,
+            slot: place,
+            inline_start: None,
+            held_lease: None,
             reported: None,
         })
     }
@@ -416,7 +416,7 @@ pub(super) fn check_same<S: Store>(
         return Err(StartError::OtherSaga { key: key.to_string(), saga: row.definition.name.to_string() });
     }
     if row.input_hash != hash {
-        return Err(StartError::OtherPayload { key: key.to_string(), path: first_difference(&row.input, input) });
+        return Err(StartError::PayloadMismatch { key: key.to_string(), path: first_difference(&row.input, input) });
     }
     Ok(())
 }

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::deadline::When;
+use super::deadline::StartTiming;
 use super::error::StartError;
 use super::guard::is_inside_step;
 use super::recorder::RecordError;
-use super::shared::Shared;
-use super::start::{COMMIT_MAX, StartCall, StartedSaga, Wanted, ids_of_start, store_error};
+use super::shared::EngineContext;
+use super::start::{COMMIT_MAX, RequestedStart, StartCall, StartedSaga, ids_of_start, store_error};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
 use crate::store::{MemberId, NewSaga, Store};
@@ -18,7 +18,7 @@ pub(super) type Asked = Result<(Key, Vec<u8>), StartError>;
 
 type Answered = Result<StartedSaga, StartError>;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Starts sagas of one definition, so many of them together as one commit may carry. There is an answer for each, in
     /// their order; one that is refused does not hinder the others.
     pub(super) async fn start_sagas(
@@ -39,7 +39,7 @@ impl<S: Store> Shared<S> {
                 if is_inside_step() {
                     return Err(StartError::InsideStep);
                 }
-                self.new_saga(definition, tenant, key, input, When::default())
+                self.new_saga(definition, tenant, key, input, StartTiming::default())
             });
             answers.extend(self.start_new(definition, new.collect()).await);
         }
@@ -54,7 +54,7 @@ impl<S: Store> Shared<S> {
         let count = new.iter().filter(|new| new.is_ok()).count();
         let mut calls = Vec::with_capacity(count);
         let mut started = Vec::new().into_iter();
-        let mut waiting: Vec<Result<Wanted, StartError>> = Vec::with_capacity(new.len());
+        let mut waiting: Vec<Result<RequestedStart, StartError>> = Vec::with_capacity(new.len());
         match self.ids_of_starts(count * ids_of_start(definition)).await {
             Err(problem) => {
                 let not_started = |new: Result<NewSaga, StartError>| match new {
@@ -66,7 +66,7 @@ impl<S: Store> Shared<S> {
             Ok((owner, mut ids)) => {
                 for new in new {
                     waiting.push(new.map(|mut saga| {
-                        let place = self.number(definition, &mut saga, &mut ids, owner);
+                        let place = self.assign_ids(definition, &mut saga, &mut ids, owner);
                         let wanted = self.wanted(&saga);
                         let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
                         calls.push(StartCall { saga, place, lease_until, under_way: self.tasks.enter() });
@@ -83,10 +83,10 @@ impl<S: Store> Shared<S> {
                 None => {}
             }
         }
-        let answer = |wanted: Result<Wanted, StartError>| {
+        let answer = |wanted: Result<RequestedStart, StartError>| {
             let wanted = wanted?;
             match started.next() {
-                Some(started) => self.judge(definition, wanted, started),
+                Some(started) => self.start_answer(definition, wanted, started),
                 None => Err(failed(problem.as_ref())),
             }
         };

@@ -7,27 +7,27 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::command::Command;
+use super::command::WorkItem;
 use super::recorder::RecordError;
-use super::shared::Shared;
-use super::starting_keys::StartingKey;
-use super::tasks::UnderWay;
+use super::shared::EngineContext;
+use super::starting_keys::PendingStart;
+use super::tasks::TaskGuard;
 use crate::machine::Effect;
 use crate::store::{NewSaga, NewWork, Store, StoreError};
 
 /// A saga that is started by the transaction of its first step.
 #[derive(Debug)]
-pub(super) struct Starting {
+pub(super) struct InlineStart {
     pub(super) saga: Arc<NewSaga>,
     answer: oneshot::Sender<Result<(), RecordError>>,
-    under_way: UnderWay,
-    key: StartingKey,
+    under_way: TaskGuard,
+    key: PendingStart,
 }
 
 /// Why a saga was not started with its first step: it is to be started by itself.
-pub(super) struct Left;
+pub(super) struct NotInlined;
 
-impl Starting {
+impl InlineStart {
     /// The row of its first command, which is written only if that is left for later.
     pub(super) fn row(&self) -> Option<NewWork> {
         self.saga.commands.first().cloned()
@@ -48,12 +48,12 @@ impl Starting {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Whether the first step may run in the transaction that starts the saga.
-    pub(super) fn starts_with_step(&self, first: &Command<S>) -> bool {
-        self.settings.run_on_max > 1
+    pub(super) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
+        self.settings.steps_per_transaction_max > 1
             && self.starts_in_transactions
-            && first.place.as_ref().is_some_and(|place| !self.bulkheads.is_limited(place.seat()))
+            && first.slot.as_ref().is_some_and(|place| !self.bulkheads.is_limited(place.seat()))
             && first.effect() == Effect::Transactional
             && first.options().grouped
             && self.limits.is_proven(first.step().name)
@@ -65,17 +65,17 @@ impl<S: Store> Shared<S> {
     /// Dropped, the saga is started or not, as if its process had ended.
     pub(super) async fn start_with_step(
         self: &Arc<Self>,
-        mut first: Command<S>,
+        mut first: WorkItem<S>,
         saga: &Arc<NewSaga>,
-        under_way: UnderWay,
-    ) -> Result<Result<(), RecordError>, Left> {
+        under_way: TaskGuard,
+    ) -> Result<Result<(), RecordError>, NotInlined> {
         // A second transaction for the same key would hold a worker until the first one ends.
-        let key = self.starting_keys.enter(&saga.tenant, &saga.key).ok_or(Left)?;
+        let key = self.pending_starts.enter(&saga.tenant, &saga.key).ok_or(NotInlined)?;
         let (answer, answered) = oneshot::channel();
-        first.starting = Some(Box::new(Starting { saga: Arc::clone(saga), answer, under_way, key }));
+        first.inline_start = Some(Box::new(InlineStart { saga: Arc::clone(saga), answer, under_way, key }));
         // A queue that is closed gives it back, and the answer is dropped with it.
-        let flow = self.seat_of(&first.saga, first.order).flow();
-        drop(self.transactions.hand_on(flow, first));
-        answered.await.map_err(|_| Left)
+        let flow = self.seat_of(&first.saga, first.command).flow();
+        drop(self.transactions.push(flow, first));
+        answered.await.map_err(|_| NotInlined)
     }
 }

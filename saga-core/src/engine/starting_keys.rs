@@ -11,23 +11,23 @@ use tokio::sync::Notify;
 use crate::key::{Key, Tenant};
 
 #[derive(Debug, Default)]
-pub(super) struct StartingKeys {
+pub(super) struct PendingStarts {
     keys: Mutex<HashSet<(Tenant, Key)>>,
     ended: Notify,
 }
 
 /// A key that is about to be started. It is not any more when this is dropped.
 #[derive(Debug)]
-pub(super) struct StartingKey {
-    keys: Arc<StartingKeys>,
+pub(super) struct PendingStart {
+    keys: Arc<PendingStarts>,
     key: (Tenant, Key),
 }
 
-impl StartingKeys {
+impl PendingStarts {
     /// Notes a key; nothing if it is noted already.
-    pub(super) fn enter(self: &Arc<Self>, tenant: &Tenant, key: &Key) -> Option<StartingKey> {
+    pub(super) fn enter(self: &Arc<Self>, tenant: &Tenant, key: &Key) -> Option<PendingStart> {
         let key = (tenant.clone(), key.clone());
-        self.lock().insert(key.clone()).then(|| StartingKey { keys: Arc::clone(self), key })
+        self.lock().insert(key.clone()).then(|| PendingStart { keys: Arc::clone(self), key })
     }
 
     pub(super) fn contains(&self, tenant: &Tenant, key: &Key) -> bool {
@@ -54,7 +54,7 @@ impl StartingKeys {
     }
 }
 
-impl Drop for StartingKey {
+impl Drop for PendingStart {
     fn drop(&mut self) {
         self.keys.lock().remove(&self.key);
         self.keys.ended.notify_waiters();

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::command::Command;
+use super::command::WorkItem;
 use crate::machine::Ending;
 use crate::store::Store;
 
@@ -11,7 +11,7 @@ pub struct Statistics {
     /// Sagas that it started.
     pub started: u64,
     /// Starts whose key was known already.
-    pub already_known: u64,
+    pub already_started: u64,
     /// Steps that were done.
     pub steps: u64,
     /// Steps that were undone.
@@ -31,7 +31,7 @@ pub struct Statistics {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     started: AtomicU64,
-    already_known: AtomicU64,
+    already_started: AtomicU64,
     steps: AtomicU64,
     undos: AtomicU64,
     rejections: AtomicU64,
@@ -42,7 +42,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn count<S: Store>(&self, command: &Command<S>, ending: &Ending) {
+    pub(super) fn count<S: Store>(&self, command: &WorkItem<S>, ending: &Ending) {
         let counter = match ending {
             Ending::Done if command.is_undo() => &self.undos,
             Ending::Done => &self.steps,
@@ -58,7 +58,7 @@ impl Counters {
     }
 
     pub(super) fn count_start(&self, is_new: bool) {
-        let counter = if is_new { &self.started } else { &self.already_known };
+        let counter = if is_new { &self.started } else { &self.already_started };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -77,7 +77,7 @@ impl Counters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Statistics {
             started: read(&self.started),
-            already_known: read(&self.already_known),
+            already_started: read(&self.already_started),
             steps: read(&self.steps),
             undos: read(&self.undos),
             rejections: read(&self.rejections),

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::act::Act;
+use super::act::AuditEntry;
 use super::outcome::{Outcome, outcome_by};
 use super::outline::{Outline, OutlinedStep};
 use crate::key::{Key, StepId, Tenant};
@@ -50,7 +50,7 @@ pub struct SagaSummary {
 #[non_exhaustive]
 pub struct PausedBy {
     /// Who, where that was said.
-    pub by: Option<String>,
+    pub actor: Option<String>,
     /// Why.
     pub reason: String,
     /// Since when. A list does not say that.
@@ -71,7 +71,7 @@ pub struct SagaStatus {
     /// When it turns round if it has not come to its pivot; nothing where no deadline waits.
     pub deadline: Option<Timestamp>,
     /// What else happened, oldest first.
-    pub history: Vec<Happening>,
+    pub history: Vec<HistoryEvent>,
 }
 
 /// A step of a saga.
@@ -156,7 +156,7 @@ pub struct ItemCounts {
 /// Something that happened to a saga and is no step's outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Happening {
+pub struct HistoryEvent {
     /// When.
     pub at: Timestamp,
     /// What.
@@ -168,7 +168,7 @@ pub struct Happening {
     /// In words.
     pub detail: String,
     /// What somebody did, where it is that.
-    pub act: Option<Act>,
+    pub audit: Option<AuditEntry>,
 }
 
 impl SagaSummary {
@@ -178,7 +178,7 @@ impl SagaSummary {
             Some((outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state), state.paused))
         });
         let (outcome, pause) = state.unwrap_or_default();
-        let paused = pause.map(|pause| PausedBy { by: pause.by, reason: pause.reason, since: None });
+        let paused = pause.map(|pause| PausedBy { actor: pause.by, reason: pause.reason, since: None });
         let is_known = outline.is_some_and(|outline| outline.is_registered);
         let waits_for = (!is_known && !row.status.is_ended())
             .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
@@ -232,22 +232,23 @@ impl SagaStatus {
             }
         }
         let deadline = stored.work.iter().find(|work| work.kind == WorkKind::Deadline).map(|work| work.due_at);
-        let history: Vec<Happening> = stored.history.into_iter().map(|(at, entry)| Happening::of(at, entry)).collect();
+        let history: Vec<HistoryEvent> =
+            stored.history.into_iter().map(|(at, entry)| HistoryEvent::of(at, entry)).collect();
         let revision = stored.saga.version;
         let mut summary = SagaSummary::of(stored.saga, Some(outline));
         if let Some(paused) = &mut summary.paused {
-            let paused_at = history.iter().rfind(|entry| entry.act.as_ref().is_some_and(|act| act.what == "pause"));
+            let paused_at = history.iter().rfind(|entry| entry.audit.as_ref().is_some_and(|act| act.action == "pause"));
             paused.since = paused_at.map(|entry| entry.at);
         }
         Ok(Self { summary, revision, steps, deadline, history })
     }
 }
 
-impl Happening {
+impl HistoryEvent {
     fn of(at: Timestamp, entry: HistoryEntry) -> Self {
-        let act = (entry.kind == HistoryKind::Operator).then(|| Act::read(&entry.detail));
+        let act = (entry.kind == HistoryKind::Operator).then(|| AuditEntry::read(&entry.detail));
         let detail = act.as_ref().map_or(entry.detail, ToString::to_string);
-        Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, act }
+        Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, audit: act }
     }
 }
 
@@ -290,10 +291,10 @@ fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
     let phase = state.steps[step].phase;
     let Some(mut items) = state.items_of(step).filter(|_| state.phase == Phase::Compensated) else { return phase };
     match phase {
-        StepPhase::Unfolded | StepPhase::Done if items.any(|item| state.steps[item].phase == StepPhase::Undone) => {
+        StepPhase::FannedOut | StepPhase::Done if items.any(|item| state.steps[item].phase == StepPhase::Undone) => {
             StepPhase::Undone
         }
-        StepPhase::Unfolded => StepPhase::Cancelled,
+        StepPhase::FannedOut => StepPhase::Cancelled,
         _ => phase,
     }
 }
@@ -344,7 +345,7 @@ fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) 
 }
 
 fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildStatus> {
-    let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::PassedBy);
+    let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::NotTaken);
     (step.is_child && is_begun).then(|| ChildStatus { key: key.hosted(&step.name), status: None, outcome: None })
 }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::arrivals::Arrived;
+use super::arrivals::InboundMessage;
 use super::inbox::age;
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::env::timeout;
 use crate::store::{Message, MessageKind, Store, Timestamp};
 
@@ -33,7 +33,7 @@ struct Reading {
 }
 
 impl StoreClock {
-    pub(super) fn said(&self, said: Timestamp, at: Duration) {
+    pub(super) fn set(&self, said: Timestamp, at: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Reading { said, at });
     }
 
@@ -46,9 +46,9 @@ impl StoreClock {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Handles messages that came for the first time. Answers those that are to be stored.
-    pub(super) async fn handle_straight(self: &Arc<Self>, messages: Vec<Message>, service: &str) -> Vec<Message> {
+    pub(super) async fn handle_fast_path(self: &Arc<Self>, messages: Vec<Message>, service: &str) -> Vec<Message> {
         let Some(now) = self.store_clock.now(self.env.now()).filter(|_| self.member().is_some()) else {
             return messages;
         };
@@ -64,8 +64,9 @@ impl<S: Store> Shared<S> {
                 continue;
             }
             let age = age(&message, now);
-            let arrived = Arc::new(Arrived { message, work: None, age, attempts: 0, source: service.to_owned() });
-            under_way.push((self.handle_at_once(&arrived), arrived));
+            let arrived =
+                Arc::new(InboundMessage { message, work: None, age, attempts: 0, source: service.to_owned() });
+            under_way.push((self.spawn_fast_path(&arrived), arrived));
         }
         let end = self.env.now().saturating_add(STRAIGHT_MAX);
         for (handled, arrived) in under_way {
@@ -78,7 +79,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// Handles a message in a task of its own, which says whether that was all.
-    fn handle_at_once(self: &Arc<Self>, arrived: &Arc<Arrived>) -> oneshot::Receiver<bool> {
+    fn spawn_fast_path(self: &Arc<Self>, arrived: &Arc<InboundMessage>) -> oneshot::Receiver<bool> {
         let (answer, answered) = oneshot::channel();
         let (shared, arrived, under_way) = (Arc::clone(self), Arc::clone(arrived), self.tasks.enter());
         self.spawn(

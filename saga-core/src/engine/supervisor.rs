@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::asking::pause_after;
-use super::shared::Shared;
+use super::asking::backoff_after;
+use super::shared::EngineContext;
 use crate::env::BoxFuture;
 use crate::log;
 use crate::store::Store;
@@ -76,7 +76,7 @@ impl Supervisor {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Runs a lane until it ends by itself or the runtime stops. When it panics it is started again.
     pub(super) fn run_lane<F>(self: &Arc<Self>, lane: &'static str, serve: impl Fn(Arc<Self>) -> F + Send + 'static)
     where
@@ -94,7 +94,7 @@ impl<S: Store> Shared<S> {
                 failures = if now.saturating_sub(began) < SOUND_AFTER { failures + 1 } else { 0 };
                 shared.supervisor.panicked(lane, now, &panic, true);
                 log::error!(lane, panic, "a lane of the runtime panicked; it is started again");
-                let pause = shared.until_stopped(shared.pause(pause_after(failures)));
+                let pause = shared.until_stopped(shared.pause(backoff_after(failures)));
                 if pause.await.is_none() {
                     return;
                 }

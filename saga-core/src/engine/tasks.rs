@@ -17,16 +17,16 @@ struct Inner {
 
 /// Counts as under way until it is dropped.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<Inner>);
+pub(super) struct TaskGuard(Arc<Inner>);
 
 impl Tasks {
     pub(super) fn new() -> Self {
         Self { shared: Arc::new(Inner { under_way: AtomicUsize::new(0), idle: Notify::new() }) }
     }
 
-    pub(super) fn enter(&self) -> UnderWay {
+    pub(super) fn enter(&self) -> TaskGuard {
         self.shared.under_way.fetch_add(1, Ordering::AcqRel);
-        UnderWay(Arc::clone(&self.shared))
+        TaskGuard(Arc::clone(&self.shared))
     }
 
     /// Waits until nothing is under way.
@@ -41,7 +41,7 @@ impl Tasks {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         if self.0.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_waiters();

@@ -3,7 +3,7 @@
 use super::choreography::{TIMELINES, timeline_key};
 use super::error::RuntimeError;
 use super::guard::outside_step;
-use super::inspect::Inspector;
+use super::inspect::SagaQuery;
 use crate::key::Key;
 use crate::machine::{Timeline, TimelineEntry};
 use crate::store::{SagaFilter, SagaId, SagaRow, Status, Store, Timestamp};
@@ -45,7 +45,7 @@ impl TimelineStatus {
     }
 }
 
-impl<S: Store> Inspector<S> {
+impl<S: Store> SagaQuery<S> {
     /// The joined status of the saga of that key. Nothing if no service of this store has heard of it.
     ///
     /// # Errors

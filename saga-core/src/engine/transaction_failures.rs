@@ -1,8 +1,8 @@
 //! Step transactions that fail again and again for what seems to be the store's fault, and is the step's.
 
-use super::batch_member::Member;
-use super::command::Command;
-use super::shared::Shared;
+use super::batch_member::BatchEntry;
+use super::command::WorkItem;
+use super::shared::EngineContext;
 use super::transactions::refs;
 use crate::log;
 use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
@@ -22,19 +22,24 @@ pub(super) struct Failures {
     pub(super) works_before: bool,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Whether the store writes for these commands where no step is involved. It is asked about those only that failed
     /// many times in a row.
-    pub(super) async fn writes_without_steps(&self, commands: &[Command<S>], failures: u32) -> bool {
+    pub(super) async fn writes_without_steps(&self, commands: &[WorkItem<S>], failures: u32) -> bool {
         failures >= FAILURES_MAX && self.writes_for(&refs(commands)).await
     }
 
     /// Whether the steps make their transaction fail, and not the store: it wrote for the same rows before and after.
-    pub(super) async fn is_of_steps(&self, members: &[Member<S>], error: &TransactError, failures: Failures) -> bool {
+    pub(super) async fn is_of_steps(
+        &self,
+        members: &[BatchEntry<S>],
+        error: &TransactError,
+        failures: Failures,
+    ) -> bool {
         if !failures.works_before || error.error.kind() == StoreErrorKind::Conflict {
             return false;
         }
-        let rows: Vec<WorkRef> = members.iter().filter_map(Member::work).collect();
+        let rows: Vec<WorkRef> = members.iter().filter_map(BatchEntry::work).collect();
         let is_of_steps = error.error.class() != RetryClass::Unknown && self.writes_for(&rows).await;
         if is_of_steps {
             let (failures, error) = (failures.so_far + 1, &error.error);
@@ -51,9 +56,9 @@ impl<S: Store> Shared<S> {
     }
 }
 
-impl<S: Store> Member<S> {
+impl<S: Store> BatchEntry<S> {
     /// Whether a handler of it came to its end.
     pub(super) fn has_run(&self) -> bool {
-        self.attempted.is_some() || self.ran_on()
+        self.attempted.is_some() || self.has_chained()
     }
 }

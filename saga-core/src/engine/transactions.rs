@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::attempt::erred;
 use super::batch::Batch;
-use super::batch_member::Member;
-use super::bulkhead::{Admission, FairLane, Line};
-use super::command::Command;
-use super::put_back::Taken;
-use super::shared::Shared;
+use super::batch_member::BatchEntry;
+use super::bulkhead::{Admission, ConcurrencyPermit, FairLane};
+use super::command::WorkItem;
+use super::put_back::TakenWork;
+use super::shared::EngineContext;
 use super::transaction_failures::{DOING, Failures};
 use crate::log;
 use crate::machine::Ending;
@@ -21,23 +21,23 @@ use crate::unwind::caught_while;
 const CONFLICTS_MAX: u32 = 8;
 
 /// Commands that are to share a transaction.
-struct Part<S: Store> {
-    commands: Vec<Command<S>>,
+struct SubBatch<S: Store> {
+    commands: Vec<WorkItem<S>>,
     /// How often in a row that failed for what is nobody's fault.
     failures: u32,
     /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
 }
 
-impl<S: Store> Part<S> {
-    fn of(commands: Vec<Command<S>>) -> Self {
+impl<S: Store> SubBatch<S> {
+    fn of(commands: Vec<WorkItem<S>>) -> Self {
         Self { commands, failures: 0, is_careful: false }
     }
 }
 
-impl<S: Store> Member<S> {
+impl<S: Store> BatchEntry<S> {
     /// Says of the handler that is to blame how its attempt ended.
-    fn judge_failed(&mut self, shared: &Shared<S>, error: &TransactError) {
+    fn judge_failed(&mut self, shared: &EngineContext<S>, error: &TransactError) {
         if error.ended_transaction {
             self.judge(
                 shared,
@@ -49,16 +49,16 @@ impl<S: Store> Member<S> {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Runs transactions until the queue is closed.
     pub(super) async fn serve_transactions(self: Arc<Self>) {
-        let workers = self.settings.transactions;
-        let take = |lane: &mut _, taken: &mut _, share| self.take_batch(lane, taken, share);
+        let workers = self.settings.transactions_max;
+        let take = |lane: &mut _, taken: &mut _, share| self.pick_batch(lane, taken, share);
         while let Some(mut commands) = self.transactions.next_share(&*self.env, workers, take).await {
             let _under_way = self.tasks.enter();
-            let taken: Vec<Taken> = commands.iter().map(Taken::of).collect();
-            let first = commands.first_mut().and_then(Command::take_line);
-            let others: Vec<Line> = commands.iter_mut().filter_map(Command::take_line).collect();
+            let taken: Vec<TakenWork> = commands.iter().map(TakenWork::of).collect();
+            let first = commands.first_mut().and_then(WorkItem::take_line);
+            let others: Vec<ConcurrencyPermit> = commands.iter_mut().filter_map(WorkItem::take_line).collect();
             self.watch_over("transactions", &taken, pin!(self.run_transactions(commands))).await;
             drop((first, others));
             self.limits.leave_contended(taken.iter().map(|taken| taken.work.id));
@@ -69,8 +69,8 @@ impl<S: Store> Shared<S> {
     /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit, and
     /// no more than `share`. Those of steps that met locks are passed over while others of these are under way, and come
     /// together beyond the share: nobody else may take them. What finds its limit reached is passed over too.
-    fn take_batch(&self, lane: &mut FairLane<Command<S>>, taken: &mut Vec<Command<S>>, share: usize) {
-        let is_contended = |command: &Command<S>| self.limits.is_contended(command.step().name);
+    fn pick_batch(&self, lane: &mut FairLane<WorkItem<S>>, taken: &mut Vec<WorkItem<S>>, share: usize) {
+        let is_contended = |command: &WorkItem<S>| self.limits.is_contended(command.step().name);
         let mut holds = taken.iter().any(is_contended);
         let mut place = 0;
         while let Some(command) = lane.get(place) {
@@ -109,12 +109,12 @@ impl<S: Store> Shared<S> {
 
     /// The line of a command in the transaction of those that were taken, if it may run now. The first one has the line of
     /// the transaction; of the others only those need one that a limit counts, and of these the first of each step.
-    fn line_among(&self, command: &Command<S>, taken: &[Command<S>]) -> Admission {
-        let seat = self.seat_of(&command.saga, command.order);
+    fn line_among(&self, command: &WorkItem<S>, taken: &[WorkItem<S>]) -> Admission {
+        let seat = self.seat_of(&command.saga, command.command);
         if taken.is_empty() {
             return Admission::on(self.bulkheads.try_line(seat));
         }
-        let is_counted = |other: &Command<S>| self.seat_of(&other.saga, other.order) == seat;
+        let is_counted = |other: &WorkItem<S>| self.seat_of(&other.saga, other.command) == seat;
         if !self.bulkheads.is_limited(seat) || taken.iter().any(is_counted) {
             return Admission::Runs(None);
         }
@@ -122,16 +122,16 @@ impl<S: Store> Shared<S> {
     }
 
     /// With how many others the command may share a transaction, itself included.
-    fn limit_of(&self, command: &Command<S>) -> usize {
+    fn limit_of(&self, command: &WorkItem<S>) -> usize {
         let limit = self.limits.of(command.step().name);
         if command.is_batch() { limit } else { limit.min(self.limits.batch_max()) }
     }
 
     /// Runs commands to their end, in as many transactions as that takes.
-    pub(super) async fn run_transactions(self: &Arc<Self>, commands: Vec<Command<S>>) {
-        let mut waiting = vec![Part::of(commands)];
-        while let Some(Part { commands, failures, is_careful }) = waiting.pop() {
-            let commands = self.hold(commands).await;
+    pub(super) async fn run_transactions(self: &Arc<Self>, commands: Vec<WorkItem<S>>) {
+        let mut waiting = vec![SubBatch::of(commands)];
+        while let Some(SubBatch { commands, failures, is_careful }) = waiting.pop() {
+            let commands = self.hold_leases(commands).await;
             if commands.is_empty() {
                 continue;
             }
@@ -152,23 +152,23 @@ impl<S: Store> Shared<S> {
     }
 
     /// What follows from a commit. Answers the commands that are to run again, each alone.
-    async fn committed(self: &Arc<Self>, members: Vec<Member<S>>) -> Vec<Part<S>> {
+    async fn committed(self: &Arc<Self>, members: Vec<BatchEntry<S>>) -> Vec<SubBatch<S>> {
         self.store_works(DOING);
         let (mut lost, mut apart) = (Vec::new(), Vec::new());
         for member in members {
             let work = member.work();
-            if member.runs_apart {
-                apart.extend(member.into_claimed().map(|command| Part::of(vec![command])));
+            if member.reruns_alone {
+                apart.extend(member.into_claimed().map(|command| SubBatch::of(vec![command])));
                 continue;
             }
-            let (Some(prepared), true) = (member.prepared, member.granted) else {
-                match member.starting {
+            let (Some(prepared), true) = (member.pending, member.granted) else {
+                match member.inline_start {
                     Some(starting) => starting.leave(),
                     None => lost.extend(work),
                 }
                 continue;
             };
-            for step in &member.ran {
+            for step in &member.chained {
                 self.limits.was_done(step.name, step.is_undo, step.took);
                 self.statistics.count_done(step.is_undo);
             }
@@ -180,15 +180,15 @@ impl<S: Store> Shared<S> {
                 }
                 self.statistics.count(command, &attempted.ending);
             }
-            if let Some(starting) = member.starting {
+            if let Some(starting) = member.inline_start {
                 self.statistics.count_start(true);
                 starting.answer(Ok(()));
             }
-            self.after_commit(prepared, member.command.and_then(|command| command.place));
+            self.after_commit(prepared, member.command.and_then(|command| command.slot));
         }
         if !lost.is_empty() {
             // Somebody else has it, or the saga turned round: whoever claims the row next sees it as it is.
-            self.give_back(&lost).await;
+            self.release(&lost).await;
         }
         apart
     }
@@ -198,7 +198,7 @@ impl<S: Store> Shared<S> {
         batch: &Batch<S>,
         error: &TransactError,
         failures: Failures,
-        waiting: &mut Vec<Part<S>>,
+        waiting: &mut Vec<SubBatch<S>>,
     ) {
         let blamed = batch.blamed(error.culprit);
         let mut members = batch.take();
@@ -210,14 +210,14 @@ impl<S: Store> Shared<S> {
         }
         if error.error.class() == RetryClass::Unknown {
             self.store_failed(DOING, &error.error);
-            for starting in members.iter_mut().filter_map(|member| member.starting.take()) {
+            for starting in members.iter_mut().filter_map(|member| member.inline_start.take()) {
                 starting.answer(Err(&error.error));
             }
-            return self.learn_the_truth(members).await;
+            return self.resolve_unknown_commit(members).await;
         }
         if batch.takes_care(error) {
-            let commands = members.into_iter().filter_map(Member::into_started_over).collect();
-            return waiting.push(Part { is_careful: true, ..Part::of(commands) });
+            let commands = members.into_iter().filter_map(BatchEntry::into_started_over).collect();
+            return waiting.push(SubBatch { is_careful: true, ..SubBatch::of(commands) });
         }
         if blamed.len() > 1 {
             return self.split_blamed(members, &blamed, waiting);
@@ -228,15 +228,15 @@ impl<S: Store> Shared<S> {
         let culprit = blamed.first().copied().or(alone);
         if error.error.kind() == StoreErrorKind::Conflict {
             // What only waited for the key of its saga met nobody's rows.
-            let met = members.iter().filter(|member| member.starting.is_none() || member.has_run());
-            let steps: BTreeSet<_> = met.filter_map(Member::step).collect();
+            let met = members.iter().filter(|member| member.inline_start.is_none() || member.has_run());
+            let steps: BTreeSet<_> = met.filter_map(BatchEntry::step).collect();
             for step in steps {
                 self.limits.met_lock(step);
             }
         }
         if let Some(culprit) = culprit.filter(|&culprit| culprit < members.len()) {
             let mut member = members.remove(culprit);
-            if let Some(starting) = member.starting.take() {
+            if let Some(starting) = member.inline_start.take() {
                 // Started by itself, it meets the same again, with a row that its attempt is recorded on.
                 member.start_over();
                 if let Some(command) = &member.command {
@@ -249,101 +249,102 @@ impl<S: Store> Shared<S> {
                 member.start_over();
             }
             member.judge_failed(self, error);
-            if company > 1 && !member.ran_on() && member.failed_in_company(company) {
-                waiting.extend(member.into_claimed().map(|command| Part::of(vec![command])));
-            } else if member.ran_on() {
+            if company > 1 && !member.has_chained() && member.failed_in_company(company) {
+                waiting.extend(member.into_claimed().map(|command| SubBatch::of(vec![command])));
+            } else if member.has_chained() {
                 // Its saga's earlier steps are to be recorded first.
-                waiting.extend(member.into_claimed().map(|command| Part::of(vec![command])));
+                waiting.extend(member.into_claimed().map(|command| SubBatch::of(vec![command])));
             } else {
-                Box::pin(self.settle_culprit(member)).await;
+                Box::pin(self.record_culprit(member)).await;
             }
         }
         // What is not of one of several is told to who starts the saga.
         let is_left = culprit.is_none() && (members.len() == 1 || !is_of_one(error));
-        for member in members.extract_if(.., |member| is_left && member.starting.is_some()) {
-            if let Some(starting) = member.starting {
+        for member in members.extract_if(.., |member| is_left && member.inline_start.is_some()) {
+            if let Some(starting) = member.inline_start {
                 starting.leave();
             }
         }
-        let ran_on = members.iter().any(Member::ran_on);
-        let commands: Vec<_> = members.into_iter().filter_map(Member::into_claimed).collect();
+        let ran_on = members.iter().any(BatchEntry::has_chained);
+        let commands: Vec<_> = members.into_iter().filter_map(BatchEntry::into_claimed).collect();
         if commands.is_empty() {
             return;
         }
         if culprit.is_some() || (ran_on && commands.len() == 1 && is_of_one(error)) {
-            waiting.push(Part::of(commands));
+            waiting.push(SubBatch::of(commands));
         } else if commands.len() > 1 && is_of_steps {
-            waiting
-                .extend(in_halves(commands).map(|commands| Part { failures: failures.so_far, ..Part::of(commands) }));
+            waiting.extend(
+                in_halves(commands).map(|commands| SubBatch { failures: failures.so_far, ..SubBatch::of(commands) }),
+            );
         } else if is_of_steps {
             // The worker is needed by others.
-            self.give_back(&refs(&commands)).await;
+            self.release(&refs(&commands)).await;
         } else if commands.len() > 1 && is_of_one(error) {
             if error.error.kind() != StoreErrorKind::Conflict {
                 for command in &commands {
                     self.limits.halve(command.step().name);
                 }
             }
-            waiting.extend(in_halves(commands).map(Part::of));
+            waiting.extend(in_halves(commands).map(SubBatch::of));
         } else {
             self.store_failed(DOING, &error.error);
             // That the store works for others makes this failure no smaller.
             self.pause_for_store(&mut self.backoff(failures.so_far)).await;
             if self.is_stopping() {
-                self.give_back(&refs(&commands)).await;
+                self.release(&refs(&commands)).await;
             } else {
-                waiting.push(Part { failures: failures.so_far + 1, ..Part::of(commands) });
+                waiting.push(SubBatch { failures: failures.so_far + 1, ..SubBatch::of(commands) });
             }
         }
     }
 
     /// The call of a batch step is to blame. Its commands run again in halves, until the one is alone whose fault it is.
-    fn split_blamed(&self, members: Vec<Member<S>>, blamed: &[usize], waiting: &mut Vec<Part<S>>) {
+    fn split_blamed(&self, members: Vec<BatchEntry<S>>, blamed: &[usize], waiting: &mut Vec<SubBatch<S>>) {
         self.statistics.count_split();
         let (mut of_call, mut others) = (Vec::new(), Vec::new());
         for (index, member) in members.into_iter().enumerate() {
             let commands = if blamed.contains(&index) { &mut of_call } else { &mut others };
             commands.extend(member.into_claimed());
         }
-        waiting.extend(in_halves(of_call).chain([others]).filter(|part| !part.is_empty()).map(Part::of));
+        waiting.extend(in_halves(of_call).chain([others]).filter(|part| !part.is_empty()).map(SubBatch::of));
     }
 
     /// The handler is to blame: its attempt is recorded on its own.
-    async fn settle_culprit(self: &Arc<Self>, member: Member<S>) {
+    async fn record_culprit(self: &Arc<Self>, member: BatchEntry<S>) {
         let (Some(command), Some((attempted, next))) = (member.command, member.attempted) else { return };
         self.statistics.count(&command, &attempted.ending);
-        self.settle(*command, attempted, next, member.next_ids).await;
+        self.record_attempt(*command, attempted, next, member.next_ids).await;
     }
 
     /// The store panicked, or the engine where the store called it. Whether it was committed is not known, and an attempt of
     /// each is counted, so that one that makes the store panic each time is not tried for ever at once.
-    async fn transact_panicked(&self, members: Vec<Member<S>>, panic: &str) {
+    async fn transact_panicked(&self, members: Vec<BatchEntry<S>>, panic: &str) {
         self.has_panicked("transact", panic);
-        let successors = members.iter().filter_map(|member| member.prepared.as_ref()?.successor.as_ref());
+        let successors = members.iter().filter_map(|member| member.pending.as_ref()?.successor.as_ref());
         let successors: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
         let mut taken = Vec::new();
         for mut member in members {
-            match member.starting.take() {
+            match member.inline_start.take() {
                 Some(starting) => starting.leave(),
                 // A saga that ran on has the row of the step that it began with.
-                None => taken.extend(member.into_claimed().as_ref().map(Taken::of)),
+                None => taken.extend(member.into_claimed().as_ref().map(TakenWork::of)),
             }
         }
-        self.give_back(&successors).await;
+        self.release(&successors).await;
         self.put_back(&taken, panic).await;
     }
 
     /// The commit is in doubt. Its rows are taken under their next epoch, which waits for it: those that can be taken
     /// were not finished by it. Whatever it left behind is free then, for anybody to claim.
-    async fn learn_the_truth(&self, members: Vec<Member<S>>) {
-        let successors = members.iter().filter_map(|member| member.prepared.as_ref()?.successor.as_ref());
+    async fn resolve_unknown_commit(&self, members: Vec<BatchEntry<S>>) {
+        let successors = members.iter().filter_map(|member| member.pending.as_ref()?.successor.as_ref());
         let mut rows: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
-        rows.extend(members.iter().filter_map(Member::work));
-        self.give_back(&rows).await;
+        rows.extend(members.iter().filter_map(BatchEntry::work));
+        self.release(&rows).await;
     }
 }
 
-pub(super) fn refs<S: Store>(commands: &[Command<S>]) -> Vec<WorkRef> {
+pub(super) fn refs<S: Store>(commands: &[WorkItem<S>]) -> Vec<WorkRef> {
     commands.iter().map(|command| command.work).collect()
 }
 
@@ -352,15 +353,15 @@ fn is_of_one(error: &TransactError) -> bool {
     matches!(error.error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Other | StoreErrorKind::Misuse)
 }
 
-fn in_halves<S: Store>(mut commands: Vec<Command<S>>) -> impl Iterator<Item = Vec<Command<S>>> {
+fn in_halves<S: Store>(mut commands: Vec<WorkItem<S>>) -> impl Iterator<Item = Vec<WorkItem<S>>> {
     let second = commands.split_off(commands.len() / 2);
     [commands, second].into_iter()
 }
 
 /// Whether an attempt of these is to blame for what the store makes of it each time: one that never gets as far as its
 /// handler counts only if waiting does not help.
-fn has_run_or_never_will<S: Store>(members: &[Member<S>], error: &TransactError) -> bool {
-    members.iter().any(Member::has_run) || error.error.class() == RetryClass::Permanent
+fn has_run_or_never_will<S: Store>(members: &[BatchEntry<S>], error: &TransactError) -> bool {
+    members.iter().any(BatchEntry::has_run) || error.error.class() == RetryClass::Permanent
 }
 
 /// Whether a command that failed alone has only itself to blame. A store that is full or cannot be reached is nobody's

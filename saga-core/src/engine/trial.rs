@@ -1,11 +1,11 @@
 //! One run of a step transaction: whether what went wrong in it can be believed, where handlers had no savepoint of their
 //! own.
 
-use crate::store::{StoreErrorKind, TransactError, Verdict};
+use crate::store::{HandlerVerdict, StoreErrorKind, TransactError};
 
 /// What is known of the present run.
 #[derive(Debug, Default)]
-pub(super) struct Trial {
+pub(super) struct RerunPolicy {
     /// How many calls of handlers were made.
     calls: usize,
     has_spared: bool,
@@ -13,22 +13,22 @@ pub(super) struct Trial {
     runs_again: bool,
 }
 
-impl Trial {
+impl RerunPolicy {
     /// The next handler has no savepoint of its own.
     pub(super) fn spares(&mut self) {
         self.has_spared = true;
     }
 
     /// A handler was called, and this becomes of its writes.
-    pub(super) fn called(&mut self, verdict: Verdict) {
+    pub(super) fn called(&mut self, verdict: HandlerVerdict) {
         self.calls += 1;
-        self.has_abandoned |= verdict == Verdict::Abandon;
+        self.has_abandoned |= verdict == HandlerVerdict::Abandon;
     }
 
     /// A handler failed that had no savepoint: what it wrote can only be taken back with all else.
-    pub(super) fn run_again(&mut self) -> Verdict {
+    pub(super) fn run_again(&mut self) -> HandlerVerdict {
         self.runs_again = true;
-        Verdict::GiveWay
+        HandlerVerdict::Conflict
     }
 
     /// Whether all of it is to run again with a savepoint for each handler, and nothing of this run counts: one failed that
@@ -49,8 +49,8 @@ mod tests {
         TransactError { error, culprit, ended_transaction: false }
     }
 
-    fn trial(has_spared: bool, verdicts: &[Verdict]) -> Trial {
-        let mut trial = Trial::default();
+    fn trial(has_spared: bool, verdicts: &[HandlerVerdict]) -> RerunPolicy {
+        let mut trial = RerunPolicy::default();
         for verdict in verdicts {
             if has_spared {
                 trial.spares();
@@ -63,17 +63,23 @@ mod tests {
     #[test]
     fn a_blame_is_believed_where_nobody_else_can_be_at_fault() {
         let blamed = error(StoreErrorKind::Other, Some(1));
-        assert!(trial(true, &[Verdict::Keep, Verdict::Keep]).takes_care(&blamed));
-        assert!(!trial(true, &[Verdict::Keep]).takes_care(&blamed), "it was alone");
-        assert!(!trial(true, &[Verdict::Keep, Verdict::Abandon]).takes_care(&blamed), "its own time was up");
-        assert!(!trial(false, &[Verdict::Keep, Verdict::Keep]).takes_care(&blamed), "each had a savepoint");
+        assert!(trial(true, &[HandlerVerdict::Keep, HandlerVerdict::Keep]).takes_care(&blamed));
+        assert!(!trial(true, &[HandlerVerdict::Keep]).takes_care(&blamed), "it was alone");
+        assert!(
+            !trial(true, &[HandlerVerdict::Keep, HandlerVerdict::Abandon]).takes_care(&blamed),
+            "its own time was up"
+        );
+        assert!(
+            !trial(false, &[HandlerVerdict::Keep, HandlerVerdict::Keep]).takes_care(&blamed),
+            "each had a savepoint"
+        );
     }
 
     #[test]
     fn only_what_gave_way_for_want_of_a_savepoint_runs_again_for_it() {
-        let mut gave_way = trial(true, &[Verdict::Keep, Verdict::GiveWay]);
+        let mut gave_way = trial(true, &[HandlerVerdict::Keep, HandlerVerdict::Conflict]);
         assert!(!gave_way.takes_care(&error(StoreErrorKind::Conflict, None)), "it met another transaction");
-        assert_eq!(gave_way.run_again(), Verdict::GiveWay);
+        assert_eq!(gave_way.run_again(), HandlerVerdict::Conflict);
         assert!(gave_way.takes_care(&error(StoreErrorKind::Conflict, None)));
         assert!(!gave_way.takes_care(&error(StoreErrorKind::Unavailable, None)), "the store is away");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::shared::Shared;
+use super::shared::EngineContext;
 use super::supervisor::Panicked;
 use crate::log;
 use crate::store::{Store, StoreError, StoreErrorKind};
@@ -18,11 +18,11 @@ const ONE_TROUBLE: Duration = Duration::from_mins(1);
 
 /// How something that the runtime needs stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ComponentHealth {
     /// What was called last worked.
-    Works,
+    Healthy,
     /// It fails.
-    Fails {
+    Failing {
         /// For how long.
         since: Duration,
         /// How many calls failed since.
@@ -36,9 +36,9 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// The store.
-    pub store: Standing,
+    pub store: ComponentHealth,
     /// The transport.
-    pub transport: Standing,
+    pub transport: ComponentHealth,
     /// What panicked since the runtime began, and was started again.
     pub panicked: Vec<Panicked>,
 }
@@ -47,13 +47,13 @@ impl Health {
     /// Whether both work, and no lane is down.
     pub fn is_healthy(&self) -> bool {
         let is_down = self.panicked.iter().any(|panicked| panicked.is_down);
-        self.store == Standing::Works && self.transport == Standing::Works && !is_down
+        self.store == ComponentHealth::Healthy && self.transport == ComponentHealth::Healthy && !is_down
     }
 }
 
 /// Says once that something outside fails, however many find that out, and once that it works again.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct HealthTracker {
     what: &'static str,
     is_failing: AtomicBool,
     over: Notify,
@@ -79,7 +79,7 @@ struct Failing {
     last_error: String,
 }
 
-impl Trouble {
+impl HealthTracker {
     pub(super) fn with(what: &'static str) -> Self {
         Self {
             what,
@@ -141,10 +141,12 @@ impl Trouble {
         }
     }
 
-    pub(super) fn standing(&self, now: Duration) -> Standing {
+    pub(super) fn standing(&self, now: Duration) -> ComponentHealth {
         let known = self.lock();
-        let Some(longest) = known.failing.values().min_by_key(|failing| failing.since) else { return Standing::Works };
-        Standing::Fails {
+        let Some(longest) = known.failing.values().min_by_key(|failing| failing.since) else {
+            return ComponentHealth::Healthy;
+        };
+        ComponentHealth::Failing {
             since: now.saturating_sub(longest.since),
             failures: known.failing.values().map(|failing| failing.failures).sum(),
             last_error: longest.last_error.clone(),
@@ -156,39 +158,39 @@ impl Trouble {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// A call of the store failed that is tried again.
     pub(super) fn store_failed(&self, doing: &'static str, error: &StoreError) {
         if error.kind() == StoreErrorKind::Conflict {
             return log::debug!(doing, %error, "the store gave up in favour of another transaction");
         }
         let is_outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::UnknownCommit);
-        self.store_trouble.failed(self.env.now(), doing, is_outage, error);
+        self.store_health.failed(self.env.now(), doing, is_outage, error);
     }
 
     /// A call of the store worked.
     pub(super) fn store_works(&self, doing: &'static str) {
         // Nearly always there is nothing to say.
-        if self.store_trouble.is_failing.load(Ordering::Acquire) {
-            self.store_trouble.works(self.env.now(), doing);
+        if self.store_health.is_failing.load(Ordering::Acquire) {
+            self.store_health.works(self.env.now(), doing);
         }
     }
 
     /// A call of the transport failed that is tried again.
     pub(super) fn transport_failed(&self, doing: &'static str, error: &TransportError) {
         let is_outage = error.kind() != TransportErrorKind::Refused;
-        self.transport_trouble.failed(self.env.now(), doing, is_outage, error);
+        self.transport_health.failed(self.env.now(), doing, is_outage, error);
     }
 
     /// Whether something that the transport was asked for fails.
     pub(super) fn transport_is_failing(&self) -> bool {
-        self.transport_trouble.is_failing.load(Ordering::Acquire)
+        self.transport_health.is_failing.load(Ordering::Acquire)
     }
 
     /// A call of the transport worked.
     pub(super) fn transport_works(&self, doing: &'static str) {
         if self.transport_is_failing() {
-            self.transport_trouble.works(self.env.now(), doing);
+            self.transport_health.works(self.env.now(), doing);
         }
     }
 }
@@ -208,7 +210,7 @@ mod tests {
     /// between the failure and the wait.
     #[test]
     fn a_recovery_before_the_wait_is_not_missed() {
-        let trouble = Trouble::with("the store");
+        let trouble = HealthTracker::with("the store");
         let before = trouble.recoveries();
         trouble.failed(Duration::ZERO, "record", true, &"it is away");
         assert!(!is_ready(trouble.recovers(before)), "it still fails");

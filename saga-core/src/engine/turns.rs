@@ -10,28 +10,28 @@ use crate::key::{Key, Tenant};
 
 /// Who decides about which saga. Nothing rests on it: another process may decide as well.
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<Lines>);
+pub(super) struct KeyedMutex(Mutex<Lines>);
 
 /// For each saga that somebody decides about, what all of them wait for.
 type Lines = HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>;
 
 /// The turn of one who decides about a saga. It ends when this is dropped.
-pub(super) struct Turn<'a> {
-    turns: &'a Turns,
+pub(super) struct KeyedMutexGuard<'a> {
+    turns: &'a KeyedMutex,
     name: (Tenant, Key),
     own: Option<OwnedMutexGuard<()>>,
 }
 
-impl Turns {
+impl KeyedMutex {
     /// Waits until nobody else of this process decides about the saga.
     ///
     /// # Cancel safety
     /// When dropped, the turn is the next one's.
-    pub(super) async fn turn(&self, tenant: &Tenant, key: &Key) -> Turn<'_> {
+    pub(super) async fn lock(&self, tenant: &Tenant, key: &Key) -> KeyedMutexGuard<'_> {
         let name = (tenant.clone(), key.clone());
         let line = Arc::clone(self.lines().entry(name.clone()).or_default());
         // From here on it is let go of whatever happens.
-        let mut turn = Turn { turns: self, name, own: None };
+        let mut turn = KeyedMutexGuard { turns: self, name, own: None };
         turn.own = Some(line.lock_owned().await);
         turn
     }
@@ -41,7 +41,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for KeyedMutexGuard<'_> {
     fn drop(&mut self) {
         self.own = None;
         let mut lines = self.turns.lines();
@@ -58,11 +58,11 @@ mod tests {
 
     #[tokio::test]
     async fn one_has_its_turn_behind_the_other_and_nothing_is_left() {
-        let (turns, tenant, key) = (Turns::default(), Tenant::default(), Key::new("o-1").unwrap());
-        let first = turns.turn(&tenant, &key).await;
-        let other = turns.turn(&tenant, &Key::new("o-2").unwrap()).await;
-        let mut second = Box::pin(turns.turn(&tenant, &key));
-        let mut third = Box::pin(turns.turn(&tenant, &key));
+        let (turns, tenant, key) = (KeyedMutex::default(), Tenant::default(), Key::new("o-1").unwrap());
+        let first = turns.lock(&tenant, &key).await;
+        let other = turns.lock(&tenant, &Key::new("o-2").unwrap()).await;
+        let mut second = Box::pin(turns.lock(&tenant, &key));
+        let mut third = Box::pin(turns.lock(&tenant, &key));
         assert!(now(&mut second).is_none());
         assert!(now(&mut third).is_none());
         drop((first, second));

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::outcome::{Outcome, outcome_of};
-use super::shared::Shared;
+use super::shared::EngineContext;
 use crate::log;
 use crate::machine::SagaState;
-use crate::store::{SagaId, SagaRow, Standing, Status, Store, StoreError};
+use crate::store::{SagaId, SagaProgress, SagaRow, Status, Store, StoreError};
 
 /// How many sagas are asked for at a time.
 const CHUNK: usize = 500;
@@ -23,12 +23,12 @@ const ABSENT_MAX: u32 = 3;
 /// Who waits for which saga.
 #[derive(Debug)]
 pub(super) struct Waiters {
-    slots: Mutex<BTreeMap<SagaId, Weak<Slot>>>,
+    slots: Mutex<BTreeMap<SagaId, Weak<OutcomeSlot>>>,
 }
 
 /// Where the outcome of one saga arrives.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct OutcomeSlot {
     outcome: Mutex<Option<Outcome>>,
     changed: Notify,
     watched: Mutex<Watched>,
@@ -59,12 +59,12 @@ impl Waiters {
     }
 
     /// The slot of a saga; it is kept as long as somebody holds it.
-    pub(super) fn slot(&self, saga: SagaId) -> Arc<Slot> {
+    pub(super) fn slot(&self, saga: SagaId) -> Arc<OutcomeSlot> {
         let mut slots = self.lock();
         if let Some(slot) = slots.get(&saga).and_then(Weak::upgrade) {
             return slot;
         }
-        let slot = Arc::new(Slot {
+        let slot = Arc::new(OutcomeSlot {
             outcome: Mutex::default(),
             changed: Notify::new(),
             watched: Mutex::default(),
@@ -83,7 +83,7 @@ impl Waiters {
     }
 
     /// Takes note of which of the sagas asked for have a row; answers how many turn out to be lost.
-    fn looked_for(&self, asked: &[SagaId], found: &[Standing]) -> usize {
+    fn looked_for(&self, asked: &[SagaId], found: &[SagaProgress]) -> usize {
         let found: BTreeSet<SagaId> = found.iter().map(|standing| standing.saga).collect();
         let slots = self.lock();
         let slot = |saga: &SagaId| Some((slots.get(saga)?.upgrade()?, found.contains(saga)));
@@ -94,12 +94,13 @@ impl Waiters {
     fn due(&self, now: Duration) -> Vec<SagaId> {
         let mut slots = self.lock();
         slots.retain(|_, slot| slot.strong_count() > 0);
-        let is_due = |slot: &Weak<Slot>| slot.upgrade().is_some_and(|slot| !slot.has_ended() && slot.is_due(now));
+        let is_due =
+            |slot: &Weak<OutcomeSlot>| slot.upgrade().is_some_and(|slot| !slot.has_ended() && slot.is_due(now));
         slots.iter().filter(|(_, slot)| is_due(slot)).map(|(saga, _)| *saga).collect()
     }
 
     /// Whether what the saga carries is to be read: it may have an outcome, and has moved since that was read last.
-    fn is_news(&self, standing: &Standing) -> bool {
+    fn is_news(&self, standing: &SagaProgress) -> bool {
         let may_have_outcome = !matches!(standing.status, Status::Running | Status::Compensating);
         let slot = self.lock().get(&standing.saga).and_then(Weak::upgrade);
         may_have_outcome && slot.is_some_and(|slot| slot.watched().version != standing.version)
@@ -112,12 +113,12 @@ impl Waiters {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SagaId, Weak<Slot>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SagaId, Weak<OutcomeSlot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl OutcomeSlot {
     /// The outcome that satisfies the condition, as soon as there is one. Only who knows that the saga was committed may
     /// ask.
     ///
@@ -187,7 +188,7 @@ impl Slot {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Asks the store what became of sagas that somebody waits for and that others may have ended.
     pub(super) async fn watch(&self) {
         // What ends in this process is told at once; the store is asked for the rest.

@@ -56,7 +56,7 @@ pub fn unseen(shape: &Shape, is_done: bool) -> (SagaState, Event) {
 
 /// A command that a saga is told about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct AnsweredCommand {
     /// Whether it was an undo.
     pub undo: bool,
     /// What was sent.
@@ -64,12 +64,12 @@ pub struct Told {
 }
 
 /// What a reply is about that names the message `asked`; nothing where nobody waits for it.
-pub fn told(step: &StepState, asked: u128) -> Option<Told> {
+pub fn told(step: &StepState, asked: u128) -> Option<AnsweredCommand> {
     let is_asked = |sent: &Sent| sent.message == asked;
     if let Some(sent) = step.undo_sent.filter(is_asked) {
-        return (step.phase == StepPhase::Undoing).then_some(Told { undo: true, sent });
+        return (step.phase == StepPhase::Undoing).then_some(AnsweredCommand { undo: true, sent });
     }
-    step.sent.filter(is_asked).map(|sent| Told { undo: false, sent })
+    step.sent.filter(is_asked).map(|sent| AnsweredCommand { undo: false, sent })
 }
 
 /// What follows from the answer of a host. `said` is its reason, where it gave one.
@@ -94,8 +94,8 @@ pub fn event_of_answer(step: usize, undo: bool, answer: Answer, said: &Rejection
             Event::Failed { step, failure: Failure { reason, ..failure(FailureKind::Failed) } }
         }
         Answer::Unknown => Event::Unknown { step, failure: failure(FailureKind::Unknown) },
-        Answer::Refused => Event::Blocked { step, reason: needs_person(), maybe: false },
-        Answer::Stuck => Event::Blocked { step, reason: needs_person(), maybe: true },
+        Answer::Refused => Event::Blocked { step, reason: needs_person(), in_doubt: false },
+        Answer::Stuck => Event::Blocked { step, reason: needs_person(), in_doubt: true },
     }
 }
 

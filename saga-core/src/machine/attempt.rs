@@ -63,7 +63,7 @@ pub struct Attempt<'a> {
     pub attempts: u32,
     /// Whether an earlier attempt ended without a definite answer; of an undo, whether one may have been made that was not
     /// given the output.
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// Of an undo: whether it is given what the step returned.
     pub informed: bool,
     /// How the other side is asked what became of the step, where it can be.
@@ -84,7 +84,7 @@ pub enum Next {
         /// After so long.
         delay: Duration,
         /// Whether it may have taken effect by now.
-        maybe: bool,
+        in_doubt: bool,
         /// How many attempts count as made.
         attempts: u32,
         /// What the attempt said.
@@ -100,7 +100,7 @@ pub fn after_attempt(attempt: &Attempt<'_>, ending: Ending) -> Next {
 fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
     let step = attempt.step;
     let unknown = |message| Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) };
-    let is_maybe = attempt.maybe && attempt.effect.is_outside();
+    let is_maybe = attempt.in_doubt && attempt.effect.is_outside();
     Next::Settled(match ending {
         Ending::Done => Event::Done { step },
         // An earlier attempt may have taken effect, so this answer does not say that the step did not.
@@ -121,11 +121,11 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             match try_again(attempt, maybe, &message) {
                 Some(again) => return again,
                 None if !has_time(attempt) && only_forward(attempt, maybe) => {
-                    Event::Blocked { step, reason: out_of_time(attempt, message), maybe }
+                    Event::Blocked { step, reason: out_of_time(attempt, message), in_doubt: maybe }
                 }
                 None if only_forward(attempt, maybe) => {
                     let reason = format!("still failing after {}: {message}", hours(attempt));
-                    Event::Blocked { step, reason, maybe }
+                    Event::Blocked { step, reason, in_doubt: maybe }
                 }
                 None if maybe => unknown(out_of_time(attempt, message)),
                 None => {
@@ -143,7 +143,7 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
         // The effect is there, and calling again would bring the same output.
         Ending::Unstorable { message } if attempt.effect.is_outside() => unknown(message),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            Event::Blocked { step, reason: message, maybe: is_maybe }
+            Event::Blocked { step, reason: message, in_doubt: is_maybe }
         }
     })
 }
@@ -157,7 +157,7 @@ fn after_vanished(attempt: &Attempt<'_>, maybe: bool) -> Next {
         return again(attempt, maybe, message);
     }
     Next::Settled(match maybe {
-        _ if is_only_forward => Event::Blocked { step, reason: message, maybe },
+        _ if is_only_forward => Event::Blocked { step, reason: message, in_doubt: maybe },
         true => Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) },
         false => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
     })
@@ -170,10 +170,10 @@ fn vanished(attempt: &Attempt<'_>) -> String {
 fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
     let step = attempt.step;
     Next::Settled(match ending {
-        Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.maybe },
+        Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.in_doubt },
         Ending::Erred { message, not_sent } if attempt.attempts < attempt.policy.attempts && has_time(attempt) => {
             let was_blind = attempt.effect.is_outside() && !attempt.informed && !not_sent;
-            return again(attempt, attempt.maybe || was_blind, message);
+            return again(attempt, attempt.in_doubt || was_blind, message);
         }
         Ending::Erred { message, .. } => {
             let message = out_of_time(attempt, message);
@@ -218,7 +218,7 @@ pub(super) fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {
 
 fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
     let delay = attempt.policy.delay(attempt.attempts, attempt.random);
-    Next::Again { delay, maybe, attempts: attempt.attempts, message: limited(message) }
+    Next::Again { delay, in_doubt: maybe, attempts: attempt.attempts, message: limited(message) }
 }
 
 pub(super) fn failure(step: usize, kind: FailureKind, message: String) -> Failure {

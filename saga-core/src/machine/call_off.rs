@@ -45,7 +45,7 @@ pub(super) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
     }
     // A signal that came early has a position, and changes no phase; a step that was given out before has a fence, or its
     // command lies with another service, where it may be done at any time.
-    let was_given_out = |step: &StepState| step.maybe || step.fence > 0 || step.sent.is_some();
+    let was_given_out = |step: &StepState| step.in_doubt || step.fence > 0 || step.sent.is_some();
     state.stuck.is_none() && state.steps.iter().all(|step| is_untouched(step.phase) && !was_given_out(step))
 }
 

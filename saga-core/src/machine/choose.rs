@@ -29,8 +29,8 @@ pub(super) fn pass_by(shape: &Shape, state: &mut SagaState, choice: usize, taken
     for step in choice + 1..shape.steps.len() {
         let Some(within) = shape.steps[step].within else { continue };
         let is_other_arm = within.choice == choice && Some(within.arm) != taken;
-        if is_other_arm || state.steps[within.choice].phase == StepPhase::PassedBy {
-            state.steps[step].phase = StepPhase::PassedBy;
+        if is_other_arm || state.steps[within.choice].phase == StepPhase::NotTaken {
+            state.steps[step].phase = StepPhase::NotTaken;
         }
     }
 }

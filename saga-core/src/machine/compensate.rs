@@ -124,7 +124,7 @@ fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut 
     let undone = &mut state.steps[step];
     undone.phase = StepPhase::Undoing;
     undone.undo_round += 1;
-    let (round, known) = (undone.undo_round, !undone.maybe);
+    let (round, known) = (undone.undo_round, !undone.in_doubt);
     let reason = match shape.undo(state, step) {
         UndoShape::Missing if known => "it took effect, and there is no compensation for it",
         UndoShape::Missing => "it may have taken effect, and there is no compensation for it",
@@ -140,7 +140,7 @@ fn begin_undo(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut 
 /// A step was undone by a call of its compensation.
 pub(super) fn called_back(shape: &Shape, state: &mut SagaState, step: usize, informed: bool, decision: &mut Decision) {
     if state.steps[step].phase == StepPhase::Undoing {
-        state.steps[step].blind |= !informed;
+        state.steps[step].undo_uninformed |= !informed;
         undone(shape, state, step, RecordedOutcome::Done, decision);
     }
 }
@@ -161,11 +161,11 @@ pub(super) fn undone(
     decision.insert(record);
     // A reply to it says nothing new.
     undone.undo_sent = None;
-    let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.blind));
+    let (was_late, was_blind) = (std::mem::take(&mut undone.late), std::mem::take(&mut undone.undo_uninformed));
     if was_late && was_blind && outcome == RecordedOutcome::Done {
         // This undo was called before the success was known: it is due again, with the output and under another key. Where
         // it is only known that there was one more call, it is due again without it.
-        undone.phase = if undone.maybe { StepPhase::Unknown } else { StepPhase::Done };
+        undone.phase = if undone.in_doubt { StepPhase::Unknown } else { StepPhase::Done };
         undone.position = position;
         if state.phase == Phase::Compensated {
             state.phase = Phase::Compensating;
@@ -182,7 +182,7 @@ pub(super) fn undone(
 /// Whoever decides must know that there may be nothing to undo yet: a call of the step may still arrive.
 pub(super) fn undo_blocked(shape: &Shape, state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
     let warning =
-        if state.steps[step].maybe { "; the step itself may have happened or not, and may still" } else { "" };
+        if state.steps[step].in_doubt { "; the step itself may have happened or not, and may still" } else { "" };
     block(shape, state, step, true, reason + warning, decision);
 }
 
@@ -197,12 +197,12 @@ pub(super) fn late(shape: &Shape, state: &mut SagaState, step: usize, decision: 
         StepPhase::Skipped => RecordedOutcome::Skipped,
         // It had not been decided: the success decides it.
         StepPhase::Started => return done(shape, state, step, decision),
-        _ if said.maybe => RecordedOutcome::Unknown,
+        _ if said.in_doubt => RecordedOutcome::Unknown,
         // It is known to be done: the same success came twice.
         _ => return,
     };
     decision.revision = Some(Revision { step, expected, outcome: RecordedOutcome::Done });
-    said.maybe = false;
+    said.in_doubt = false;
     if said.phase == StepPhase::Undoing {
         said.late = true;
         return;
@@ -230,8 +230,8 @@ pub(super) fn late_unknown(shape: &Shape, state: &mut SagaState, step: usize, de
         StepPhase::Failed => Some(RecordedOutcome::Failed),
         StepPhase::Cancelled => Some(RecordedOutcome::Cancelled),
         // Its undo knew of no success, and came before the end of this call.
-        StepPhase::Undone if said.maybe => None,
-        StepPhase::Undoing if said.maybe => {
+        StepPhase::Undone if said.in_doubt => None,
+        StepPhase::Undoing if said.in_doubt => {
             said.late = true;
             return;
         }
@@ -240,7 +240,7 @@ pub(super) fn late_unknown(shape: &Shape, state: &mut SagaState, step: usize, de
     decision.revision = expected.map(|expected| Revision { step, expected, outcome: RecordedOutcome::Unknown });
     let position = state.next_position();
     let said = &mut state.steps[step];
-    (said.phase, said.position, said.maybe) = (StepPhase::Unknown, position, true);
+    (said.phase, said.position, said.in_doubt) = (StepPhase::Unknown, position, true);
     state.phase = Phase::Compensating;
     go_on_undoing(shape, state, decision);
 }

@@ -42,7 +42,7 @@ pub enum Event {
         /// Why.
         reason: String,
         /// Whether it may have taken effect by now.
-        maybe: bool,
+        in_doubt: bool,
     },
     /// The list that a step is to be done for is there.
     Listed {

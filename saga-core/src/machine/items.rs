@@ -224,7 +224,7 @@ impl SagaState {
             failure: self.failure.clone(),
             reports: self.reports.clone(),
             stuck: self.stuck.clone(),
-            stuck_too: self.stuck_too.clone(),
+            also_stuck: self.also_stuck.clone(),
             caller: self.caller.clone(),
             deadline: self.deadline,
             within: self.within,

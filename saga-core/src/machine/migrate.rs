@@ -133,7 +133,7 @@ fn has_other_place(was: Effect, is: Effect, is_open: bool) -> bool {
 }
 
 fn is_under_way(phase: StepPhase) -> bool {
-    matches!(phase, StepPhase::Started | StepPhase::Undoing | StepPhase::Unfolded)
+    matches!(phase, StepPhase::Started | StepPhase::Undoing | StepPhase::FannedOut)
 }
 
 /// Whether the step, or an item of it, stands, and would be undone if the saga turned round in either version.
@@ -168,7 +168,7 @@ fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             ));
         } else if new.undo == UndoShape::Missing {
             problems.push(format!("the saga is being undone, and `{name}` has no compensation in the other version"));
-        } else if step.maybe && step.phase != StepPhase::Started && new.undo == UndoShape::NeedsOutput {
+        } else if step.in_doubt && step.phase != StepPhase::Started && new.undo == UndoShape::NeedsOutput {
             problems.push(format!(
                 "`{name}` may or may not have happened, and its compensation in the other version needs its output"
             ));
@@ -219,7 +219,7 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     for (index, to) in route.places.iter().enumerate() {
         if let Some(to) = *to {
             steps[to] = state.steps[index];
-            if state.steps[index].phase == StepPhase::PassedBy {
+            if state.steps[index].phase == StepPhase::NotTaken {
                 // Whether it runs is said by the choices of the other version.
                 steps[to].phase = StepPhase::Ready;
             }
@@ -237,7 +237,7 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
         failure
     });
     moved.stuck = state.stuck.as_ref().map(stuck);
-    moved.stuck_too = state.stuck_too.iter().map(stuck).collect();
+    moved.also_stuck = state.also_stuck.iter().map(stuck).collect();
     moved.reports.iter_mut().for_each(|kept| kept.step = place(kept.step));
     (moved.steps, moved.items) = (steps, items);
     moved
@@ -257,7 +257,7 @@ fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<S
                 _ if shape.is_choice(before) => remedy_of_choice(shape, state, before),
                 StepPhase::Ready if may_be_passed(route, before) => {
                     let (name, is_sleep) = (shape.steps[before].name, shape.steps[before].is_sleep());
-                    let pass = if is_sleep { format!(".pass_sleep(\"{name}\")") } else { ".pass".to_owned() };
+                    let pass = if is_sleep { format!(".assume_slept(\"{name}\")") } else { ".pass".to_owned() };
                     format!("; if it is not needed there, say so with `{pass}`")
                 }
                 _ => String::new(),

@@ -14,7 +14,7 @@ pub(super) type Taken = BTreeMap<usize, Option<usize>>;
 
 /// Whether the step is what it has become, and no longer what a version might do with it.
 pub(super) const fn has_begun(phase: StepPhase) -> bool {
-    !matches!(phase, StepPhase::Ready | StepPhase::PassedBy)
+    !matches!(phase, StepPhase::Ready | StepPhase::NotTaken)
 }
 
 /// The arms that were taken, as the new version has them. An arm is the same where its name is; its place may be another.
@@ -50,7 +50,7 @@ pub(super) fn go_past(route: &Route<'_>, moved: &mut Migrated, taken: &mut Taken
             if has_begun {
                 problems.push(begun_in_another_arm(to, taken, step));
             } else {
-                moved.state.steps[step].phase = StepPhase::PassedBy;
+                moved.state.steps[step].phase = StepPhase::NotTaken;
             }
         } else if !has_begun && is_past(to, &moved.state, &begun, step) {
             go_past_one(route, moved, taken, step);
@@ -63,7 +63,7 @@ pub(super) fn go_past(route: &Route<'_>, moved: &mut Migrated, taken: &mut Taken
 fn is_in_another_arm(to: &Shape, state: &SagaState, taken: &Taken, step: usize) -> bool {
     to.steps[step].within.is_some_and(|within| {
         let is_other = taken.get(&within.choice).is_some_and(|arm| *arm != Some(within.arm));
-        is_other || state.steps[within.choice].phase == StepPhase::PassedBy
+        is_other || state.steps[within.choice].phase == StepPhase::NotTaken
     })
 }
 
@@ -133,5 +133,5 @@ pub(super) fn remedy_of_choice(shape: &Shape, state: &SagaState, choice: usize) 
         return String::new();
     }
     let (name, arms) = (shape.steps[choice].name, &shape.steps[choice].arms);
-    format!("; say which arm counts as taken, with `.pass_choice(\"{name}\", \"{}\")`", arms.join("|"))
+    format!("; say which arm counts as taken, with `.assume_arm(\"{name}\", \"{}\")`", arms.join("|"))
 }

@@ -32,9 +32,9 @@ mod timeline;
 mod timer;
 mod transition;
 
-pub use self::answers::{Told, answer_again, answer_of, event_of_answer, is_to_be_taken_back, told, unseen};
+pub use self::answers::{AnsweredCommand, answer_again, answer_of, event_of_answer, is_to_be_taken_back, told, unseen};
 pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, after_attempt};
-pub use self::children::barred;
+pub use self::children::tombstone;
 pub use self::choreography::{AtDeadline, at_deadline, failed_by_now};
 pub use self::claimed::ClaimedRow;
 pub use self::deadline::{Deadline, set_deadline};

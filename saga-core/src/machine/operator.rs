@@ -27,18 +27,18 @@ pub(super) fn act(
     let is_retried_step = action == Action::Retry && !stuck.undo;
     if is_retried_step && state.phase == Phase::Compensating && is_remote(shape, state, step) {
         // What its host could not handle lies there as a dead letter, which may be replayed at any time.
-        state.steps[step].maybe = true;
+        state.steps[step].in_doubt = true;
     }
     match action {
         Action::Retry if stuck.undo => {
             let undone = &mut state.steps[step];
             // What was tried until now may not have known of a success that was reported since, or will be.
-            undone.blind |= undone.maybe || undone.late;
-            decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.maybe });
+            undone.undo_uninformed |= undone.in_doubt || undone.late;
+            decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.in_doubt });
         }
         // What certainly had no effect does not begin again once the saga compensates. What may have had one is asked
         // again, since the answer says whether there is anything to undo.
-        Action::Retry if state.phase == Phase::Compensating && !state.steps[step].maybe => {
+        Action::Retry if state.phase == Phase::Compensating && !state.steps[step].in_doubt => {
             settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
         }
         Action::Retry => decision.commands.push(Command::Do { step }),
@@ -72,7 +72,7 @@ fn is_remote(shape: &Shape, state: &SagaState, step: usize) -> bool {
 fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: Stuck, completed: bool, decision: &mut Decision) {
     // With no direction, nothing follows from going past what is stuck.
     state.phase = Phase::Completed;
-    for stuck in std::iter::once(stuck).chain(std::mem::take(&mut state.stuck_too)) {
+    for stuck in std::iter::once(stuck).chain(std::mem::take(&mut state.also_stuck)) {
         if stuck.undo {
             undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
         } else {

@@ -60,7 +60,7 @@ pub(super) fn ask_again(attempt: &Attempt<'_>, resolving: Resolving<'_>, message
     }
     let step = attempt.step;
     Next::Settled(if only_forward(attempt, true) {
-        Event::Blocked { step, reason: format!("still unknown: {message}"), maybe: true }
+        Event::Blocked { step, reason: format!("still unknown: {message}"), in_doubt: true }
     } else {
         Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) }
     })
@@ -74,7 +74,7 @@ pub(super) fn after_not_done(attempt: &Attempt<'_>, resolving: Resolving<'_>) ->
         return again(attempt, resolving, max - 1, message);
     }
     Next::Settled(match attempt.side {
-        Side::After => Event::Blocked { step, reason: message, maybe: false },
+        Side::After => Event::Blocked { step, reason: message, in_doubt: false },
         _ => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
     })
 }
@@ -100,5 +100,5 @@ fn again(attempt: &Attempt<'_>, resolving: Resolving<'_>, attempts: u32, message
     let delay = resolving.policy.delay(attempt.attempts, attempt.random);
     let is_last = attempts.saturating_add(1) >= attempts_max(attempt.policy, Some(resolving.policy));
     let delay = if is_last { delay.max(resolving.settle_time) } else { delay };
-    Next::Again { delay, maybe: true, attempts, message }
+    Next::Again { delay, in_doubt: true, attempts, message }
 }

@@ -38,7 +38,7 @@ pub struct SagaState {
     /// What else needs a person, where branches of a group got stuck beside each other. Its turn comes when what is
     /// stuck before it is decided.
     #[serde(rename = "K", default, skip_serializing_if = "Vec::is_empty")]
-    pub stuck_too: Vec<Stuck>,
+    pub also_stuck: Vec<Stuck>,
     /// Who asked for it, where it is a step that is hosted for another service.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Box<Caller>>,
@@ -92,13 +92,13 @@ pub struct StepState {
     /// Whether it may have happened: it was decided, or a person was called, without knowing, and no success was
     /// reported since.
     #[serde(rename = "q", default, skip_serializing_if = "is_false")]
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// Whether a success was reported after its undo had been given out without knowing of it.
     #[serde(rename = "l", default, skip_serializing_if = "is_false")]
     pub late: bool,
     /// Whether its present undo may have been called without knowing of a success.
     #[serde(rename = "b", default, skip_serializing_if = "is_false")]
-    pub blind: bool,
+    pub undo_uninformed: bool,
     /// The fence that its earlier commands reached. A command that is given out again counts on from there, though its
     /// row begins with epoch 1.
     #[serde(rename = "e", default, skip_serializing_if = "is_zero_long")]
@@ -128,7 +128,7 @@ pub enum StepPhase {
     Started,
     /// It is done for each item of a list, and they are on their way.
     #[serde(rename = "i")]
-    Unfolded,
+    FannedOut,
     /// It took effect.
     #[serde(rename = "d")]
     Done,
@@ -158,7 +158,7 @@ pub enum StepPhase {
     UndoSkipped,
     /// It stands in an arm that was not taken: it never runs.
     #[serde(rename = "p")]
-    PassedBy,
+    NotTaken,
 }
 
 impl StepPhase {
@@ -167,7 +167,7 @@ impl StepPhase {
         match self {
             Self::Ready => "ready",
             Self::Started => "started",
-            Self::Unfolded => "unfolded",
+            Self::FannedOut => "unfolded",
             Self::Done => "done",
             Self::Rejected => "rejected",
             Self::Failed => "failed",
@@ -177,13 +177,13 @@ impl StepPhase {
             Self::Cancelled => "cancelled",
             Self::Skipped => "skipped",
             Self::UndoSkipped => "undo skipped",
-            Self::PassedBy => "passed by",
+            Self::NotTaken => "passed by",
         }
     }
 
     /// Whether what stands behind the step may begin.
     pub const fn is_passed(self) -> bool {
-        matches!(self, Self::Done | Self::Skipped | Self::PassedBy)
+        matches!(self, Self::Done | Self::Skipped | Self::NotTaken)
     }
 }
 
@@ -241,9 +241,9 @@ impl StepState {
             phase: StepPhase::Ready,
             position: 0,
             undo_round: 0,
-            maybe: false,
+            in_doubt: false,
             late: false,
-            blind: false,
+            undo_uninformed: false,
             fence: 0,
             sent: None,
             undo_sent: None,
@@ -270,7 +270,7 @@ impl SagaState {
             messages: 0,
             failure: None,
             stuck: None,
-            stuck_too: Vec::new(),
+            also_stuck: Vec::new(),
             caller: None,
             deadline: None,
             within: None,
@@ -324,7 +324,7 @@ impl SagaState {
 
     /// Why a person is to decide about that step, or about its undo.
     pub fn stuck_at(&self, step: usize) -> Option<&Stuck> {
-        self.stuck.iter().chain(&self.stuck_too).find(|stuck| stuck.step == step)
+        self.stuck.iter().chain(&self.also_stuck).find(|stuck| stuck.step == step)
     }
 
     /// How many steps are under way: their commands, or those of their undos, are given out, or need a person.

@@ -21,7 +21,7 @@ pub(super) fn take_over(
         return;
     }
     for &step in passed_by {
-        state.steps[step].phase = StepPhase::PassedBy;
+        state.steps[step].phase = StepPhase::NotTaken;
     }
     for &step in steps.iter().filter(|step| **step < shape.steps.len()) {
         if state.steps[step].phase == StepPhase::Ready {

@@ -55,7 +55,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         }
         Event::Cancelled { step } => cancelled(shape, state, step, &mut decision),
         Event::Unknown { step, failure } => unknown(shape, state, step, failure, &mut decision),
-        Event::Blocked { step, reason, maybe } => {
+        Event::Blocked { step, reason, in_doubt: maybe } => {
             if maybe {
                 may_have_happened(state, step);
             }
@@ -163,7 +163,7 @@ fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure: Failure, 
         return;
     }
     settle(state, step, StepPhase::Unknown, RecordedOutcome::Unknown, decision);
-    state.steps[step].maybe = true;
+    state.steps[step].in_doubt = true;
     match state.phase {
         Phase::Running => begin_compensation(shape, state, Some(failure), decision),
         Phase::Compensating => go_on_undoing(shape, state, decision),
@@ -187,7 +187,7 @@ pub(super) fn go_on(shape: &Shape, state: &mut SagaState, decision: &mut Decisio
             StepPhase::Ready if shape.predecessors(step).all(|before| is_passed(state, before)) => {
                 begin(state, step, decision);
             }
-            StepPhase::Unfolded => go_on_with_items(shape, state, step, decision),
+            StepPhase::FannedOut => go_on_with_items(shape, state, step, decision),
             _ => {}
         }
     }
@@ -231,7 +231,7 @@ fn listed(shape: &Shape, state: &mut SagaState, step: usize, items: usize, decis
         return without_effect(shape, state, step, RecordedOutcome::Cancelled, None, decision);
     }
     state.unfold(step, items);
-    (state.steps[step].phase, state.steps[step].maybe) = (StepPhase::Unfolded, false);
+    (state.steps[step].phase, state.steps[step].in_doubt) = (StepPhase::FannedOut, false);
     decision.listed = Some((step, state.next_position()));
     unblock(state, step, false, decision);
     go_on(shape, state, decision);
@@ -241,7 +241,7 @@ fn listed(shape: &Shape, state: &mut SagaState, step: usize, items: usize, decis
 /// that it has not.
 fn may_have_happened(state: &mut SagaState, step: usize) {
     if state.steps[step].phase == StepPhase::Started {
-        state.steps[step].maybe = true;
+        state.steps[step].in_doubt = true;
     }
 }
 
@@ -255,7 +255,7 @@ pub(super) fn settle(
 ) {
     let position = state.next_position();
     let settled = &mut state.steps[step];
-    (settled.phase, settled.position, settled.maybe, settled.timer) = (phase, position, false, None);
+    (settled.phase, settled.position, settled.in_doubt, settled.timer) = (phase, position, false, None);
     // No row waits for a reply any more, and the record has the input. What asked for it stays known, since a late
     // success counts.
     settled.sent = settled.sent.map(|sent| Sent { work: 0, given: 0, ..sent });
@@ -266,7 +266,7 @@ pub(super) fn settle(
 /// What a person was to decide has been decided. What else needs one has its turn now.
 pub(super) fn unblock(state: &mut SagaState, step: usize, undo: bool, decision: &mut Decision) {
     let is_it = |stuck: &Stuck| stuck.step == step && stuck.undo == undo;
-    state.stuck_too.retain(|stuck| !is_it(stuck));
+    state.also_stuck.retain(|stuck| !is_it(stuck));
     if state.stuck.take_if(|stuck| is_it(stuck)).is_some() {
         next_stuck(state, decision);
     }
@@ -274,8 +274,8 @@ pub(super) fn unblock(state: &mut SagaState, step: usize, undo: bool, decision: 
 
 /// The turn of what else needs a person.
 pub(super) fn next_stuck(state: &mut SagaState, decision: &mut Decision) {
-    if state.stuck.is_none() && !state.stuck_too.is_empty() {
-        state.stuck = Some(state.stuck_too.remove(0));
+    if state.stuck.is_none() && !state.also_stuck.is_empty() {
+        state.stuck = Some(state.also_stuck.remove(0));
         decision.became_stuck = true;
     }
 }
@@ -296,7 +296,7 @@ pub(super) fn block(
     }
     match state.phase {
         Phase::Running | Phase::Compensating => {
-            state.stuck_too.push(Stuck { step, undo, reason: limited(reason), input: None });
+            state.also_stuck.push(Stuck { step, undo, reason: limited(reason), input: None });
             decision.blocked.push(step);
             next_stuck(state, decision);
         }

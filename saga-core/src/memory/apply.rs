@@ -182,7 +182,7 @@ fn postpone(data: &mut Data, postponed: Postponed, now: Timestamp) {
     data.due.insert((row.due_at, id));
     row.lease = None;
     row.attempts = postponed.attempts;
-    row.maybe = postponed.maybe;
+    row.maybe = postponed.in_doubt;
     if let Some(error) = postponed.error {
         row.error = Some(error);
         row.retrying_since.get_or_insert(now);

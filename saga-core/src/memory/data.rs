@@ -9,15 +9,15 @@ use super::locks::Locks;
 use super::outbox::OutboxData;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, KeptDefinition, Lease, MemberId, Message, NewSaga, NewWork, Reported,
-    SagaId, SagaRow, StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
+    ClaimedWork, DefinitionId, HistoryEntry, Lease, MemberId, Message, NewSaga, NewWork, Reported, SagaId, SagaRow,
+    StepRecord, StoredDefinition, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 
 /// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.
 #[derive(Debug, Default)]
 pub(super) struct Data {
     pub(super) ids: i64,
-    pub(super) definitions: BTreeMap<DefinitionId, KeptDefinition>,
+    pub(super) definitions: BTreeMap<DefinitionId, StoredDefinition>,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
     pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
     /// Those of a saga in the order in which they were inserted.
@@ -195,8 +195,8 @@ impl WorkRow {
             saga: self.saga,
             step: self.step.clone(),
             attempts: self.attempts,
-            maybe: self.maybe,
-            suspect: self.suspect,
+            in_doubt: self.maybe,
+            recovered: self.suspect,
             began: false,
             retrying_for: self.retrying_since.map(|since| now.since(since)),
             payload: self.payload.clone(),
@@ -211,7 +211,7 @@ impl WorkRow {
             kind: self.kind,
             step: self.step.clone(),
             attempts: self.attempts,
-            maybe: self.maybe,
+            in_doubt: self.maybe,
             due_at: self.due_at,
             owner: self.lease.map(|lease| lease.owner),
             retrying_since: self.retrying_since,

@@ -9,23 +9,23 @@ use super::locks::Lock;
 use super::work::is_free;
 use crate::key::StepId;
 use crate::store::{
-    Applied, Definitions, KeptDefinition, Miss, NewDefinition, SagaMove, StoreError, Timestamp, WorkId,
+    Applied, Definitions, Miss, NewDefinition, SagaMigration, StoreError, StoredDefinition, Timestamp, WorkId,
 };
 
 #[async_trait]
 impl Definitions for MemoryStore {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
         self.writing("register", |data, _| {
             Some(Ok(definitions.iter().map(|definition| register(data, definition)).collect()))
         })
         .await
     }
 
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         self.reading("definitions", |data, _| data.definitions.values().cloned().collect()).await
     }
 
-    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+    async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         let mut moved = Some(moved);
         self.writing("migrate", |data, now| {
             let wanted = moved.as_ref()?;
@@ -42,18 +42,18 @@ impl Definitions for MemoryStore {
     }
 }
 
-fn register(data: &mut Data, new: &NewDefinition) -> KeptDefinition {
+fn register(data: &mut Data, new: &NewDefinition) -> StoredDefinition {
     let started = || data.sagas.values().map(|saga| &saga.row).filter(|row| row.definition == new.id);
     let stays = match data.definitions.get(&new.id) {
         Some(kept) if kept.digest == new.digest || started().next().is_some() => Some(kept.clone()),
         Some(_) => None,
         None => {
             let other = started().find(|row| !row.status.is_ended() && row.digest != new.digest);
-            other.map(|row| KeptDefinition { id: new.id.clone(), digest: row.digest, shape: None })
+            other.map(|row| StoredDefinition { id: new.id.clone(), digest: row.digest, shape: None })
         }
     };
     stays.unwrap_or_else(|| {
-        let kept = KeptDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) };
+        let kept = StoredDefinition { id: new.id.clone(), digest: new.digest, shape: Some(new.shape.clone()) };
         data.definitions.insert(new.id.clone(), kept.clone());
         kept
     })
@@ -61,11 +61,11 @@ fn register(data: &mut Data, new: &NewDefinition) -> KeptDefinition {
 
 /// Whether a transaction is about to write what the move writes: it is waited for. One that holds a command of the saga
 /// is not, since it runs a step.
-fn is_written(data: &Data, moved: &SagaMove) -> bool {
+fn is_written(data: &Data, moved: &SagaMigration) -> bool {
     data.locks.holder(&Lock::Saga(moved.saga), None).is_some()
 }
 
-fn miss(data: &Data, moved: &SagaMove, now: Timestamp) -> Option<Miss> {
+fn miss(data: &Data, moved: &SagaMigration, now: Timestamp) -> Option<Miss> {
     let saga = data.sagas.get(&moved.saga)?;
     if let Some(held) = saga.work.iter().find(|work| !is_free(data, **work, now)) {
         return Some(Miss::Work(*held));
@@ -81,7 +81,7 @@ fn miss(data: &Data, moved: &SagaMove, now: Timestamp) -> Option<Miss> {
     (saga.row.version != moved.expected).then(|| Miss::Saga(Box::new(saga.row.clone())))
 }
 
-fn migrate(data: &mut Data, moved: SagaMove, now: Timestamp) {
+fn migrate(data: &mut Data, moved: SagaMigration, now: Timestamp) {
     for id in moved.withdrawn {
         data.delete_work(id);
     }

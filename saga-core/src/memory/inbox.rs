@@ -9,8 +9,8 @@ use super::data::{Data, Held, WorkRow};
 use super::work::is_free;
 use crate::key::{Key, StepId};
 use crate::store::{
-    ClaimedMessage, ClaimedMessages, DefinitionId, Inbox, Lease, Message, MessageId, NewReceived, Receipt, SagaId,
-    StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind, WorkRef,
+    ClaimedMessage, ClaimedMessages, DefinitionId, Inbox, Lease, Message, MessageId, NewReceived, ReceivedBatch,
+    SagaId, StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind, WorkRef,
 };
 
 /// The ids that were received, with the time and the row that kept the message.
@@ -18,7 +18,7 @@ pub(super) type Received = BTreeMap<MessageId, (Timestamp, WorkId)>;
 
 #[async_trait]
 impl Inbox for MemoryStore {
-    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
         let mut messages = messages;
         self.writing("receive", |data, now| {
             let messages = std::mem::take(&mut messages);
@@ -34,7 +34,7 @@ impl Inbox for MemoryStore {
                 }
                 new.push(is_new);
             }
-            Some(Ok(Receipt { new, now }))
+            Some(Ok(ReceivedBatch { new, now }))
         })
         .await
     }
@@ -103,7 +103,7 @@ fn claim(data: &mut Data, lease: Lease, limit: usize, now: Timestamp) -> Claimed
         }
         let work = WorkRef { id: *id, epoch: epoch + 1 };
         let (attempts, suspect) = (*attempts, *suspect);
-        claimed.messages.push(ClaimedMessage { work, message: message.clone(), attempts, suspect });
+        claimed.messages.push(ClaimedMessage { work, message: message.clone(), attempts, recovered: suspect });
     }
     for taken in &mut claimed.messages {
         let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
@@ -111,7 +111,7 @@ fn claim(data: &mut Data, lease: Lease, limit: usize, now: Timestamp) -> Claimed
         row.suspect |= row.lease.is_some();
         row.epoch = taken.work.epoch;
         row.lease = Some(Held::new(lease, now));
-        taken.suspect = row.suspect;
+        taken.recovered = row.suspect;
     }
     claimed
 }

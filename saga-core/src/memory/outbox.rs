@@ -7,7 +7,7 @@ use super::clock::Moment;
 use super::data::Held;
 use crate::key::Tenant;
 use crate::store::{
-    Lease, LeasedLane, MessageId, NewLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
     StoreError, Timestamp,
 };
 
@@ -116,13 +116,13 @@ impl Outbox for MemoryStore {
         self.writing("release", |data, _| Some(Ok(data.outbox.release(message)))).await
     }
 
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError> {
         self.writing("discard", |data, now| {
             if !data.outbox.release(message) {
                 return Some(Ok(false));
             }
             let payload = data.outbox.delete(message).map(|row| row.payload).unwrap_or_default();
-            data.letters.keep_discarded(NewLetter { payload, ..letter.clone() }, note, now);
+            data.letters.keep_discarded(NewDeadLetter { payload, ..letter.clone() }, note, now);
             Some(Ok(true))
         })
         .await

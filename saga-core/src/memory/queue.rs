@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::transport::{Death, Delivery, Message, TransportError, TransportErrorKind};
+use crate::transport::{DeadLetterInfo, Delivery, Message, TransportError, TransportErrorKind};
 
 /// One call of `publish`, which waits until every subscription has settled every message.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) struct Item {
     pub(super) rejections: u32,
     pub(super) redelivered: bool,
     /// Of a dead letter: why it is one.
-    pub(super) death: Option<Death>,
+    pub(super) death: Option<DeadLetterInfo>,
 }
 
 /// What waits under one name, in the order in which it was sent, and what each receiver has not settled.
@@ -79,7 +79,13 @@ impl Queue {
             let Some((tag, item)) = self.waiting.pop_first() else { break };
             let message = Message::clone(&item.message);
             let death = item.death.clone();
-            deliveries.push(Delivery { tag, redelivered: item.redelivered, message: Ok(message), death, user: None });
+            deliveries.push(Delivery {
+                tag,
+                redelivered: item.redelivered,
+                message: Ok(message),
+                dead_letter: death,
+                user: None,
+            });
             self.unsettled.insert(tag, (receiver, item));
         }
         deliveries

@@ -8,7 +8,7 @@ use super::data::{Data, WorkRow};
 use super::locks::Lock;
 use crate::key::{Key, Tenant};
 use crate::store::{
-    ActFilter, ActRow, NewSaga, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas, Standing, Started, Status,
+    AuditFilter, AuditRow, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started, Status,
     StoreError, StoreErrorKind, Timestamp, WorkKind,
 };
 
@@ -52,11 +52,11 @@ impl Sagas for MemoryStore {
         .await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         self.reading("standings", |data, _| {
             let standing = |id: &SagaId| {
                 let row = &data.sagas.get(id)?.row;
-                Some(Standing { saga: *id, status: row.status, version: row.version })
+                Some(SagaProgress { saga: *id, status: row.status, version: row.version })
             };
             ids.iter().filter_map(standing).collect()
         })
@@ -94,14 +94,14 @@ impl Sagas for MemoryStore {
         .await
     }
 
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         self.reading("acts", |data, _| {
             let numbers = 1..=i64::try_from(data.acts.len()).unwrap_or(i64::MAX);
             let acts = numbers.rev().zip(data.acts.iter().rev());
             let acts = acts.filter(|(number, _)| filter.before.is_none_or(|before| *number < before));
             let acts = acts.filter_map(|(number, (at, entry))| {
                 let saga = &data.sagas.get(&entry.saga)?.row;
-                let act = || ActRow { number, key: saga.key.clone(), at: *at, entry: entry.clone() };
+                let act = || AuditRow { number, key: saga.key.clone(), at: *at, entry: entry.clone() };
                 (saga.tenant == filter.tenant).then(act)
             });
             acts.take(filter.limit).collect()
@@ -123,7 +123,7 @@ fn start_all(data: &mut Data, sagas: Vec<NewSaga>, now: Timestamp) -> Result<Vec
     }
     let start = |saga: NewSaga| {
         if let Some(known) = data.saga_of(&saga.tenant, &saga.key) {
-            return Started::Known(Box::new(known.row.clone()));
+            return Started::AlreadyExists(Box::new(known.row.clone()));
         }
         data.insert_saga(saga, now);
         Started::New

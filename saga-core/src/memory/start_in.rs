@@ -46,7 +46,7 @@ impl StartIn for MemoryStore {
         self.check_open(conn, "start_in")?;
         let same_key = |own: &&NewSaga| own.tenant == saga.tenant && own.key == saga.key;
         if let Some(own) = conn.starts.iter().find(same_key) {
-            return Ok(Started::Known(Box::new(saga_row(own, self.shared.now()))));
+            return Ok(Started::AlreadyExists(Box::new(saga_row(own, self.shared.now()))));
         }
         let mut saga = saga;
         let tx = conn.tx;
@@ -111,7 +111,7 @@ fn take_key(data: &mut Data, saga: &mut NewSaga, me: TxId) -> Option<Result<Star
     if let Some(known) = data.saga_of(&saga.tenant, &saga.key) {
         let known = Box::new(known.row.clone());
         data.locks.release(&lock);
-        return Some(Ok(Started::Known(known)));
+        return Some(Ok(Started::AlreadyExists(known)));
     }
     data.ids += 1;
     saga.id = SagaId(data.ids);

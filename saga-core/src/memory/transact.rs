@@ -8,8 +8,8 @@ use super::hook::{CommitFate, CommitPoint, PendingCommit};
 use super::locks::{Lock, TxId};
 use super::store::unknown_commit;
 use crate::store::{
-    Capabilities, Changes, Claim, Durability, Miss, MovedSaga, NewSaga, RetryClass, Status, Store, StoreError,
-    StoreErrorKind, TransactError, TransactionBody, Verdict, WorkKind,
+    Capabilities, Changes, Claim, Durability, HandlerVerdict, Miss, MovedSaga, NewSaga, RetryClass, Status, Store,
+    StoreError, StoreErrorKind, TransactError, TransactionBody, WorkKind,
 };
 
 /// More than this in one transaction gains nothing.
@@ -51,7 +51,7 @@ impl Store for MemoryStore {
                     savepoint = conn.savepoint();
                 }
                 let verdict = run(&mut conn, &mut body, index, savepoint).await?;
-                goes_on = matches!(verdict, Verdict::GoOn | Verdict::GoBack);
+                goes_on = matches!(verdict, HandlerVerdict::KeepAndContinue | HandlerVerdict::UndoAndContinue);
                 self.pass(CommitPoint::Handled(index)).await?;
             }
         }
@@ -99,7 +99,7 @@ async fn run(
     body: &mut Body,
     index: usize,
     savepoint: Savepoint,
-) -> Result<Verdict, TransactError> {
+) -> Result<HandlerVerdict, TransactError> {
     let verdict = body.run(index, conn).await;
     let blame = |kind, detail: &str| TransactError {
         error: StoreError::new(kind, "transact", detail),
@@ -115,10 +115,10 @@ async fn run(
         TxState::Open => {}
     }
     match verdict {
-        Verdict::Keep | Verdict::GoOn => {}
-        Verdict::RollBack | Verdict::GoBack => conn.roll_back_to(savepoint),
-        Verdict::GiveWay => return Err(conflict("a handler met another transaction").into()),
-        Verdict::Abandon => {
+        HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => {}
+        HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => conn.roll_back_to(savepoint),
+        HandlerVerdict::Conflict => return Err(conflict("a handler met another transaction").into()),
+        HandlerVerdict::Abandon => {
             let mut error = blame(StoreErrorKind::Other, "a handler was dropped before its end");
             error.error = error.error.with_class(RetryClass::Transient);
             return Err(error);

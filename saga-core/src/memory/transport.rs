@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::queue::{Call, Item, Queue};
 use crate::log;
 use crate::transport::{
-    Death, Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
+    DeadLetterInfo, Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
     TransportErrorKind,
 };
 
@@ -186,7 +186,8 @@ impl Broker {
         let Some(dead_letters) = self.dead_letters.get_mut(name) else {
             return item.call.settle(item.index, false);
         };
-        item.death = Some(Death { queue: name.to_owned(), reason: REJECTED.to_owned(), deliveries: rejections });
+        item.death =
+            Some(DeadLetterInfo { queue: name.to_owned(), reason: REJECTED.to_owned(), deliveries: rejections });
         item.redelivered = false;
         dead_letters.put(tag, item);
     }

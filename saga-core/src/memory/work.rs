@@ -57,7 +57,7 @@ impl Work for MemoryStore {
         .await
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         self.for_each("give_back", work, |row, _| {
             row.lease = None;
             row.waiting = row.waits().then_some(row.epoch + 1);
@@ -207,7 +207,7 @@ fn claim_where(
         row.waiting = is_clean.then_some(row.epoch);
         row.lease = Some(Held::new(lease, now));
         taken.work.epoch = row.epoch;
-        (taken.suspect, taken.began) = (row.suspect, !is_clean);
+        (taken.recovered, taken.began) = (row.suspect, !is_clean);
     }
     for saga in sagas.iter().filter_map(|id| data.sagas.get(id)) {
         claimed.sagas.push((saga.row.clone(), data.records_of_steps(&saga.row.tenant, &saga.row.key)));

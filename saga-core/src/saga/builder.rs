@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::parts::Parts;
-use super::{Chain, Definition, SagaError, SagaProblem};
+use super::{Definition, SagaError, SagaProblem, StepBuilder};
 use crate::key::check_step_name;
 use crate::machine::Shape;
 use crate::step::Payload;
@@ -32,17 +32,17 @@ pub struct Saga<S: Store, I> {
 
 /// A saga that has a name and needs its input.
 #[derive(Debug)]
-pub struct SagaName<S> {
+pub struct SagaInit<S> {
     name: String,
     store: PhantomData<fn(S)>,
 }
 
 /// A saga that gets its steps.
-pub type SagaBuilder<S, I> = Chain<S, I, Whole>;
+pub type SagaBuilder<S, I> = StepBuilder<S, I, Root>;
 
 /// What is said of a saga as a whole, while it gets its steps.
 #[derive(Debug)]
-pub struct Whole {
+pub struct Root {
     name: String,
     version: u32,
     deadline: Option<Duration>,
@@ -51,21 +51,24 @@ pub struct Whole {
 
 impl<S: Store> Saga<S, ()> {
     /// Begins a definition. The name is 1 to 40 bytes of `[a-z0-9-]`.
-    pub fn named(name: impl Into<String>) -> SagaName<S> {
-        SagaName { name: name.into(), store: PhantomData }
+    pub fn named(name: impl Into<String>) -> SagaInit<S> {
+        SagaInit { name: name.into(), store: PhantomData }
     }
 }
 
-impl<S: Store> SagaName<S> {
+impl<S: Store> SagaInit<S> {
     /// Says what the saga is started with. It is named once, so that a step that does not fit is reported at its own
     /// name.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
-        Chain::new(Parts::new(problem), Whole { name: self.name, version: 1, deadline: None, max_concurrent: None })
+        StepBuilder::new(
+            Parts::new(problem),
+            Root { name: self.name, version: 1, deadline: None, max_concurrent: None },
+        )
     }
 }
 
-impl<S: Store, I: Payload> Chain<S, I, Whole> {
+impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     /// Sets the version; 1 where it is not set. A saga stays on the version that it was started with.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
@@ -152,7 +155,7 @@ impl<S: Store, I: Payload> Chain<S, I, Whole> {
         self.parts.check_order();
         self.parts.check_compensations();
         let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
-        let Whole { name, version, deadline, max_concurrent } = self.place;
+        let Root { name, version, deadline, max_concurrent } = self.place;
         if !problems.is_empty() {
             return Err(SagaError::new(&name, problems));
         }

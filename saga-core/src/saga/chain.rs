@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{Branch, Choice, Earlier, Group, Mapping, Saga, SubSaga};
+use super::{Branch, Choice, Group, Mapping, Saga, StepOutputs, SubSaga};
 use crate::step::{Each, Handler, InputOf, Payload};
 use crate::store::Store;
 
@@ -11,20 +11,20 @@ const ONLY_ARM: &str = "yes";
 
 /// Steps that run one after the other, and get further ones: those of a saga ([`SagaBuilder`](super::SagaBuilder)), or of
 /// a branch of a group or an arm of a choice ([`Branch`]).
-pub struct Chain<S: Store, I, P> {
+pub struct StepBuilder<S: Store, I, P> {
     pub(super) parts: Parts<S>,
     /// What it is that gets the steps.
     pub(super) place: P,
     input: PhantomData<fn(I)>,
 }
 
-impl<S: Store, I, P> Chain<S, I, P> {
+impl<S: Store, I, P> StepBuilder<S, I, P> {
     pub(super) fn new(parts: Parts<S>, place: P) -> Self {
         Self { parts, place, input: PhantomData }
     }
 }
 
-impl<S: Store, I: Payload, P> Chain<S, I, P> {
+impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// Adds a step whose input is the saga's.
     #[must_use]
     pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
@@ -43,7 +43,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// Adds a step whose input is made of the saga's and of the output of an earlier step, or of a tuple of them. A
     /// step in a branch of a group sees those of its branch and those in front of the group.
     #[must_use]
-    pub fn step_after<T: Handler<S>, E: Earlier>(
+    pub fn step_after<T: Handler<S>, E: StepOutputs>(
         mut self,
         input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
     ) -> Self {
@@ -103,7 +103,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// # Ok::<(), saga_core::saga::SagaError>(())
     /// ```
     #[must_use]
-    pub fn for_each_after<T: Handler<S>, E: Earlier>(
+    pub fn for_each_after<T: Handler<S>, E: StepOutputs>(
         mut self,
         at_once: usize,
         list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
@@ -232,7 +232,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// Adds steps that run only if that holds of the saga's input and of the output of an earlier step, or of a tuple of
     /// them: a [choice](Self::choose) with one arm, `yes`.
     #[must_use]
-    pub fn when_after<E: Earlier>(
+    pub fn when_after<E: StepOutputs>(
         self,
         name: &'static str,
         holds: impl Fn(&I, E::Outputs) -> bool + Send + Sync + 'static,
@@ -302,7 +302,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// Adds a saga as a step, with an input that is made of this one's and of the output of an earlier step, or of a tuple
     /// of them. See [`sub_saga_with`](Self::sub_saga_with).
     #[must_use]
-    pub fn sub_saga_after<T: SubSaga, E: Earlier>(
+    pub fn sub_saga_after<T: SubSaga, E: StepOutputs>(
         mut self,
         saga: &Saga<S, T::Input>,
         input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
@@ -320,7 +320,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     }
 }
 
-impl<S: Store, I, P: fmt::Debug> fmt::Debug for Chain<S, I, P> {
+impl<S: Store, I, P: fmt::Debug> fmt::Debug for StepBuilder<S, I, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chain").field("place", &self.place).field("steps", &self.parts.shapes).finish_non_exhaustive()
     }

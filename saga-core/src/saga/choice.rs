@@ -1,9 +1,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::group::Inside;
+use super::group::Nested;
 use super::parts::Parts;
-use super::{Arm, Branch, Chain, Earlier, Predicate, SagaProblem, StepDefinition};
+use super::{Arm, Branch, Predicate, SagaProblem, StepBuilder, StepDefinition, StepOutputs};
 use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
 use crate::step::{NeededOutput, Payload, Step};
@@ -75,7 +75,7 @@ impl<S: Store, I> Choice<S, I> {
         self.parts.within = Some(ArmOf { choice: self.step, arm: self.arms.len() });
         self.parts.tips = vec![self.step];
         self.parts.width = 1;
-        self.parts = steps(Chain::new(self.parts, Inside)).parts;
+        self.parts = steps(StepBuilder::new(self.parts, Nested)).parts;
         self.width = self.width.max(self.parts.width);
         self.ends.append(&mut self.parts.tips);
         self.arms.push(Arm { name, holds });
@@ -119,7 +119,7 @@ impl<S: Store, I: Payload> Choice<S, I> {
     /// Adds an arm, which runs if that holds of the saga's input and of the output of an earlier step, or of a tuple of
     /// them, and of no arm before it.
     #[must_use]
-    pub fn when_after<E: Earlier>(
+    pub fn when_after<E: StepOutputs>(
         self,
         arm: &'static str,
         holds: impl Fn(&I, E::Outputs) -> bool + Send + Sync + 'static,
@@ -164,7 +164,7 @@ impl<S: Store, I: Payload> Choice<S, I> {
     }
 
     #[must_use]
-    pub fn step_after<T: Step, E: Earlier>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
+    pub fn step_after<T: Step, E: StepOutputs>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
     where
         Self: TakesSteps,
     {

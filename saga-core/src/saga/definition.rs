@@ -6,7 +6,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
-use crate::choreography::Told;
+use crate::choreography::EmittedEvents;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Each, Handler, NeededOutput, Needs, Outputs, Step, StepOptions};
@@ -21,7 +21,7 @@ pub(crate) struct Definition<S: Store> {
     /// How many steps can be under way at once: 1 without groups.
     pub(crate) width: usize,
     /// What is told of it, where events ask for it.
-    pub(crate) told: Option<Box<Told>>,
+    pub(crate) told: Option<Box<EmittedEvents>>,
     /// How long a saga has until its pivot, where nothing else is said when it starts.
     pub(crate) deadline: Option<Duration>,
     /// How many of its steps one process runs at a time, at most.
@@ -271,7 +271,7 @@ impl<S: Store> Definition<S> {
     }
 
     /// The same for a step that events ask for: what became of it is told by events.
-    pub(crate) fn choreographed(service: &str, shape: StepShape, step: StepDefinition<S>, told: Told) -> Self {
+    pub(crate) fn choreographed(service: &str, shape: StepShape, step: StepDefinition<S>, told: EmittedEvents) -> Self {
         Self { told: Some(Box::new(told)), ..Self::hosted(service, shape, step) }
     }
 }

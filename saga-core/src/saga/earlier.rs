@@ -1,7 +1,7 @@
 use crate::step::{NeededOutput, Outputs, Step, StepError};
 
 /// A step, or a tuple of up to four, whose outputs a mapping reads.
-pub trait Earlier {
+pub trait StepOutputs {
     /// The output, or the tuple of them.
     type Outputs;
 
@@ -12,7 +12,7 @@ pub trait Earlier {
     fn read(outputs: &Outputs) -> Result<Self::Outputs, StepError>;
 }
 
-impl<T: Step> Earlier for T {
+impl<T: Step> StepOutputs for T {
     type Outputs = T::Output;
 
     fn needed() -> Vec<NeededOutput> {
@@ -30,7 +30,7 @@ impl<T: Step> Earlier for T {
 
 macro_rules! earlier_of_tuples {
     ($(($($T:ident)*))*) => {$(
-        impl<$($T: Step),*> Earlier for ($($T,)*) {
+        impl<$($T: Step),*> StepOutputs for ($($T,)*) {
             type Outputs = ($($T::Output,)*);
 
             fn needed() -> Vec<NeededOutput> {
@@ -38,7 +38,7 @@ macro_rules! earlier_of_tuples {
             }
 
             fn read(outputs: &Outputs) -> Result<Self::Outputs, StepError> {
-                Ok(($(<$T as Earlier>::read(outputs)?,)*))
+                Ok(($(<$T as StepOutputs>::read(outputs)?,)*))
             }
         }
     )*};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Arm, Definition, Earlier, Idle};
+use super::{Arm, Definition, Idle, StepOutputs};
 use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
@@ -181,7 +181,7 @@ impl Mapping {
         }))
     }
 
-    pub(crate) fn of_outputs<I: Payload, T: Step, E: Earlier>(
+    pub(crate) fn of_outputs<I: Payload, T: Step, E: StepOutputs>(
         map: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(move |input, outputs| {
@@ -200,7 +200,7 @@ impl Mapping {
     }
 
     /// The same, also made of what earlier steps returned.
-    pub(crate) fn to_value_after<I: Payload, E: Earlier, V: Serialize>(
+    pub(crate) fn to_value_after<I: Payload, E: StepOutputs, V: Serialize>(
         map: impl Fn(&I, E::Outputs) -> V + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(move |input, outputs| {

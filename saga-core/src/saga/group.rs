@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{Chain, Earlier, SagaProblem};
+use super::{SagaProblem, StepBuilder, StepOutputs};
 use crate::step::{Payload, Step};
 use crate::store::Store;
 
@@ -21,11 +21,11 @@ pub struct Group<S: Store, I> {
 
 /// A branch that gets its steps, which run one after the other: beside those of the other branches of a parallel group,
 /// or instead of those of the other arms of a choice.
-pub type Branch<S, I> = Chain<S, I, Inside>;
+pub type Branch<S, I> = StepBuilder<S, I, Nested>;
 
 /// Stands for a part of a saga, while it gets its steps.
 #[derive(Debug)]
-pub struct Inside;
+pub struct Nested;
 
 impl<S: Store, I> Group<S, I> {
     pub(super) fn begin(mut parts: Parts<S>) -> Self {
@@ -55,7 +55,7 @@ impl<S: Store, I: Payload> Group<S, I> {
         let before = self.parts.steps.len();
         self.parts.tips.clone_from(&self.from);
         self.parts.width = 1;
-        self.parts = steps(Chain::new(self.parts, Inside)).parts;
+        self.parts = steps(StepBuilder::new(self.parts, Nested)).parts;
         if self.parts.steps.len() == before {
             self.parts.problems.push(SagaProblem::Group(
                 "a branch of a parallel group has no step; add one with `.step::<name>()`, or leave the branch out",
@@ -97,7 +97,7 @@ impl<S: Store, I: Payload> Group<S, I> {
     }
 
     #[must_use]
-    pub fn step_after<T: Step, E: Earlier>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
+    pub fn step_after<T: Step, E: StepOutputs>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
     where
         Self: TakesSteps,
     {

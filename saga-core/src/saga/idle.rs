@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::parts::Parts;
-use super::{Chain, Earlier, Mapping, SagaProblem, StepDefinition, StepRun, Wait};
+use super::{Mapping, SagaProblem, StepBuilder, StepDefinition, StepOutputs, StepRun, Wait};
 use crate::key::{StepId, check_step_name};
 use crate::machine::{StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, Payload, StepOptions, codec};
@@ -112,7 +112,7 @@ impl<S: Store> Parts<S> {
 /// # Ok(())
 /// # }
 /// ```
-impl<S: Store, I: Payload, P> Chain<S, I, P> {
+impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// Adds a step that sleeps, for so long from when its turn has come.
     #[must_use]
     pub fn sleep(mut self, name: &'static str, duration: Duration) -> Self {
@@ -130,7 +130,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// Adds a step that sleeps for as long as the saga's input and the output of an earlier step say, or a tuple of
     /// them.
     #[must_use]
-    pub fn sleep_after<E: Earlier>(
+    pub fn sleep_after<E: StepOutputs>(
         mut self,
         name: &'static str,
         duration: impl Fn(&I, E::Outputs) -> Duration + Send + Sync + 'static,
@@ -156,7 +156,7 @@ impl<S: Store, I: Payload, P> Chain<S, I, P> {
     /// Adds a step that sleeps until a moment that is made of the saga's input and of the output of an earlier step,
     /// or of a tuple of them.
     #[must_use]
-    pub fn sleep_until_after<E: Earlier>(
+    pub fn sleep_until_after<E: StepOutputs>(
         mut self,
         name: &'static str,
         moment: impl Fn(&I, E::Outputs) -> SystemTime + Send + Sync + 'static,

@@ -21,7 +21,7 @@ use crate::unwind::caught;
 /// Choices, and their arms, are the same where their names are. A saga that made a choice keeps to the arm that it took, so
 /// that arm must be in the new version, where arms may be added and stand in another order. A choice that a saga has not
 /// come to is made as the new version makes it; of one that is new and lies behind it,
-/// [`pass_choice`](MigrationBuilder::pass_choice) says which arm counts as taken.
+/// [`assume_arm`](MigrationBuilder::assume_arm) says which arm counts as taken.
 ///
 /// ```
 /// # use saga_core::{Migration, Saga, StepError, memory::{MemoryConn, MemoryStore}, saga_compensation, saga_step};
@@ -65,7 +65,7 @@ use crate::unwind::caught;
 /// let migration = Migration::from(&v1)
 ///     .to(&v2)
 ///     .step_with::<take_stock, reserve_stock>(|order| (order, "unknown".to_owned()))
-///     .pass::<check_address>()
+///     .assume_done::<check_address>()
 ///     .build()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -129,10 +129,10 @@ impl MigrationError {
     label = "returns another type",
     note = "what the old step returned is stored, and is read as what the new one returns: say what becomes of it with `.step_with::<old, new>(|output| ..)`"
 )]
-pub trait ReturnsLike<Old: Step> {}
+pub trait SameOutput<Old: Step> {}
 
 #[diagnostic::do_not_recommend]
-impl<Old: Step, New: Step<Output = Old::Output>> ReturnsLike<Old> for New {}
+impl<Old: Step, New: Step<Output = Old::Output>> SameOutput<Old> for New {}
 
 impl<S: Store> Migration<S> {
     /// Begins with the version that sagas have until now.
@@ -162,7 +162,7 @@ impl<S: Store> MigrationFrom<S> {
 impl<S: Store> MigrationBuilder<S> {
     /// Says that an old step goes on as a new one by another name, which returns the same type.
     #[must_use]
-    pub fn step<Old: Step, New: Step + ReturnsLike<Old>>(mut self) -> Self {
+    pub fn step<Old: Step, New: Step + SameOutput<Old>>(mut self) -> Self {
         self.said.push(Said::Became { old: Old::NAME, new: New::NAME, conversion: None });
         self
     }
@@ -187,7 +187,7 @@ impl<S: Store> MigrationBuilder<S> {
     /// Says that the new version does without a step. A saga in which it took effect, and which would have to undo it, is
     /// not moved.
     #[must_use]
-    pub fn leave_out<Old: Step>(mut self) -> Self {
+    pub fn remove<Old: Step>(mut self) -> Self {
         self.said.push(Said::LeftOut { old: Old::NAME });
         self
     }
@@ -195,21 +195,21 @@ impl<S: Store> MigrationBuilder<S> {
     /// Says that a saga which is past the place of this new step goes on without it. It counts as skipped there. It can be
     /// said as well of a step that the old version has in an arm of a choice, for sagas that took another arm.
     #[must_use]
-    pub fn pass<New: Step>(mut self) -> Self {
+    pub fn assume_done<New: Step>(mut self) -> Self {
         self.said.push(Said::Passed { new: New::NAME });
         self
     }
 
     /// Says that the new version does without a sleep. A saga that sleeps there at the moment is not moved.
     #[must_use]
-    pub fn leave_out_sleep(mut self, sleep: &'static str) -> Self {
+    pub fn remove_sleep(mut self, sleep: &'static str) -> Self {
         self.said.push(Said::LeftOutSleep { sleep });
         self
     }
 
     /// Says that a saga which is past the place of this new sleep goes on without it. It counts as skipped there.
     #[must_use]
-    pub fn pass_sleep(mut self, sleep: &'static str) -> Self {
+    pub fn assume_slept(mut self, sleep: &'static str) -> Self {
         self.said.push(Said::PassedSleep { sleep });
         self
     }
@@ -223,7 +223,7 @@ impl<S: Store> MigrationBuilder<S> {
 
     /// Says that an arm of an old choice goes on as one by another name, of the choice that it became.
     #[must_use]
-    pub fn arm(mut self, choice: &'static str, old: &'static str, new: &'static str) -> Self {
+    pub fn rename_arm(mut self, choice: &'static str, old: &'static str, new: &'static str) -> Self {
         self.said.push(Said::BecameArm { choice, old, new });
         self
     }
@@ -231,7 +231,7 @@ impl<S: Store> MigrationBuilder<S> {
     /// Says that the new version does without a choice. What stood in its arms stands elsewhere there, or is left out
     /// itself. What a saga passed by is to it as a new step would be.
     #[must_use]
-    pub fn leave_out_choice(mut self, choice: &'static str) -> Self {
+    pub fn remove_choice(mut self, choice: &'static str) -> Self {
         self.said.push(Said::LeftOutChoice { choice });
         self
     }
@@ -261,18 +261,18 @@ impl<S: Store> MigrationBuilder<S> {
     ///     .build()?;
     ///
     /// // What was packed is a parcel, whatever the order is.
-    /// let migration = Migration::from(&v1).to(&v2).pass_choice("shipping", "parcel").build()?;
+    /// let migration = Migration::from(&v1).to(&v2).assume_arm("shipping", "parcel").build()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn pass_choice(mut self, choice: &'static str, arm: &'static str) -> Self {
+    pub fn assume_arm(mut self, choice: &'static str, arm: &'static str) -> Self {
         self.said.push(Said::PassedChoice { choice, arm: Some(arm) });
         self
     }
 
     /// The same, where none of the arms counts as taken.
     #[must_use]
-    pub fn pass_all_arms(mut self, choice: &'static str) -> Self {
+    pub fn assume_no_arm(mut self, choice: &'static str) -> Self {
         self.said.push(Said::PassedChoice { choice, arm: None });
         self
     }

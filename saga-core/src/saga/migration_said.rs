@@ -95,10 +95,10 @@ impl<S: Store> SaidOf<'_, S> {
             self.problems.push(match Kind::of(step) {
                 Kind::Choice => format!(
                     "{to} has no choice `{name}`; say which one it became with `.choice(\"{name}\", \"..\")`, or leave it out \
-                     with `.leave_out_choice(\"{name}\")`"
+                     with `.remove_choice(\"{name}\")`"
                 ),
                 Kind::Sleep => {
-                    format!("{to} has no sleep `{name}`; leave it out with `.leave_out_sleep(\"{name}\")`")
+                    format!("{to} has no sleep `{name}`; leave it out with `.remove_sleep(\"{name}\")`")
                 }
                 Kind::Step => format!(
                     "{to} has no step `{name}`; say which one it became with `.step::<{}, ..>()`, or leave it out with \
@@ -191,7 +191,7 @@ impl<S: Store> SaidOf<'_, S> {
             match arm {
                 None if self.to.shape.steps[place].arms.last() == Some(&LAST_ARM) => {
                     self.problems.push(format!(
-                        "one arm of `{choice}` always runs; say which, with `.pass_choice(\"{choice}\", \"{LAST_ARM}\")`"
+                        "one arm of `{choice}` always runs; say which, with `.assume_arm(\"{choice}\", \"{LAST_ARM}\")`"
                     ));
                 }
                 None => chosen.push((place, None)),

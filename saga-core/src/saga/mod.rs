@@ -19,20 +19,20 @@ mod predicate;
 mod sub_saga;
 mod wait;
 
-pub use self::builder::{Saga, SagaBuilder, SagaName, Whole};
-pub use self::chain::Chain;
+pub use self::builder::{Root, Saga, SagaBuilder, SagaInit};
+pub use self::chain::StepBuilder;
 pub use self::choice::Choice;
 pub(crate) use self::definition::{Definition, StepDefinition};
-pub use self::earlier::Earlier;
+pub use self::earlier::StepOutputs;
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished};
 pub use self::error::{SagaError, SagaProblem};
-pub use self::group::{Branch, Group, Inside};
+pub use self::group::{Branch, Group, Nested};
 pub(crate) use self::idle::Idle;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::instrument::looked_at;
 pub(crate) use self::migration::Plan;
-pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, ReturnsLike};
+pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, SameOutput};
 #[doc(hidden)]
 pub use self::played::Player;
 pub(crate) use self::predicate::{Arm, Predicate};

@@ -155,7 +155,7 @@ fn played_step<S: Store>(
 
 /// The step, or its item, that is called; of a sub-saga with the step that this is in front.
 fn called(args: Args<'_>) -> String {
-    let (saga, step) = args.ctx.do_key().rsplit_once(':').unwrap_or_default();
+    let (saga, step) = args.ctx.original_key().rsplit_once(':').unwrap_or_default();
     match saga.split_once('>') {
         None => step.to_owned(),
         Some((_, sub_saga)) => format!("{sub_saga}>{step}"),

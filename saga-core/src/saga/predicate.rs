@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Earlier;
+use super::StepOutputs;
 use crate::step::{Outputs, Payload, codec};
 use crate::unwind::caught;
 
@@ -27,7 +27,7 @@ impl Predicate {
         }))
     }
 
-    pub(super) fn of_outputs<I: Payload, E: Earlier>(
+    pub(super) fn of_outputs<I: Payload, E: StepOutputs>(
         holds: impl Fn(&I, E::Outputs) -> bool + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(move |input, outputs| {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::parts::Parts;
-use super::{Chain, Idle, Mapping, StepDefinition};
-use crate::step::{Payload, Received, Signal, Step};
+use super::{Idle, Mapping, StepBuilder, StepDefinition};
+use crate::step::{Payload, Signal, Signaled, Step};
 use crate::store::Store;
 
 /// The longest that anything waits: a hundred years. So does a step that has no limit.
@@ -40,7 +40,7 @@ impl Wait {
 impl<S: Store> Parts<S> {
     fn add_wait<T: Signal>(&mut self, within: Option<Duration>, or: Or, input: Option<Mapping>) {
         let wait = Idle::Signal(Arc::new(Wait { within, or }));
-        let check = |bytes: &[u8]| Received::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
+        let check = |bytes: &[u8]| Signaled::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
         let step = StepDefinition { input, check_output: check, ..StepDefinition::of_idle(T::NAME, wait) };
         self.add_idle(step, &[]);
         // Whoever sends the signal moves the saga beside the step that is under way.
@@ -53,7 +53,7 @@ impl<S: Store> Parts<S> {
 /// A wait is a step with the name of its [`Signal`]. [`Runtime::signal`](crate::Runtime::signal) sends one to the saga of a
 /// key. Nothing waits meanwhile but a row, which falls due at the limit. What arrives before the step's turn is kept; what
 /// comes twice, by its id, counts once; of two different ones the first counts. The message is the step's output:
-/// `Output<Received<Approval>>` is a parameter of a later step.
+/// `Output<Signaled<Approval>>` is a parameter of a later step.
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,7 +71,7 @@ impl<S: Store> Parts<S> {
 /// }
 ///
 /// #[saga_step]
-/// async fn place_order(order: u32, Output(approval): Output<Received<Approval>>) -> Result<String, StepError> {
+/// async fn place_order(order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<String, StepError> {
 ///     match approval {
 ///         Approval::Granted { by } => Ok(format!("order {order}, approved by {by}")),
 ///         Approval::Declined => Err(StepError::reject("declined")),
@@ -98,7 +98,7 @@ impl<S: Store> Parts<S> {
 /// # Ok(())
 /// # }
 /// ```
-impl<S: Store, I: Payload, P> Chain<S, I, P> {
+impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// Adds a step that waits for a signal, and goes on with what `default` makes of the saga's input where none has
     /// arrived when the time is over.
     #[must_use]

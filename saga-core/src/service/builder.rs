@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{ServiceError, ServiceProblem};
-use crate::choreography::{OnEvent, Planned, Reaction, Reacts, Told, Wired, put_together};
+use crate::choreography::{EmittedEvents, OnEvent, Planned, Reaction, Reacts, Wired, put_together};
 use crate::key::{InvalidName, check_step_name, check_topic};
 use crate::saga::{Definition, StepDefinition, StepHook, looked_at};
 use crate::step::{Contract, Event, Handler, Hosted};
@@ -175,7 +175,7 @@ impl<S: Store> ServiceBuilder<S> {
         self.planned.push(planned);
     }
 
-    pub(crate) fn tell_of(&mut self, step: &'static str, add: impl FnOnce(&mut Told)) {
+    pub(crate) fn tell_of(&mut self, step: &'static str, add: impl FnOnce(&mut EmittedEvents)) {
         if let Some(wired) = self.wired.get_mut(step) {
             add(&mut wired.told);
         }

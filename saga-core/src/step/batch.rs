@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::{Emitted, Failure, StepContext, StepError};
+use super::{Emitted, IntoStepError, StepContext, StepError};
 
 /// The inputs of a step of many sagas, for one call: what a *batch step* takes in place of its input.
 ///
@@ -27,7 +27,7 @@ use super::{Emitted, Failure, StepContext, StepError};
 /// use saga_core::{Answers, Batch, StepError, saga_step};
 ///
 /// #[saga_step(no_compensation)]
-/// async fn reserve_stock(tx: &mut MemoryConn, orders: Batch<u32>) -> Result<Answers<String>, StepError> {
+/// async fn reserve_stock(tx: &mut MemoryConn, orders: Batch<u32>) -> Result<BatchResults<String>, StepError> {
 ///     // One write for all of them. Who is to be rejected is left out of it.
 ///     let pieces: u32 = orders.iter().filter(|pieces| **pieces > 0).sum();
 ///     tx.add("reserved", i64::from(pieces))?;
@@ -52,7 +52,7 @@ pub struct Batch<T> {
 }
 
 /// The answers to a [`Batch`], one for each of its inputs. Only [`Batch::answer`] makes them.
-pub struct Answers<R> {
+pub struct BatchResults<R> {
     answers: Vec<Result<R, StepError>>,
     /// Of which batch they are.
     contexts: Arc<Contexts>,
@@ -64,20 +64,20 @@ pub struct Answers<R> {
     label = "neither `{R}` nor a `Result` with it",
     note = "answer with the output itself, or with `Result<{R}, E>` where `E` is `StepError` or implements `saga_core::Failure`"
 )]
-pub trait Answer<R> {
+pub trait IntoItemResult<R> {
     /// The answer, with its error classified.
-    fn into_answer(self) -> Result<R, StepError>;
+    fn into_item_result(self) -> Result<R, StepError>;
 }
 
-impl<R> Answer<R> for R {
-    fn into_answer(self) -> Result<R, StepError> {
+impl<R> IntoItemResult<R> for R {
+    fn into_item_result(self) -> Result<R, StepError> {
         Ok(self)
     }
 }
 
-impl<R, E: Failure> Answer<R> for Result<R, E> {
-    fn into_answer(self) -> Result<R, StepError> {
-        self.map_err(Failure::into_step_error)
+impl<R, E: IntoStepError> IntoItemResult<R> for Result<R, E> {
+    fn into_item_result(self) -> Result<R, StepError> {
+        self.map_err(IntoStepError::into_step_error)
     }
 }
 
@@ -126,17 +126,20 @@ impl<T> Batch<T> {
 
     /// Answers each input: with the output, or with a `Result` of it. A closure that uses `?` says what it returns:
     /// `|order| -> Result<Reservation, StepError> { .. }`.
-    pub fn answer<R, A: Answer<R>>(&self, mut answer: impl FnMut(&T) -> A) -> Answers<R> {
-        let answers = self.inputs.iter().map(|input| answer(input).into_answer()).collect();
-        Answers { answers, contexts: Arc::clone(&self.contexts) }
+    pub fn map_each<R, A: IntoItemResult<R>>(&self, mut answer: impl FnMut(&T) -> A) -> BatchResults<R> {
+        let answers = self.inputs.iter().map(|input| answer(input).into_item_result()).collect();
+        BatchResults { answers, contexts: Arc::clone(&self.contexts) }
     }
 
     /// The same with the context of each call, such as to emit an event. What is emitted leaves with a recorded success
     /// only.
-    pub fn answer_with<R, A: Answer<R>>(&self, mut answer: impl FnMut(&StepContext, &T) -> A) -> Answers<R> {
+    pub fn map_each_with<R, A: IntoItemResult<R>>(
+        &self,
+        mut answer: impl FnMut(&StepContext, &T) -> A,
+    ) -> BatchResults<R> {
         let calls = self.contexts().zip(&self.inputs);
-        let answers = calls.map(|(context, input)| answer(context, input).into_answer()).collect();
-        Answers { answers, contexts: Arc::clone(&self.contexts) }
+        let answers = calls.map(|(context, input)| answer(context, input).into_item_result()).collect();
+        BatchResults { answers, contexts: Arc::clone(&self.contexts) }
     }
 }
 
@@ -149,7 +152,7 @@ impl<'a, T> IntoIterator for &'a Batch<T> {
     }
 }
 
-impl<R> Answers<R> {
+impl<R> BatchResults<R> {
     /// The answers in the order of the inputs, to look at them in a test.
     pub fn into_results(self) -> Vec<Result<R, StepError>> {
         self.answers
@@ -168,7 +171,7 @@ impl<T> fmt::Debug for Batch<T> {
     }
 }
 
-impl<R> fmt::Debug for Answers<R> {
+impl<R> fmt::Debug for BatchResults<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failed = self.answers.iter().filter(|answer| answer.is_err()).count();
         f.debug_struct("Answers").field("len", &self.answers.len()).field("failed", &failed).finish_non_exhaustive()
@@ -213,7 +216,7 @@ mod tests {
     #[error("sold out")]
     struct SoldOut;
 
-    impl Failure for SoldOut {
+    impl IntoStepError for SoldOut {
         fn into_step_error(self) -> StepError {
             StepError::reject(self)
         }
@@ -225,9 +228,9 @@ mod tests {
         assert_eq!((batch.len(), batch.is_empty()), (3, false));
         assert_eq!(batch.iter().copied().collect::<Vec<_>>(), ["1", "x", "3"]);
         assert_eq!(batch.keys().collect::<Vec<_>>(), ["test-1:step", "test-2:step", "test-3:step"]);
-        let plain: Answers<usize> = batch.answer(|text| text.len());
+        let plain: BatchResults<usize> = batch.map_each(|text| text.len());
         assert_eq!(plain.into_results().into_iter().map(Result::unwrap).collect::<Vec<_>>(), [1, 1, 1]);
-        let parsed = batch.answer(|text| -> Result<u32, StepError> { Ok(text.parse::<u32>()?) }).into_results();
+        let parsed = batch.map_each(|text| -> Result<u32, StepError> { Ok(text.parse::<u32>()?) }).into_results();
         assert_eq!(parsed[0].as_ref().ok(), Some(&1));
         assert!(parsed[1].as_ref().is_err_and(|error| error.kind() == StepErrorKind::Transient));
         assert_eq!(parsed[2].as_ref().ok(), Some(&3));
@@ -235,7 +238,8 @@ mod tests {
 
     #[test]
     fn an_error_of_ones_own_says_what_it_means() {
-        let answers: Answers<()> = Batch::for_test([1, 2]).answer(|n| if *n == 1 { Err(SoldOut) } else { Ok(()) });
+        let answers: BatchResults<()> =
+            Batch::for_test([1, 2]).map_each(|n| if *n == 1 { Err(SoldOut) } else { Ok(()) });
         let answers = answers.into_results();
         assert!(answers[0].as_ref().is_err_and(|error| error.kind() == StepErrorKind::Rejected));
         assert!(answers[1].is_ok());
@@ -244,9 +248,9 @@ mod tests {
     #[test]
     fn answers_belong_to_their_batch() {
         let (one, other) = (Batch::for_test([1]), Batch::for_test([1]));
-        let answers: Answers<i32> = one.answer(|n| *n);
+        let answers: BatchResults<i32> = one.map_each(|n| *n);
         assert!(answers.of_batch(&other.contexts).is_none());
-        let answers: Answers<i32> = one.answer(|n| *n);
+        let answers: BatchResults<i32> = one.map_each(|n| *n);
         assert!(answers.of_batch(&one.contexts).is_some());
     }
 
@@ -254,10 +258,10 @@ mod tests {
     fn contexts_are_made_when_they_are_asked_for() {
         let contexts = Contexts::new(2, |index| StepContext::for_test(format!("order-{index}:step")));
         let batch = Batch::new(vec![(), ()], Arc::clone(&contexts));
-        let answers: Answers<String> = batch.answer(|()| String::new());
+        let answers: BatchResults<String> = batch.map_each(|()| String::new());
         assert_eq!(answers.into_results().len(), 2);
         assert!(contexts.made.iter().all(|context| context.get().is_none()));
-        let keys: Answers<String> = batch.answer_with(|context, ()| context.key().to_owned());
+        let keys: BatchResults<String> = batch.map_each_with(|context, ()| context.key().to_owned());
         assert_eq!(keys.into_results()[1].as_deref().unwrap(), "order-1:step");
     }
 }

@@ -9,7 +9,7 @@ use super::StepError;
 /// # Examples
 ///
 /// ```
-/// use saga_core::step::{Classify, StepError};
+/// use saga_core::step::{StepResultExt, StepError};
 ///
 /// fn quantity(text: &str) -> Result<u32, StepError> {
 ///     let quantity = text.parse().or_reject()?; // it will never parse: undo the saga
@@ -18,7 +18,7 @@ use super::StepError;
 ///
 /// assert!(quantity("three").unwrap_err().rejection().is_some());
 /// ```
-pub trait Classify<T> {
+pub trait StepResultExt<T> {
     /// An error of this call is a business failure: the saga compensates.
     ///
     /// A statement that met the lock of another transaction, or a deadlock with one, says nothing about the business: in a
@@ -37,7 +37,7 @@ pub trait Classify<T> {
     fn or_retry(self) -> Result<T, StepError>;
 }
 
-impl<T, E: Into<Box<dyn Error + Send + Sync>>> Classify<T> for Result<T, E> {
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> StepResultExt<T> for Result<T, E> {
     fn or_reject(self) -> Result<T, StepError> {
         self.map_err(|error| StepError::reject_source(error.into()))
     }

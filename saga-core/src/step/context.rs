@@ -50,14 +50,14 @@ pub(crate) struct ContextParts {
     /// Why the saga compensates, in a compensation.
     pub(crate) failure: Option<FailedStep>,
     /// What earlier steps returned, of those that a step reads which an event asked for.
-    pub(crate) earlier: Earlier,
+    pub(crate) earlier: OptionalOutputs,
     /// What it may report, and what was reported before it.
     pub(crate) reporting: Reporting,
 }
 
 /// What earlier steps returned: of those that the service says are read.
 #[derive(Clone, Default)]
-pub(crate) struct Earlier {
+pub(crate) struct OptionalOutputs {
     pub(crate) reads: Vec<&'static str>,
     pub(crate) outputs: Outputs,
 }
@@ -116,7 +116,7 @@ impl StepContext {
             time_left: None,
             cancel: CancelSignal::new(),
             failure: None,
-            earlier: Earlier::default(),
+            earlier: OptionalOutputs::default(),
             reporting: Reporting::default(),
         })
     }
@@ -137,7 +137,7 @@ impl StepContext {
 
     /// The same context under another fence.
     #[must_use]
-    pub fn with_fence(mut self, fence: u64) -> Self {
+    pub fn with_fencing_token(mut self, fence: u64) -> Self {
         self.parts.fence = fence;
         self
     }
@@ -160,7 +160,7 @@ impl StepContext {
 
     /// In a compensation, the key that the step it undoes was called with; in a step, the same as
     /// [`key`](Self::key).
-    pub fn do_key(&self) -> &str {
+    pub fn original_key(&self) -> &str {
         self.parts.do_key.as_ref().unwrap_or(&self.parts.key).text()
     }
 
@@ -183,7 +183,7 @@ impl StepContext {
     ///
     /// A write that carries it can refuse those of an owner that was replaced. It is comparable only
     /// between calls under one key.
-    pub fn fence(&self) -> u64 {
+    pub fn fencing_token(&self) -> u64 {
         self.parts.fence
     }
 
@@ -207,8 +207,8 @@ impl StepContext {
     ///
     /// # Errors
     /// When the service does not say so, or what is recorded cannot be read: the saga needs a person then.
-    pub fn earlier<T: Step>(&self) -> Result<Option<T::Output>, StepError> {
-        let Earlier { reads, outputs } = &self.parts.earlier;
+    pub fn optional_output<T: Step>(&self) -> Result<Option<T::Output>, StepError> {
+        let OptionalOutputs { reads, outputs } = &self.parts.earlier;
         if !reads.contains(&T::NAME) {
             let name = T::NAME;
             return Err(StepError::stuck(format!(
@@ -224,7 +224,7 @@ impl StepContext {
     /// # Panics
     /// The output cannot be stored.
     #[must_use]
-    pub fn with_earlier<T: Step>(mut self, output: Option<&T::Output>) -> Self {
+    pub fn with_optional_output<T: Step>(mut self, output: Option<&T::Output>) -> Self {
         self.parts.earlier.reads.push(T::NAME);
         if let Some(output) = output {
             match T::OUTPUT.encode(output) {
@@ -341,7 +341,7 @@ mod tests {
     fn the_keys_of_a_test_are_read_from_the_one_that_is_given() {
         let check = |key: &str, do_key: &str, saga_key: &str| {
             let ctx = StepContext::for_test(key);
-            assert_eq!((ctx.key(), ctx.do_key(), ctx.saga_key()), (key, do_key, saga_key));
+            assert_eq!((ctx.key(), ctx.original_key(), ctx.saga_key()), (key, do_key, saga_key));
         };
         check("order-7:charge", "order-7:charge", "order-7");
         check("order-7:charge:undo", "order-7:charge", "order-7");
@@ -353,10 +353,11 @@ mod tests {
     #[test]
     fn a_test_sets_what_the_step_looks_at() {
         let plain = StepContext::for_test("order-7:charge");
-        assert_eq!((plain.attempt(), plain.fence(), plain.time_left()), (1, 1, None));
+        assert_eq!((plain.attempt(), plain.fencing_token(), plain.time_left()), (1, 1, None));
         let cancel = CancelSignal::new();
-        let ctx = plain.with_attempt(3).with_fence(9).with_time_left(Duration::from_secs(2)).with_cancel(&cancel);
-        assert_eq!((ctx.attempt(), ctx.fence(), ctx.time_left()), (3, 9, Some(Duration::from_secs(2))));
+        let ctx =
+            plain.with_attempt(3).with_fencing_token(9).with_time_left(Duration::from_secs(2)).with_cancel(&cancel);
+        assert_eq!((ctx.attempt(), ctx.fencing_token(), ctx.time_left()), (3, 9, Some(Duration::from_secs(2))));
         assert!(!ctx.is_cancelled());
         cancel.cancel();
         assert!(ctx.is_cancelled());

@@ -36,18 +36,18 @@ use super::StepError;
     label = "not an error that a step can return",
     note = "implement `saga_core::Failure` for it, or return `StepError`"
 )]
-pub trait Failure {
+pub trait IntoStepError {
     /// What this error means for the saga.
     fn into_step_error(self) -> StepError;
 }
 
-impl Failure for StepError {
+impl IntoStepError for StepError {
     fn into_step_error(self) -> StepError {
         self
     }
 }
 
-impl Failure for Infallible {
+impl IntoStepError for Infallible {
     fn into_step_error(self) -> StepError {
         match self {}
     }
@@ -55,8 +55,8 @@ impl Failure for Infallible {
 
 /// What a step returned, with its error classified.
 #[doc(hidden)]
-pub fn finish<T, E: Failure>(result: Result<T, E>) -> Result<T, StepError> {
-    result.map_err(Failure::into_step_error)
+pub fn finish<T, E: IntoStepError>(result: Result<T, E>) -> Result<T, StepError> {
+    result.map_err(IntoStepError::into_step_error)
 }
 
 /// The return type of a step, where it is an alias that only the compiler can see through.
@@ -87,6 +87,6 @@ impl<T, E> StepReturn for Result<T, E> {
 
 /// What a step returned through an alias, with its error classified.
 #[doc(hidden)]
-pub fn finish_alias<R: StepReturn<Error: Failure>>(returned: R) -> Result<R::Value, StepError> {
+pub fn finish_alias<R: StepReturn<Error: IntoStepError>>(returned: R) -> Result<R::Value, StepError> {
     finish(returned.into_result())
 }

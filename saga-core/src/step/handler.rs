@@ -2,7 +2,7 @@ use std::{fmt, pin::Pin};
 
 use crate::store::Store;
 
-use super::{Answers, Args, Batch, Compensate, Compensation, CompensationHandler, Step, StepError};
+use super::{Args, Batch, BatchResults, Compensate, Compensation, CompensationHandler, Step, StepError};
 
 /// A boxed future that may be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -54,7 +54,7 @@ pub type BatchFn<S, T> = for<'a> fn(
     &'a mut <S as Store>::Conn,
     Args<'a>,
     Batch<<T as Step>::Input>,
-) -> BoxFuture<'a, Result<Answers<<T as Step>::Output>, StepError>>;
+) -> BoxFuture<'a, Result<BatchResults<<T as Step>::Output>, StepError>>;
 
 /// The function of a step that runs outside any transaction.
 pub type ExternalFn<T> =

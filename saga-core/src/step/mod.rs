@@ -41,8 +41,8 @@ mod undo;
 
 pub use self::{
     args::{Args, Outputs, States},
-    batch::{Answer, Answers, Batch, Contexts},
-    classify::Classify,
+    batch::{Batch, BatchResults, Contexts, IntoItemResult},
+    classify::StepResultExt,
     codec::{Codec, CodecError, Payload, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
     context::{FailedStep, StepContext},
@@ -53,7 +53,7 @@ pub use self::{
     each::Each,
     error::{StepError, StepErrorKind},
     event::{Emitted, Event},
-    failure::{Failure, StepReturn, finish, finish_alias},
+    failure::{IntoStepError, StepReturn, finish, finish_alias},
     handler::{
         BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo,
     },
@@ -61,7 +61,7 @@ pub use self::{
     options::StepOptions,
     output::Output,
     params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
-    received::{Received, Signal},
+    received::{Signal, Signaled},
     rejection::Rejection,
     resolution::{Resolution, ResolveFn, ResolveInput, ResolveOf, ResolveOutput, Resolved, ResolvedValue, resolved_by},
     retry::RetryPolicy,
@@ -72,7 +72,7 @@ pub use self::{
 };
 pub(crate) use self::{
     call_keys::OutsideKey,
-    context::{ContextParts, Earlier, TimeLeft},
+    context::{ContextParts, OptionalOutputs, TimeLeft},
     each::{items_of, list_of},
     progress::{ReportLimit, Reporting, Reports},
     text::limited,

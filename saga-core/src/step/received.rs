@@ -31,11 +31,11 @@ pub trait Signal: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// A signal, as the step that it is to those behind it: its output is the message that arrived, or what stands for it
 /// where none arrived in time.
 ///
-/// `Output<Received<Approval>>` is a parameter of a later step, and `.step_after::<ship, Received<Approval>>(..)` reads it
+/// `Output<Signaled<Approval>>` is a parameter of a later step, and `.step_after::<ship, Received<Approval>>(..)` reads it
 /// for a mapping.
-pub struct Received<T>(PhantomData<fn(T)>);
+pub struct Signaled<T>(PhantomData<fn(T)>);
 
-impl<T: Signal> Step for Received<T> {
+impl<T: Signal> Step for Signaled<T> {
     type Input = ();
     type Output = T;
     type Params = ();
@@ -46,7 +46,7 @@ impl<T: Signal> Step for Received<T> {
     const OUTPUT: Codec<T> = codec::<T>();
 }
 
-impl<T> fmt::Debug for Received<T> {
+impl<T> fmt::Debug for Signaled<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Received<{}>", type_name::<T>())
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    DefinitionId, Headers, Lease, MessageId, MessageKind, NewLetter, NewSaga, RecordedOutcome, SagaId, SagaRow, Status,
-    WorkId, WorkKind, WorkRef,
+    DefinitionId, Headers, Lease, MessageId, MessageKind, NewDeadLetter, NewSaga, RecordedOutcome, SagaId, SagaRow,
+    Status, WorkId, WorkKind, WorkRef,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -31,7 +31,7 @@ pub struct Changes {
     /// Messages that leave this service.
     pub messages: Vec<NewMessage>,
     /// Messages that could not be handled.
-    pub letters: Vec<NewLetter>,
+    pub letters: Vec<NewDeadLetter>,
     /// What else is kept for who asks what happened.
     pub history: Vec<HistoryEntry>,
 }
@@ -68,7 +68,7 @@ pub struct Postponed {
     /// Attempts so far.
     pub attempts: u32,
     /// Whether an attempt ended without a definite answer.
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// What the last attempt said. When it is set for the first time, the row is `retrying since` this statement.
     pub error: Option<String>,
 }

@@ -7,12 +7,12 @@ use crate::key::Tenant;
 
 /// A dead letter's row. Handed out by [`Ids::reserve_ids`](super::Ids::reserve_ids), never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LetterId(pub i64);
+pub struct DeadLetterId(pub i64);
 
 /// Why a message could not be handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum DeadReason {
+pub enum DeadLetterReason {
     /// It is no message of this protocol: something is missing, or of the wrong kind.
     Unreadable,
     /// It has more bytes than the settings allow.
@@ -26,20 +26,20 @@ pub enum DeadReason {
     /// Its content does not decode as what the step takes.
     Undecodable,
     /// Its step key was used with another content.
-    OtherPayload,
+    PayloadMismatch,
     /// Handling it failed as often as the settings allow.
     OutOfAttempts,
     /// The transport gave it up.
-    GivenUp,
+    DeliveryLimit,
     /// Nobody here takes messages of its kind.
-    Unwanted,
+    NoSubscriber,
     /// Its sender is not proven, or may not say what it says.
     NotAuthorized,
     /// It was to leave this service, and could not be sent: a person decided against it.
     Unsendable,
 }
 
-impl DeadReason {
+impl DeadLetterReason {
     const NAMES: [(Self, &'static str); 12] = [
         (Self::Unreadable, "unreadable"),
         (Self::TooLarge, "too-large"),
@@ -47,10 +47,10 @@ impl DeadReason {
         (Self::UnknownStep, "unknown-step"),
         (Self::OtherTenant, "other-tenant"),
         (Self::Undecodable, "undecodable"),
-        (Self::OtherPayload, "other-payload"),
+        (Self::PayloadMismatch, "other-payload"),
         (Self::OutOfAttempts, "out-of-attempts"),
-        (Self::GivenUp, "given-up"),
-        (Self::Unwanted, "unwanted"),
+        (Self::DeliveryLimit, "given-up"),
+        (Self::NoSubscriber, "unwanted"),
         (Self::NotAuthorized, "not-authorized"),
         (Self::Unsendable, "unsendable"),
     ];
@@ -68,7 +68,7 @@ impl DeadReason {
 
 /// What became of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LetterState {
+pub enum DeadLetterState {
     /// It waits for a person.
     Open,
     /// It was handed in again.
@@ -77,7 +77,7 @@ pub enum LetterState {
     Discarded,
 }
 
-impl LetterState {
+impl DeadLetterState {
     const ALL: [Self; 3] = [Self::Open, Self::Replayed, Self::Discarded];
 
     /// The state as it is written down and shown.
@@ -97,15 +97,15 @@ impl LetterState {
 
 /// A message that could not be handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewLetter {
+pub struct NewDeadLetter {
     /// The row's id.
-    pub id: LetterId,
+    pub id: DeadLetterId,
     /// The same for the same message from the same source, however often it comes.
     pub fingerprint: [u8; 32],
     /// Whose it is, as far as that is known; else the default tenant's.
     pub tenant: Tenant,
     /// Why it could not be handled.
-    pub reason: DeadReason,
+    pub reason: DeadLetterReason,
     /// The same in a sentence.
     pub detail: String,
     /// Where it came from, such as the name of a subscription.
@@ -124,13 +124,13 @@ pub struct NewLetter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     /// What was buried.
-    pub letter: NewLetter,
+    pub letter: NewDeadLetter,
     /// How often it came: 1 for one that came once.
     pub seen: u64,
     /// When it came first.
     pub buried_at: Timestamp,
     /// What became of it.
-    pub state: LetterState,
+    pub state: DeadLetterState,
     /// When that was decided.
     pub decided_at: Option<Timestamp>,
     /// The reason that was given for it.
@@ -139,22 +139,22 @@ pub struct DeadLetter {
 
 /// Which dead letters to list. Everything that is set must hold.
 #[derive(Debug, Clone)]
-pub struct LetterFilter {
+pub struct DeadLetterFilter {
     /// Whose. The default filter lists those of the default tenant.
     pub tenant: Tenant,
     /// Only those in this state: those that are open, where nothing else is said.
-    pub state: Option<LetterState>,
+    pub state: Option<DeadLetterState>,
     /// Only those with this reason.
-    pub reason: Option<DeadReason>,
+    pub reason: Option<DeadLetterReason>,
     /// Only those with an id above this one: the way to the next page.
-    pub after: Option<LetterId>,
+    pub after: Option<DeadLetterId>,
     /// At most so many: 100 where nothing else is said.
     pub limit: usize,
 }
 
-impl Default for LetterFilter {
+impl Default for DeadLetterFilter {
     fn default() -> Self {
-        Self { tenant: Tenant::default(), state: Some(LetterState::Open), reason: None, after: None, limit: 100 }
+        Self { tenant: Tenant::default(), state: Some(DeadLetterState::Open), reason: None, after: None, limit: 100 }
     }
 }
 
@@ -172,28 +172,28 @@ impl Default for LetterFilter {
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Inserts letters; answers in the order of the request whether each is new.
-    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError>;
+    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError>;
 
     /// The letters that pass the filter.
-    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError>;
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError>;
 
     /// The letter of that id, if it is that tenant's.
-    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError>;
+    async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError>;
 
     /// Hands an open letter's message in again, in a row of `work` with this id.
     async fn replay_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError>;
+    ) -> Result<Option<DeadLetterState>, StoreError>;
 
     /// Closes an open letter.
     async fn discard_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError>;
+    ) -> Result<Option<DeadLetterState>, StoreError>;
 }

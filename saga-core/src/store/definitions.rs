@@ -18,7 +18,7 @@ pub struct NewDefinition {
 
 /// A definition as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptDefinition {
+pub struct StoredDefinition {
     /// Its name and version.
     pub id: DefinitionId,
     /// The digest of its shape.
@@ -29,7 +29,7 @@ pub struct KeptDefinition {
 
 /// A saga moves to another version of its definition.
 #[derive(Debug, Clone)]
-pub struct SagaMove {
+pub struct SagaMigration {
     /// The saga.
     pub saga: SagaId,
     /// Whose saga it is.
@@ -80,11 +80,11 @@ pub struct RewrittenRecord {
 #[async_trait]
 pub trait Definitions: Send + Sync {
     /// Registers definitions that a process knows.
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError>;
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError>;
 
     /// The definitions that are kept.
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError>;
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError>;
 
     /// Moves a saga to another version of its definition.
-    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError>;
+    async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError>;
 }

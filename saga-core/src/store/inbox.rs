@@ -19,7 +19,7 @@ pub struct NewReceived {
 
 /// What [`Inbox::receive`] answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt {
+pub struct ReceivedBatch {
     /// Of each message, in the order of the request, whether its id was new.
     pub new: Vec<bool>,
     /// The store's clock at the moment of the statement.
@@ -36,7 +36,7 @@ pub struct ClaimedMessage {
     /// Attempts that are written down.
     pub attempts: u32,
     /// Whether it was taken from an owner that vanished.
-    pub suspect: bool,
+    pub recovered: bool,
 }
 
 /// What [`Inbox::claim_received`] answers.
@@ -66,7 +66,7 @@ pub struct ClaimedMessages {
 #[async_trait]
 pub trait Inbox: Send + Sync {
     /// Stores messages.
-    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError>;
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError>;
 
     /// Claims messages that nobody has.
     async fn claim_received(&self, lease: Lease, limit: usize) -> Result<ClaimedMessages, StoreError>;

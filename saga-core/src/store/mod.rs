@@ -33,18 +33,22 @@ pub use self::changes::{
     Advance, Applied, Changes, Condition, HistoryEntry, HistoryKind, Miss, NewMessage, NewRecord, NewWork, Postponed,
     RevisedRecord, Tried,
 };
-pub use self::dead_letters::{DeadLetter, DeadLetters, DeadReason, LetterFilter, LetterId, LetterState, NewLetter};
-pub use self::definitions::{Definitions, KeptDefinition, NewDefinition, RewrittenRecord, SagaMove};
+pub use self::dead_letters::{
+    DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, NewDeadLetter,
+};
+pub use self::definitions::{Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
-pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, Receipt};
+pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LANES, LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
 pub use self::records::{RecordedOutcome, Records, StepRecord};
-pub use self::sagas::{ActFilter, ActRow, NewSaga, SagaFilter, SagaRow, SagaWithSteps, Sagas, Standing, Started};
-pub use self::transaction::{Claim, MovedSaga, StartIn, TransactError, TransactionBody, Verdict};
+pub use self::sagas::{
+    AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,
+};
+pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, StartIn, TransactError, TransactionBody};
 pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, Timestamp, WorkId};
 pub use self::work::{
     ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, Lease, Reported, ShareRequest, Work, WorkKind,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Headers, Lease, MessageId, MessageKind, NewLetter, StoreError, Timestamp};
+use super::{Headers, Lease, MessageId, MessageKind, NewDeadLetter, StoreError, Timestamp};
 use crate::key::Tenant;
 
 /// How many lanes the outbox has.
@@ -154,7 +154,7 @@ pub trait Outbox: Send + Sync {
     async fn release(&self, message: MessageId) -> Result<bool, StoreError>;
 
     /// Deletes this message of a parked key, keeps the letter, and lets the key go on; answers whether it was parked.
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError>;
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError>;
 
     /// Whether nothing waits at all. It is asked at each poll, so a store answers it without counting what waits.
     async fn is_empty(&self) -> Result<bool, StoreError> {

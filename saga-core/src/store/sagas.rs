@@ -36,7 +36,7 @@ pub enum Started {
     /// The saga is new.
     New,
     /// The key was taken: by this saga. The caller compares definition and hash.
-    Known(Box<SagaRow>),
+    AlreadyExists(Box<SagaRow>),
 }
 
 /// A saga as it is stored.
@@ -72,7 +72,7 @@ pub struct SagaRow {
 
 /// How far a saga is, without what it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct SagaProgress {
     /// Which saga.
     pub saga: SagaId,
     /// Where it stands.
@@ -104,7 +104,7 @@ impl Default for SagaFilter {
 
 /// What a person did with a saga, as its history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActRow {
+pub struct AuditRow {
     /// Its number among the lines of all histories: the way to the next page.
     pub number: i64,
     /// The saga's key.
@@ -117,7 +117,7 @@ pub struct ActRow {
 
 /// Which acts to list.
 #[derive(Debug, Clone)]
-pub struct ActFilter {
+pub struct AuditFilter {
     /// With whose sagas. The default filter lists those of the default tenant.
     pub tenant: Tenant,
     /// Only those with a number below this one: the way to the next page.
@@ -126,7 +126,7 @@ pub struct ActFilter {
     pub limit: usize,
 }
 
-impl Default for ActFilter {
+impl Default for AuditFilter {
     fn default() -> Self {
         Self { tenant: Tenant::default(), before: None, limit: 100 }
     }
@@ -162,7 +162,7 @@ pub trait Sagas: Send + Sync {
 
     /// How far these sagas are, in any order. It is asked again and again while somebody waits for them, so that it reads
     /// neither inputs nor states.
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError>;
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError>;
 
     /// The sagas that pass the filter.
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError>;
@@ -174,7 +174,7 @@ pub trait Sagas: Send + Sync {
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
 
     /// What people did with the sagas of a tenant.
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError>;
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
 }
 
 /// A saga with all that is known of its steps.

@@ -31,25 +31,25 @@ pub struct Claim {
 
 /// What becomes of a handler's writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HandlerVerdict {
     /// They are kept.
     Keep,
     /// They are kept, and the claim has another handler to run: `run` is called for it again.
-    GoOn,
+    KeepAndContinue,
     /// They are undone; the transaction goes on.
     RollBack,
     /// They are undone, and the claim has another handler to run: `run` is called for it again.
-    GoBack,
+    UndoAndContinue,
     /// A statement of the handler met another transaction ([`Store::is_conflict`]): the transaction is rolled back, and fails as a
     /// `Conflict`, which is nobody's fault.
-    GiveWay,
+    Conflict,
     /// The handler was dropped in the middle of something: the transaction is rolled back, and the connection is not used again.
     Abandon,
 }
 
 /// The engine's side of a step transaction. The store calls it in this order: `granted` once, `run` for every granted
 /// claim in order, except for one that [`has_run`](TransactionBody::has_run), and again as long as the verdict is
-/// [`GoOn`](Verdict::GoOn) or [`GoBack`](Verdict::GoBack), `changes` once, `decide_again` as long as
+/// [`GoOn`](HandlerVerdict::KeepAndContinue) or [`GoBack`](HandlerVerdict::UndoAndContinue), `changes` once, `decide_again` as long as
 /// sagas have moved.
 ///
 /// When a store runs the transaction again from its start, it calls `granted` again; what came before is forgotten.
@@ -62,7 +62,7 @@ pub trait TransactionBody<C>: Send {
 
     /// Whether the next handler of that claim needs a savepoint in front of it: who decides that knows how often its step
     /// fails, and the store keeps no account of it. A store that asks, asks in front of every handler, and sets a savepoint
-    /// exactly where it is needed: [`RollBack`](Verdict::RollBack) and [`GoBack`](Verdict::GoBack) then take back all that
+    /// exactly where it is needed: [`RollBack`](Verdict::RollBack) and [`GoBack`](HandlerVerdict::UndoAndContinue) then take back all that
     /// was written since the last one, and where there is none, the transaction fails as a `Conflict`. A store that does not
     /// ask sets one for each.
     fn needs_savepoint(&mut self, index: usize) -> bool {
@@ -71,7 +71,7 @@ pub trait TransactionBody<C>: Send {
     }
 
     /// Runs the next handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
-    fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict>;
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, HandlerVerdict>;
 
     /// Whether the handler of that claim ran together with that of an earlier one. The store asks when the claim has its
     /// turn, and passes it over.
@@ -123,7 +123,7 @@ impl From<StoreError> for TransactError {
 /// - `S-IN-1` [`start_in`](StartIn::start_in) writes on the given connection, in the transaction that is open there: the saga exists if and only if that commits.
 /// - `S-IN-2` It never raises an SQL error for a key that is taken, for that would end the caller's transaction.
 /// - `S-IN-3` A connection without a transaction is refused with the kind `Misuse`, and nothing is written.
-/// - `S-IN-4` [`publish_in`](StartIn::publish_in) writes on the given connection, in the transaction that is open there: the message is in the outbox if and only if that commits.
+/// - `S-IN-4` [`publish_in_tx`](StartIn::publish_in) writes on the given connection, in the transaction that is open there: the message is in the outbox if and only if that commits.
 /// - `S-IN-6` The ids that [`start_in`](StartIn::start_in) gives follow each other: the saga's, then those of its commands, in their order.
 /// - `S-IN-5` The first message of an ordering key gets position 1, each further one the next: who publishes under a key waits until an earlier transaction that did so has ended, so that the positions are the order of the commits (G9).
 #[async_trait]

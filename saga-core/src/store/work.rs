@@ -137,9 +137,9 @@ pub struct ClaimedWork {
     /// Attempts that are written down.
     pub attempts: u32,
     /// Whether an attempt ended without a definite answer.
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// Whether it was taken from an owner that vanished. It stays so until the row is finished.
-    pub suspect: bool,
+    pub recovered: bool,
     /// Whether an owner that vanished may have begun it. An owner that had only queued the row leaves it as it was.
     pub began: bool,
     /// For how long its attempts have failed, if they have.
@@ -176,7 +176,7 @@ pub struct WorkStatus {
     /// Attempts that are written down.
     pub attempts: u32,
     /// Whether an attempt ended without a definite answer.
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// When it is due.
     pub due_at: Timestamp,
     /// Who has leased it.
@@ -234,7 +234,7 @@ pub trait Work: Ids {
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError>;
 
     /// Gives rows back; answers in the order of the request which were freed by this call.
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError>;
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError>;
 
     /// Writes down that an attempt begins.
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError>;

@@ -80,14 +80,14 @@ pub struct Delivery {
     /// The message; or what came instead of one, which is settled like one.
     pub message: Result<Message, Unreadable>,
     /// Of a dead letter: why the transport gave it up.
-    pub death: Option<Death>,
+    pub dead_letter: Option<DeadLetterInfo>,
     /// The user as which its sender was known to the transport, where the transport checks that.
     pub user: Option<String>,
 }
 
 /// Why a transport gave a message up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Death {
+pub struct DeadLetterInfo {
     /// The queue that it lay in, by the transport's own name for it.
     pub queue: String,
     /// The reason, in the transport's own word, such as `delivery_limit`, `rejected` or `expired`.

@@ -8,7 +8,7 @@ mod interface;
 mod message;
 
 pub use self::interface::{
-    Death, Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
+    DeadLetterInfo, Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 pub use self::message::Unreadable;
 pub use crate::store::{Answer, Headers, Message, MessageKind, service_topic};

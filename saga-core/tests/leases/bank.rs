@@ -103,7 +103,7 @@ pub(crate) async fn pay_back(
     _paid: u32,
     State(bank): State<Bank>,
 ) -> Result<(), StepError> {
-    bank.books().charged.remove(ctx.do_key());
+    bank.books().charged.remove(ctx.original_key());
     Ok(())
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn refund(
     _paid: Option<u32>,
     State(bank): State<Bank>,
 ) -> Result<(), StepError> {
-    bank.books().charged.remove(ctx.do_key());
+    bank.books().charged.remove(ctx.original_key());
     Ok(())
 }
 

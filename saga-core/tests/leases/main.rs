@@ -53,7 +53,9 @@ async fn pay_many(process: &Process, orders: impl IntoIterator<Item = Order>) {
 #[tokio::test(start_paused = true)]
 async fn g5_a_worker_taken_for_dead_begins_no_call() {
     let (store, bank) = (MemoryStore::new(), Bank::default());
-    let first = process(&store, &Bank { loses_answers: true, ..bank.clone() }, |settings| settings.calls = 1).await;
+    let first =
+        process(&store, &Bank { loses_answers: true, ..bank.clone() }, |settings| settings.external_calls_max = 1)
+            .await;
     let (began, running) = (Instant::now(), first.runtime.start(&paying(), "blocker", order(1, 28_000)).await.unwrap());
     let charge = first.runtime.start(&charging(), "order-1", order(1, 0)).await.unwrap();
     sleep(Duration::from_secs(1)).await;
@@ -180,7 +182,8 @@ async fn g5_an_outage_of_the_store_loses_no_claim() {
 #[tokio::test(start_paused = true)]
 async fn a_queued_command_is_kept_while_its_process_lives() {
     let (store, bank) = (MemoryStore::new(), Bank::default());
-    let settings = |settings: &mut saga_core::Settings| (settings.calls, settings.lease_ttl) = (1, MEMBER_TTL);
+    let settings =
+        |settings: &mut saga_core::Settings| (settings.external_calls_max, settings.lease_ttl) = (1, MEMBER_TTL);
     let first = process(&store, &bank, settings).await;
     first.runtime.start(&paying(), "blocker", order(0, 28_000)).await.unwrap();
     first.runtime.start(&paying(), "order-1", order(1, 0)).await.unwrap();

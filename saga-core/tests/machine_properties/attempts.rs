@@ -31,7 +31,7 @@ impl Case {
             side: self.side,
             policy: &self.policy,
             attempts: self.attempts,
-            maybe: self.maybe,
+            in_doubt: self.maybe,
             informed: self.informed,
             resolving: None,
             retrying_for: self.retrying_for,
@@ -130,8 +130,8 @@ proptest! {
                 prop_assert!(case.may_have_happened());
                 prop_assert_eq!(failure.kind, FailureKind::Unknown);
             }
-            Event::Blocked { maybe, reason, .. } => {
-                prop_assert_eq!(maybe, case.may_have_happened());
+            Event::Blocked { in_doubt, reason, .. } => {
+                prop_assert_eq!(in_doubt, case.may_have_happened());
                 prop_assert!(!reason.is_empty());
             }
             Event::Done { .. } => prop_assert_eq!(&case.ending, &Ending::Done),
@@ -158,11 +158,11 @@ proptest! {
         let begins_at = case.retrying_for + case.policy.delay(case.attempts, case.random);
         let expected = expected && case.policy.give_up_after.is_none_or(|limit| begins_at <= limit);
         match case.next() {
-            Next::Again { delay, maybe, .. } => {
+            Next::Again { delay, in_doubt, .. } => {
                 prop_assert!(expected);
                 prop_assert!(delay <= case.policy.delay_max(case.attempts) && delay <= case.policy.cap);
                 let was_blind = case.maybe || (!case.informed && case.may_have_been_made());
-                prop_assert_eq!(maybe, if case.undo { was_blind } else { case.may_have_happened() });
+                prop_assert_eq!(in_doubt, if case.undo { was_blind } else { case.may_have_happened() });
             }
             Next::Settled(_) => prop_assert!(!expected),
         }
@@ -182,7 +182,7 @@ proptest! {
         case.ending = Ending::Unstorable { message: "too long".to_owned() };
         let next = case.next();
         match case.effect {
-            Effect::Transactional => prop_assert!(matches!(next, Next::Settled(Event::Blocked { maybe: false, .. })), "stuck"),
+            Effect::Transactional => prop_assert!(matches!(next, Next::Settled(Event::Blocked { in_doubt: false, .. })), "stuck"),
             _ => prop_assert!(matches!(next, Next::Settled(Event::Unknown { .. })), "unknown"),
         }
     }

@@ -18,7 +18,7 @@ fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Decision {
 }
 
 fn blocked(step: usize, maybe: bool) -> Event {
-    Event::Blocked { step, reason: "no".to_owned(), maybe }
+    Event::Blocked { step, reason: "no".to_owned(), in_doubt: maybe }
 }
 
 fn unknown(step: usize) -> Event {
@@ -40,9 +40,9 @@ fn what_may_have_happened_remains_so_when_an_operator_retries() {
         let (mut state, _) = machine::start(&shape);
         assert!(apply(&shape, &mut state, event).became_stuck);
         assert_eq!(apply(&shape, &mut state, Event::Operator(Action::Retry)).commands, [Command::Do { step: 0 }]);
-        assert!(state.steps[0].maybe);
+        assert!(state.steps[0].in_doubt);
         apply(&shape, &mut state, Event::Done { step: 0 });
-        assert!(!state.steps[0].maybe, "a success is an answer");
+        assert!(!state.steps[0].in_doubt, "a success is an answer");
     }
 }
 
@@ -362,7 +362,7 @@ fn a_stuck_saga_that_is_called_off_waits_for_its_person() {
     let shape = calls(2, UndoShape::TakesUnknown, None);
     let mut state = machine::start(&shape).0;
     apply(&shape, &mut state, Event::Done { step: 0 });
-    apply(&shape, &mut state, Event::Blocked { step: 1, reason: "no".to_owned(), maybe: false });
+    apply(&shape, &mut state, Event::Blocked { step: 1, reason: "no".to_owned(), in_doubt: false });
     apply(&shape, &mut state, called_off());
     assert_eq!((state.status(), state.phase), (Status::Stuck, machine::Phase::Compensating));
     for action in [Action::Retry, Action::Skip] {
@@ -483,8 +483,8 @@ fn g5_what_another_service_was_asked_for_is_barred_or_awaited() {
             command: Command::Do { step: 1 },
             effect: shape.steps[1].effect,
             undo,
-            maybe: true,
-            suspect: false,
+            in_doubt: true,
+            recovered: false,
             is_late: false,
             can_be_asked: false,
         };

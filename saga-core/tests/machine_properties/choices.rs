@@ -33,12 +33,12 @@ fn phases(state: &SagaState) -> Vec<StepPhase> {
 
 #[test]
 fn of_the_arms_one_runs_and_the_others_never_do() {
-    use StepPhase::{Done, PassedBy, Ready, Started};
+    use StepPhase::{Done, NotTaken, Ready, Started};
     let shape = shape();
     for (arm, begun, then) in [
-        (Some(0), 2, [Done, Done, Started, PassedBy, Ready]),
-        (Some(1), 3, [Done, Done, PassedBy, Started, Ready]),
-        (None, 4, [Done, Done, PassedBy, PassedBy, Started]),
+        (Some(0), 2, [Done, Done, Started, NotTaken, Ready]),
+        (Some(1), 3, [Done, Done, NotTaken, Started, Ready]),
+        (None, 4, [Done, Done, NotTaken, NotTaken, Started]),
     ] {
         let mut state = before_choice(&shape);
         let decision = apply(&shape, &mut state, Event::Chosen { step: 1, arm });
@@ -72,7 +72,7 @@ fn g5_the_way_back_leads_through_the_arm_that_ran() {
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 3, informed: true }).commands, undo(0));
     apply(&shape, &mut state, Event::Undone { step: 0, informed: true });
     assert_eq!(state.status(), Status::Compensated);
-    assert_eq!(state.steps[2].phase, StepPhase::PassedBy);
+    assert_eq!(state.steps[2].phase, StepPhase::NotTaken);
 }
 
 /// A choice that cannot be made waits for a person, who has it made again, or makes it.
@@ -80,7 +80,7 @@ fn g5_the_way_back_leads_through_the_arm_that_ran() {
 fn a_person_makes_a_choice_that_cannot_be_made() {
     let shape = shape();
     let mut stuck = before_choice(&shape);
-    apply(&shape, &mut stuck, Event::Blocked { step: 1, reason: "it panicked".to_owned(), maybe: false });
+    apply(&shape, &mut stuck, Event::Blocked { step: 1, reason: "it panicked".to_owned(), in_doubt: false });
     assert_eq!(stuck.status(), Status::Stuck);
     for (action, begun) in
         [(Action::Retry, 1), (Action::Choose { arm: Some(0) }, 2), (Action::Choose { arm: None }, 4), (Action::Skip, 4)]

@@ -149,8 +149,8 @@ fn g5_what_is_taken_back_is_not_tried_again() {
                 command,
                 effect,
                 undo: UndoShape::TakesUnknown,
-                maybe,
-                suspect: false,
+                in_doubt: maybe,
+                recovered: false,
                 is_late: false,
                 can_be_asked: false,
             }

@@ -43,7 +43,7 @@ impl Saga {
                 StepPhase::Started if self.shape.is_choice(step) => {
                     let arms = (0..self.shape.steps[step].arms.len()).map(Some).chain([None]);
                     events.extend(arms.map(|arm| Event::Chosen { step, arm }));
-                    events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: false });
+                    events.push(Event::Blocked { step, reason: "no".to_owned(), in_doubt: false });
                 }
                 StepPhase::Started if self.waits_for_list(step) => {
                     events.extend((0..4).map(|items| Event::Listed { step, items }));
@@ -52,7 +52,7 @@ impl Saga {
                     let side = self.shape.side(self.state.base(step));
                     events.extend([Event::Done { step }, Event::Done { step }, Event::Done { step }]);
                     events.push(Event::Rejected { step, failure: failure(step, FailureKind::Rejected) });
-                    events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: false });
+                    events.push(Event::Blocked { step, reason: "no".to_owned(), in_doubt: false });
                     if self.shape.effect(&self.state, step).is_outside() && side == Side::Before {
                         events.push(Event::Unknown { step, failure: failure(step, FailureKind::Unknown) });
                     }

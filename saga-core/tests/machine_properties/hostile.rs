@@ -18,8 +18,8 @@ fn event(kind: u8, step: usize) -> Event {
         3 => Event::Failed { step, failure: failure(step, FailureKind::Failed) },
         4 => Event::Unknown { step, failure: failure(step, FailureKind::Unknown) },
         5 => Event::Cancelled { step },
-        6 => Event::Blocked { step, reason: reason(), maybe: false },
-        7 => Event::Blocked { step, reason: reason(), maybe: true },
+        6 => Event::Blocked { step, reason: reason(), in_doubt: false },
+        7 => Event::Blocked { step, reason: reason(), in_doubt: true },
         8 | 9 => Event::Undone { step, informed: kind == 9 },
         10 => Event::UndoBlocked { step, reason: reason() },
         11 => Event::Late { step },
@@ -93,7 +93,7 @@ proptest! {
             for command in decision.commands {
                 match command {
                     Command::Do { step } => {
-                        let is_asked_again = event == Event::Operator(Action::Retry) && state.steps[step].maybe;
+                        let is_asked_again = event == Event::Operator(Action::Retry) && state.steps[step].in_doubt;
                         prop_assert!(state.phase == Phase::Running || is_asked_again, "nothing begins any more");
                         prop_assert_eq!(state.steps[step].phase, StepPhase::Started);
                         prop_assert_eq!(ledger.outcome(step), None, "what is recorded is not done again");

@@ -86,7 +86,7 @@ impl Run {
         let is_call = self.is_call(step);
         events.push(Event::Cancelled { step });
         if self.shape.is_choice(step) {
-            events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: false });
+            events.push(Event::Blocked { step, reason: "no".to_owned(), in_doubt: false });
             let arms = (0..self.shape.steps[step].arms.len()).map(Some).chain([None]);
             events.extend(arms.map(|arm| Event::Chosen { step, arm }));
             return;
@@ -97,7 +97,7 @@ impl Run {
             events.extend([Event::Done { step }, Event::Done { step }]);
         }
         events.push(Event::Rejected { step, failure: failure(step, FailureKind::Rejected) });
-        events.push(Event::Blocked { step, reason: "no".to_owned(), maybe: is_call });
+        events.push(Event::Blocked { step, reason: "no".to_owned(), in_doubt: is_call });
         if self.shape.side(self.state.base(step)) != Side::After {
             events.push(Event::Failed { step, failure: failure(step, FailureKind::Failed) });
         }
@@ -195,12 +195,12 @@ impl Run {
         assert!(!self.state.is_paused() || is_again, "while it is paused nothing new begins: {command:?}");
         match command {
             Command::Do { step } => {
-                let may_begin = self.state.phase == Phase::Running || (is_retried && self.state.steps[step].maybe);
+                let may_begin = self.state.phase == Phase::Running || (is_retried && self.state.steps[step].in_doubt);
                 assert!(may_begin, "nothing new begins when it compensates");
                 let is_passed = |before| {
                     let is_recorded =
                         matches!(self.outcome(before), Some(RecordedOutcome::Done | RecordedOutcome::Skipped));
-                    is_recorded || self.state.steps[before].phase == StepPhase::PassedBy
+                    is_recorded || self.state.steps[before].phase == StepPhase::NotTaken
                 };
                 let base = self.state.base(step);
                 assert!(self.shape.predecessors(base).all(is_passed), "step {step} begins before what it comes after");
@@ -287,7 +287,7 @@ proptest! {
         let needs_undo = |step: &usize| run.shape.undo(&run.state, *step) != UndoShape::NotNeeded;
         match run.state.status() {
             Status::Completed => {
-                let is_left_out = |step: &usize| run.state.steps[*step].phase == StepPhase::PassedBy;
+                let is_left_out = |step: &usize| run.state.steps[*step].phase == StepPhase::NotTaken;
                 let left_out: Vec<usize> = (0..run.state.steps.len()).filter(is_left_out).collect();
                 prop_assert_eq!(run.effects.len() + left_out.len(), run.state.steps.len());
                 prop_assert!(left_out.iter().all(|step| !run.effects.contains(step)), "an arm runs or is passed by");

@@ -95,9 +95,9 @@ pub(crate) fn check_state(shape: &Shape, state: &SagaState) {
     }
     assert!(state.paused.is_none() || !status.is_ended(), "a pause ends with its saga");
     check_choices(shape, state);
-    assert!(state.stuck.is_some() || state.stuck_too.is_empty(), "what is stuck is seen");
-    for stuck in state.stuck.iter().chain(&state.stuck_too) {
-        let twice = state.stuck_too.iter().chain(&state.stuck).filter(|other| other.step == stuck.step);
+    assert!(state.stuck.is_some() || state.also_stuck.is_empty(), "what is stuck is seen");
+    for stuck in state.stuck.iter().chain(&state.also_stuck) {
+        let twice = state.also_stuck.iter().chain(&state.stuck).filter(|other| other.step == stuck.step);
         assert_eq!(twice.count(), 1, "a person decides once");
         let phase = if stuck.undo { StepPhase::Undoing } else { StepPhase::Started };
         assert_eq!(state.steps[stuck.step].phase, phase, "what is stuck is under way");
@@ -118,19 +118,19 @@ fn check_choices(shape: &Shape, state: &SagaState) {
         match state.steps[choice].phase {
             StepPhase::Done | StepPhase::Skipped => {
                 let arm_of = |step: usize| shape.arms_around(step).find(|arm| arm.choice == choice);
-                let runs = in_arms().filter(|&step| state.steps[step].phase != StepPhase::PassedBy);
+                let runs = in_arms().filter(|&step| state.steps[step].phase != StepPhase::NotTaken);
                 let runs: BTreeSet<usize> = runs.filter_map(arm_of).map(|arm| arm.arm).collect();
                 assert!(runs.len() <= 1, "of the choice {choice} run the arms {runs:?}");
             }
-            StepPhase::PassedBy => {
-                assert!(in_arms().all(|step| state.steps[step].phase == StepPhase::PassedBy));
+            StepPhase::NotTaken => {
+                assert!(in_arms().all(|step| state.steps[step].phase == StepPhase::NotTaken));
             }
             // A person ended the saga as it was.
             StepPhase::UndoSkipped => {}
             _ => assert!(in_arms().all(|step| state.steps[step].phase == StepPhase::Ready), "an arm before its choice"),
         }
     }
-    for step in state.steps.iter().filter(|step| step.phase == StepPhase::PassedBy) {
-        assert_eq!((step.position, step.undo_round, step.maybe), (0, 0, false), "what is passed by never runs");
+    for step in state.steps.iter().filter(|step| step.phase == StepPhase::NotTaken) {
+        assert_eq!((step.position, step.undo_round, step.in_doubt), (0, 0, false), "what is passed by never runs");
     }
 }

@@ -130,7 +130,7 @@ impl Model {
             Event::Rejected { step, .. } | Event::Failed { step, .. } => self.failed(step),
             Event::Unknown { step, .. } => self.unknown(step),
             Event::Cancelled { step } => self.cancelled(step),
-            Event::Blocked { step, maybe, .. } if self.is_open(step) => {
+            Event::Blocked { step, in_doubt: maybe, .. } if self.is_open(step) => {
                 self.steps[step].maybe |= maybe;
                 self.needs_a_person(step)
             }

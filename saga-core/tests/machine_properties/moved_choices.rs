@@ -94,7 +94,7 @@ fn come_there(shape: &Shape, moved: &SagaState, taken: &BTreeMap<usize, Option<u
             if shape.is_choice(step) {
                 apply(&mut state, Event::Chosen { step, arm: taken[&step] });
             } else {
-                apply(&mut state, Event::Blocked { step, reason: "no".to_owned(), maybe: false });
+                apply(&mut state, Event::Blocked { step, reason: "no".to_owned(), in_doubt: false });
                 apply(&mut state, Event::Operator(Action::Skip));
             }
             continue;
@@ -124,7 +124,7 @@ fn come_there(shape: &Shape, moved: &SagaState, taken: &BTreeMap<usize, Option<u
 
 /// Nothing that has begun is lost or looks otherwise, and nothing is gone past that was not said.
 fn check_kept(old: &Saga, other: &Other, moved: &Migrated) {
-    let has_begun = |phase| !matches!(phase, StepPhase::Ready | StepPhase::PassedBy);
+    let has_begun = |phase| !matches!(phase, StepPhase::Ready | StepPhase::NotTaken);
     for (step, state) in old.state.steps.iter().enumerate().filter(|(_, state)| has_begun(state.phase)) {
         if let Some(place) = other.places[step] {
             assert_eq!(moved.state.steps[place], *state);
@@ -262,8 +262,8 @@ fn count(seen: &mut Seen, old: &Saga, other: &Other, moved: &Migrated) {
     seen.made += usize::from(!old.made().is_empty());
     seen.turned_round += usize::from(moved.state.phase == Phase::Compensating);
     seen.chosen += usize::from(moved.records.iter().any(|record| other.shape.is_choice(record.step)));
-    seen.back += usize::from(both().any(|(was, is)| was == StepPhase::PassedBy && is != was));
-    seen.away += usize::from(both().any(|(was, is)| is == StepPhase::PassedBy && is != was));
+    seen.back += usize::from(both().any(|(was, is)| was == StepPhase::NotTaken && is != was));
+    seen.away += usize::from(both().any(|(was, is)| is == StepPhase::NotTaken && is != was));
     let was_bound = only_goes_forward(&old.shape, &old.state);
     let is_bound = only_goes_forward(&other.shape, &moved.state);
     seen.bound += usize::from(is_bound && !was_bound);

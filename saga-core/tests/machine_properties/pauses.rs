@@ -99,7 +99,7 @@ fn it_ends_when_nothing_is_left_to_do_and_its_pause_with_it() {
 fn what_needs_a_person_needs_one_when_it_is_resumed() {
     let shape = calls(&[None, None]);
     let mut state = paused_at_first(&shape);
-    let blocked = Event::Blocked { step: 0, reason: "no".to_owned(), maybe: false };
+    let blocked = Event::Blocked { step: 0, reason: "no".to_owned(), in_doubt: false };
     assert!(apply(&shape, &mut state, blocked.clone()).became_stuck);
     assert_eq!(state.status(), Status::Paused);
     apply(&shape, &mut state, Event::Resumed);

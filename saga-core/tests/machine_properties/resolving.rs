@@ -50,7 +50,7 @@ impl Asked {
             side: self.side,
             policy: &policy,
             attempts: self.attempts,
-            maybe: self.maybe,
+            in_doubt: self.maybe,
             informed: false,
             resolving: Some(resolving),
             retrying_for: self.retrying_for,
@@ -109,8 +109,8 @@ proptest! {
     #[test]
     fn g5_before_the_last_question_lies_the_settle_time(mut asked in asked()) {
         asked.maybe = true;
-        if let (_, Next::Again { delay, maybe, attempts, .. }) = asked.next() {
-            prop_assert!(maybe, "only an answer that settles it says otherwise");
+        if let (_, Next::Again { delay, in_doubt, attempts, .. }) = asked.next() {
+            prop_assert!(in_doubt, "only an answer that settles it says otherwise");
             let only_forward = asked.side != Side::Before && asked.is_young();
             prop_assert!(attempts < asked.max() || only_forward);
             prop_assert!(attempts + 1 < asked.max() || delay >= SETTLE_TIME);
@@ -137,8 +137,8 @@ proptest! {
                     prop_assert!(made <= asked.max());
                     return Ok(());
                 }
-                Next::Again { maybe, attempts, .. } => {
-                    (asked.maybe, asked.attempts) = (maybe, attempts + 1);
+                Next::Again { in_doubt, attempts, .. } => {
+                    (asked.maybe, asked.attempts) = (in_doubt, attempts + 1);
                 }
             }
         }

@@ -60,7 +60,7 @@ proptest! {
         }
         prop_assert!(state.status().is_ended() || state.status() == Status::Stuck, "{:?}", state);
         for step in passed_by {
-            prop_assert_eq!(state.steps[step].phase, StepPhase::PassedBy);
+            prop_assert_eq!(state.steps[step].phase, StepPhase::NotTaken);
         }
         for step in taken {
             prop_assert_eq!(state.steps[step].phase, StepPhase::Skipped);

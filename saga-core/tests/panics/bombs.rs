@@ -4,7 +4,7 @@ use std::fmt;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{
-    Answers, Batch, Resolved, Saga, StepContext, StepError, saga_compensation, saga_resolution, saga_step,
+    Batch, BatchResults, Resolved, Saga, StepContext, StepError, saga_compensation, saga_resolution, saga_step,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -144,13 +144,13 @@ async fn unwrite(_conn: &mut MemoryConn, _trick: Trick, _loot: Loot) -> Result<(
 }
 
 #[saga_step(no_compensation, timeout = "100ms", retry(attempts = 2, base = "1ms"))]
-async fn write_many(_conn: &mut MemoryConn, batch: Batch<Trick>) -> Result<Answers<Loot>, StepError> {
+async fn write_many(_conn: &mut MemoryConn, batch: Batch<Trick>) -> Result<BatchResults<Loot>, StepError> {
     let mut loot = Vec::new();
     for trick in &batch {
         loot.push(trick.play().await?);
     }
     let mut loot = loot.into_iter();
-    Ok(batch.answer(|_| loot.next().ok_or_else(|| StepError::retry("no loot"))))
+    Ok(batch.map_each(|_| loot.next().ok_or_else(|| StepError::retry("no loot"))))
 }
 
 #[saga_step(compensate = undo_outside, timeout = "100ms", retry(attempts = 2, base = "1ms"))]

@@ -143,7 +143,7 @@ impl Sagas for Brittle {
         self.call("sagas_by_id", self.inner.sagas_by_id(ids)).await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         self.call("standings", self.inner.standings(ids)).await
     }
 
@@ -159,22 +159,22 @@ impl Sagas for Brittle {
         self.call("forgotten", self.inner.forgotten(limit)).await
     }
 
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         self.call("acts", self.inner.acts(filter)).await
     }
 }
 
 #[async_trait]
 impl Definitions for Brittle {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
         self.call("register", self.inner.register(definitions)).await
     }
 
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         self.call("definitions", self.inner.definitions()).await
     }
 
-    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+    async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         self.call("migrate", self.inner.migrate(moved)).await
     }
 }
@@ -204,8 +204,8 @@ impl Work for Brittle {
         self.call("renew", self.inner.renew(work, lease)).await
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.call("give_back", self.inner.give_back(work)).await
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        self.call("give_back", self.inner.release_work(work)).await
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
@@ -296,7 +296,7 @@ impl Outbox for Brittle {
         self.call("release", self.inner.release(message)).await
     }
 
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError> {
         self.call("discard", self.inner.discard(message, letter, note)).await
     }
 
@@ -307,7 +307,7 @@ impl Outbox for Brittle {
 
 #[async_trait]
 impl Inbox for Brittle {
-    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
         self.call("receive", self.inner.receive(messages)).await
     }
 
@@ -322,34 +322,34 @@ impl Inbox for Brittle {
 
 #[async_trait]
 impl DeadLetters for Brittle {
-    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         self.call("bury", self.inner.bury(letters)).await
     }
 
-    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         self.call("dead_letters", self.inner.dead_letters(filter)).await
     }
 
-    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+    async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         self.call("dead_letter", self.inner.dead_letter(tenant, id)).await
     }
 
     async fn replay_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         self.call("replay_letter", self.inner.replay_letter(tenant, id, work, note)).await
     }
 
     async fn discard_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         self.call("discard_letter", self.inner.discard_letter(tenant, id, note)).await
     }
 }

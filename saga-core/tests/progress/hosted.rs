@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::memory::{MemoryStore, MemoryTransport};
-use saga_core::store::{LetterFilter, MessageId, MessageKind};
+use saga_core::store::{DeadLetterFilter, MessageId, MessageKind};
 use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError};
 use saga_core::{
     Outcome, Runtime, Saga, Service, Settings, State, StepContext, StepError, saga_compensation, saga_step,
@@ -211,7 +211,7 @@ async fn what_is_no_report_is_a_dead_letter_and_one_of_a_step_that_is_over_is_no
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
     let report = house.transport.reports.lock().unwrap().first().cloned().unwrap();
-    let letters = || async { house.publisher.dead_letters().list(LetterFilter::default()).await.unwrap() };
+    let letters = || async { house.publisher.dead_letters().list(DeadLetterFilter::default()).await.unwrap() };
     house.send(report.clone()).await;
     let of_nobody = report.clone();
     let mut headers = of_nobody.headers.clone();

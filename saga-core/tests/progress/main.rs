@@ -46,7 +46,7 @@ async fn progress_is_shown_while_the_step_is_tried() {
     assert_eq!(progress.report, r#"{"rows":3}"#);
     assert_eq!(progress.read::<Progress>().unwrap(), Progress { rows: 3 });
     assert!(progress.read::<String>().is_err());
-    let started_at = runtime.inspector().status("n-1").await.unwrap().unwrap().summary.started_at;
+    let started_at = runtime.query().describe("n-1").await.unwrap().unwrap().summary.started_at;
     assert!(progress.at >= started_at);
     assert_completed(&running.outcome().await.unwrap());
     runtime.shutdown().await;
@@ -124,7 +124,7 @@ async fn g7_a_call_that_lost_its_claim_reports_nothing() {
     let (number, before) = kept(&store, "n-1").await.unwrap();
     let stored = store.saga_with_steps(&Tenant::default(), &Key::new("n-1").unwrap()).await.unwrap().unwrap();
     night.0.breaks.lock().unwrap().insert(before.rows + 1_000, Break::Hangs);
-    assert_eq!(store.give_back(&[stored.work[0].work]).await.unwrap(), [true]);
+    assert_eq!(store.release_work(&[stored.work[0].work]).await.unwrap(), [true]);
     let lost = stored.work[0].work;
     assert!(!store.report(lost, number + 9, b"{\"rows\":1}", None).await.unwrap());
     assert_completed(&running.outcome().await.unwrap());
@@ -163,7 +163,7 @@ async fn what_a_person_has_tried_again_goes_on_where_it_was() {
     let step = status(&runtime, "n-1").await.remove(1);
     let progress = step.progress.unwrap();
     assert_eq!((progress.read::<Progress>().unwrap().rows, step.stuck.is_some()), (7, true));
-    let seen = runtime.inspector().status("n-1").await.unwrap().unwrap();
+    let seen = runtime.query().describe("n-1").await.unwrap().unwrap();
     assert_eq!(progress.at, seen.history.last().unwrap().at);
     runtime.operator("n-1", seen.revision).unwrap().retry("the line was mended").await.unwrap();
     assert_completed(&runtime.attach("n-1").await.unwrap().outcome().await.unwrap());

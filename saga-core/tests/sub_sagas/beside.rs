@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::{SagaDesk, SagaStatus};
+use saga_core::engine::{SagaAdmin, SagaStatus};
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
@@ -229,7 +229,7 @@ async fn g11_a_sub_saga_that_a_desk_brings_to_its_end_is_seen_at_once() {
     tokio::time::sleep(LONG).await;
 
     let began = tokio::time::Instant::now();
-    let (desk, revision) = (SagaDesk::new(store.clone()).saga(&saga), seen(&runtime, "o-1>counting").await.revision);
+    let (desk, revision) = (SagaAdmin::new(store.clone()).saga(&saga), seen(&runtime, "o-1>counting").await.revision);
     desk.operator("o-1>counting", revision).unwrap().skip_with(&7_u32, "counted by hand").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());

@@ -7,12 +7,12 @@ mod operators;
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::engine::Cancellation;
+use saga_core::engine::CancelOutcome;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::SagaBuilder;
 use saga_core::store::{Sagas, Status};
 use saga_core::{
-    Answers, Batch, Key, Outcome, Output, Runtime, Saga, State, StepContext, StepError, SubSaga, Tenant,
+    Batch, BatchResults, Key, Outcome, Output, Runtime, Saga, State, StepContext, StepError, SubSaga, Tenant,
     saga_compensation, saga_step,
 };
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ async fn g5_a_saga_that_runs_is_turned_round_with_the_one_that_it_is_a_step_of()
     let runtime = runtime(&store, &trucks).await;
     let running = runtime.start(&order(), "o-1", Order { pieces: 2, refused: None }).await.unwrap();
     trucks.arrived.notified().await;
-    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), Cancellation::Begun);
+    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
     while status_of(&store, "o-1>shipping").await != Some(Status::Compensating) {
         tokio::task::yield_now().await;
     }
@@ -218,9 +218,9 @@ async fn g5_a_sub_saga_that_comes_first_is_turned_round() {
 #[tokio::test]
 async fn g3_a_batch_step_has_the_keys_of_its_saga() {
     #[saga_step(no_compensation)]
-    async fn label(tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<u32>, StepError> {
+    async fn label(tx: &mut MemoryConn, orders: Batch<Order>) -> Result<BatchResults<u32>, StepError> {
         orders.keys().for_each(|key| tx.log(key));
-        Ok(orders.answer(|order| order.pieces))
+        Ok(orders.map_each(|order| order.pieces))
     }
     struct Labelling;
     impl SubSaga for Labelling {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::engine::{Cancellation, Pausing, Restart, RuntimeError};
+use saga_core::engine::{CancelOutcome, PauseOutcome, RestartOutcome, RuntimeError};
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
@@ -32,7 +32,7 @@ async fn a_sub_saga_that_is_cancelled_rejects_its_step() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    assert_eq!(runtime.cancel("o-1>loading", WHY).await.unwrap(), Cancellation::Begun);
+    assert_eq!(runtime.cancel("o-1>loading", WHY).await.unwrap(), CancelOutcome::Begun);
     let Outcome::Compensated { failed_step, reason, cancelled, .. } = running.outcome().await.unwrap() else {
         panic!("it is undone")
     };
@@ -64,7 +64,7 @@ async fn a_paused_sub_saga_is_turned_round_and_undone_when_it_is_resumed() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    assert_eq!(runtime.pause("o-1>loading", WHY).await.unwrap(), Pausing::Paused);
+    assert_eq!(runtime.pause("o-1>loading", WHY).await.unwrap(), PauseOutcome::Paused);
     assert_eq!(child_of(&runtime).await, Some(Status::Paused));
     runtime.cancel("o-1", WHY).await.unwrap();
     sleep(LONG).await;
@@ -134,7 +134,7 @@ async fn a_sub_saga_that_is_forced_to_complete_without_a_result_needs_a_person_o
     let said = refusal(operator.retry_with(&ORDER, WHY)).await;
     assert!(said.contains("the saga o-1>counting was started with the input that it had"), "{said}");
     operator.skip_with(&2_u32, WHY).await.unwrap();
-    assert!(matches!(running.ended().await.unwrap(), Outcome::Completed { .. }));
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(log(&store), ["pack 2", "accept"]);
     runtime.shutdown().await;
 }
@@ -196,11 +196,11 @@ async fn g5_a_restart_takes_a_sub_saga_over_or_does_it_anew() {
     let (saga, door) = (counted(), Door::default());
     let (store, runtime) = runtime(&saga, &door).await;
     runtime.start(&saga, "o-1", ORDER).await.unwrap().outcome().await.unwrap();
-    let said = refusal(runtime.desk().restart("o-1>counting", "count", "o-2", WHY)).await;
+    let said = refusal(runtime.admin().restart("o-1>counting", "count", "o-2", WHY)).await;
     assert!(said.contains("it is a step of the saga `o-1`: restart that saga"), "{said}");
 
-    let restart = runtime.desk().restart("o-1", "accept", "o-2", WHY).await.unwrap();
-    assert_eq!(restart, Restart::Begun);
+    let restart = runtime.admin().restart("o-1", "accept", "o-2", WHY).await.unwrap();
+    assert_eq!(restart, RestartOutcome::Begun);
     let outcome = runtime.attach("o-2").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(
@@ -208,7 +208,7 @@ async fn g5_a_restart_takes_a_sub_saga_over_or_does_it_anew() {
         (None, StepPhase::Skipped)
     );
 
-    runtime.desk().restart("o-1", "counting", "o-3", WHY).await.unwrap();
+    runtime.admin().restart("o-1", "counting", "o-3", WHY).await.unwrap();
     let outcome = runtime.attach("o-3").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(status_of(&store, "o-3>counting").await, Some(Status::Completed));
@@ -256,6 +256,6 @@ async fn g8_a_restart_checks_the_length_of_the_new_key() {
     let long = "k".repeat(120);
     let started = runtime.start(&saga, &long, ORDER).await.unwrap_err().to_string();
     assert!(started.contains("has 120 bytes; at most"), "{started}");
-    assert_eq!(refusal(runtime.desk().restart("o-1", LongNamed::NAME, &long, WHY)).await, started);
+    assert_eq!(refusal(runtime.admin().restart("o-1", LongNamed::NAME, &long, WHY)).await, started);
     runtime.shutdown().await;
 }

@@ -69,10 +69,10 @@ async fn a_step_moves_out_of_an_arm_that_was_not_taken() {
         ),
         "{refused}"
     );
-    let passing = Migration::from(&packed_in_arm()).to(&to).pass::<pack>().build().unwrap();
+    let passing = Migration::from(&packed_in_arm()).to(&to).assume_done::<pack>().build().unwrap();
     let (outcome, status) = move_and_end(&letter, &courier, (&to, &passing), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
-    assert_eq!((step(&status, "pack").phase, step(&status, "wrap").phase), (StepPhase::Skipped, StepPhase::PassedBy));
+    assert_eq!((step(&status, "pack").phase, step(&status, "wrap").phase), (StepPhase::Skipped, StepPhase::NotTaken));
     courier.says(0);
     let (outcome, status) = move_and_end(&parcel, &courier, (&to, &passing), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
@@ -92,7 +92,8 @@ async fn a_choice_goes_on_by_another_name() {
         .unwrap();
     let courier = Courier::default();
     let store = waiting(&v1(), &courier, 20).await;
-    let migration = Migration::from(&v1()).to(&to).choice("shipping", "sending").arm("shipping", "otherwise", "letter");
+    let migration =
+        Migration::from(&v1()).to(&to).choice("shipping", "sending").rename_arm("shipping", "otherwise", "letter");
     let (outcome, status) = move_and_end(&store, &courier, (&to, &migration.build().unwrap()), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     let choice = step(&status, "sending");
@@ -106,10 +107,12 @@ async fn a_step_of_the_arm_that_is_gone_past_gives_nothing_to_take() {
     let courier = Courier::default();
     let to = v2();
     let store = waiting(&from(), &courier, 20).await;
-    let parcel = Migration::from(&from()).to(&to).pass_choice("shipping", "parcel").pass::<pack>().build().unwrap();
+    let parcel =
+        Migration::from(&from()).to(&to).assume_arm("shipping", "parcel").assume_done::<pack>().build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &parcel), 1).await.unwrap_err();
     assert_eq!(refused, "`bill` takes the output of `pack`, which this saga went past without one");
-    let letter = Migration::from(&from()).to(&to).pass_choice("shipping", "otherwise").pass::<wrap>().build().unwrap();
+    let letter =
+        Migration::from(&from()).to(&to).assume_arm("shipping", "otherwise").assume_done::<wrap>().build().unwrap();
     let (outcome, _) = move_and_end(&store, &courier, (&to, &letter), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(log(&store), ["bill 20, None, None"]);
@@ -148,10 +151,11 @@ async fn g5_a_compensation_that_takes_what_is_not_there_is_no_way_back() {
         .unwrap();
     let courier = Courier::default();
     let store = waiting(&wrapped(), &courier, 20).await;
-    let parcel = Migration::from(&wrapped()).to(&to).pass_choice("shipping", "parcel").pass::<pack>().build().unwrap();
+    let parcel =
+        Migration::from(&wrapped()).to(&to).assume_arm("shipping", "parcel").assume_done::<pack>().build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &parcel), 2).await.unwrap_err();
     assert_eq!(refused, "the compensation of `wrap` takes the output of `pack`, of which this saga has none");
-    let none = Migration::from(&wrapped()).to(&to).pass_all_arms("shipping").build().unwrap();
+    let none = Migration::from(&wrapped()).to(&to).assume_no_arm("shipping").build().unwrap();
     let (outcome, _) = move_and_end(&store, &courier, (&to, &none), 2).await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
     assert_eq!(log(&store), ["wrap 20", "unwrap 20, None"]);
@@ -188,7 +192,7 @@ async fn a_choice_that_is_stuck_is_made_anew() {
     first.shutdown().await;
     let builder = Runtime::builder(store.clone()).state(courier.clone()).saga(&mended).saga(&plain_behind());
     let second = builder.start().await.unwrap();
-    let gone = Migration::from(&broken).to(&plain_behind()).leave_out_choice("shipping").build().unwrap();
+    let gone = Migration::from(&broken).to(&plain_behind()).remove_choice("shipping").build().unwrap();
     let error = second.migrate(&gone, "k-1", "test").await.unwrap_err().to_string();
     assert!(error.contains("`shipping` is under way, and the other version does not have it"), "{error}");
     let migration = Migration::from(&broken).to(&mended).build().unwrap();
@@ -224,7 +228,7 @@ async fn g5_a_saga_that_turned_round_is_undone_by_the_new_version() {
 
     #[saga_compensation(retry(attempts = 1))]
     async fn take_off(ctx: &StepContext, _order: u32) -> Result<(), StepError> {
-        if ctx.do_key().contains("put-on") { Err(StepError::reject("nobody is there")) } else { Ok(()) }
+        if ctx.original_key().contains("put-on") { Err(StepError::reject("nobody is there")) } else { Ok(()) }
     }
 
     let of = |version, arm: &'static str| -> Ship {
@@ -253,10 +257,10 @@ async fn g5_a_saga_that_turned_round_is_undone_by_the_new_version() {
     let lost = Migration::from(&old).to(&new).build().unwrap();
     let error = second.migrate(&lost, "k-1", "test").await.unwrap_err().to_string();
     assert!(error.contains("took its arm `parcel`, which the other version does not have"), "{error}");
-    let migration = Migration::from(&old).to(&new).arm("shipping", "parcel", "box").build().unwrap();
+    let migration = Migration::from(&old).to(&new).rename_arm("shipping", "parcel", "box").build().unwrap();
     second.migrate(&migration, "k-1", "test").await.unwrap();
     let status = second.saga("k-1").await.unwrap().unwrap();
-    assert_eq!(step(&status, "wrap").phase, StepPhase::PassedBy);
+    assert_eq!(step(&status, "wrap").phase, StepPhase::NotTaken);
     second.operator("k-1", status.revision).unwrap().skip("it was taken off by hand").await.unwrap();
     let outcome = second.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");

@@ -19,7 +19,7 @@ async fn what_was_chosen_stays_chosen() {
     assert_eq!(log(&store), ["pack 200", "bill 200, Some(200), None"]);
     assert_eq!(step(&status, "shipping").taken.as_deref(), Some("parcel"));
     let passed_by = ["weigh", "wrap"].map(|name| step(&status, name).phase);
-    assert_eq!(passed_by, [StepPhase::PassedBy; 2]);
+    assert_eq!(passed_by, [StepPhase::NotTaken; 2]);
 }
 
 /// G5: what an arm did is undone by the version that the saga moved to, and nothing of another arm is.
@@ -50,8 +50,8 @@ async fn an_arm_that_was_taken_stays() {
     let courier = Courier::default();
     let (store, letter) = (waiting(&v1(), &courier, 200).await, waiting(&v1(), &courier, 20).await);
     let to = letters("letter");
-    let migration = Migration::from(&v1()).to(&to).leave_out::<pack>();
-    let renamed = migration.arm("shipping", "otherwise", "letter").build().unwrap();
+    let migration = Migration::from(&v1()).to(&to).remove::<pack>();
+    let renamed = migration.rename_arm("shipping", "otherwise", "letter").build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &renamed), 1).await.unwrap_err();
     assert!(
         refused.contains(
@@ -73,11 +73,10 @@ async fn a_choice_that_is_new_is_passed_where_it_is_said_which_arm_counts() {
     let migration = Migration::from(&plain()).to(&to).build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(
-        refused
-            .contains("say which arm counts as taken, with `.pass_choice(\"shipping\", \"heavy|parcel|otherwise\")`"),
+        refused.contains("say which arm counts as taken, with `.assume_arm(\"shipping\", \"heavy|parcel|otherwise\")`"),
         "{refused}"
     );
-    let migration = Migration::from(&plain()).to(&to).pass_choice("shipping", "otherwise").build().unwrap();
+    let migration = Migration::from(&plain()).to(&to).assume_arm("shipping", "otherwise").build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(
         refused.contains(
@@ -86,7 +85,7 @@ async fn a_choice_that_is_new_is_passed_where_it_is_said_which_arm_counts() {
         ),
         "{refused}"
     );
-    let migration = Migration::from(&plain()).to(&to).pass_choice("shipping", "parcel").build().unwrap();
+    let migration = Migration::from(&plain()).to(&to).assume_arm("shipping", "parcel").build().unwrap();
     let (outcome, status) = move_and_end(&store, &courier, (&to, &migration), 2).await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
     assert_eq!(log(&store), ["pack 20", "unpack 20"]);
@@ -104,8 +103,8 @@ async fn a_choice_that_is_left_out_leaves_what_its_arm_did() {
     let (parcel, letter) = (waiting(&v1(), &courier, 200).await, waiting(&v1(), &courier, 20).await);
     let to = plain();
     let error = Migration::from(&v1()).to(&to).build().unwrap_err().to_string();
-    assert!(error.contains("leave it out with `.leave_out_choice(\"shipping\")`"), "{error}");
-    let migration = Migration::from(&v1()).to(&to).leave_out_choice("shipping").build().unwrap();
+    assert!(error.contains("leave it out with `.remove_choice(\"shipping\")`"), "{error}");
+    let migration = Migration::from(&v1()).to(&to).remove_choice("shipping").build().unwrap();
     let (outcome, _) = move_and_end(&parcel, &courier, (&to, &migration), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(log(&parcel), ["pack 200", "wrap 200"]);
@@ -123,9 +122,9 @@ async fn what_was_left_out_does_not_come_back_by_its_name() {
     let (plain, last) = (plain(), v2());
     let runtime =
         Runtime::builder(store.clone()).state(courier.clone()).saga(&plain).saga(&last).start().await.unwrap();
-    let there = Migration::from(&v1()).to(&plain).leave_out_choice("shipping").build().unwrap();
+    let there = Migration::from(&v1()).to(&plain).remove_choice("shipping").build().unwrap();
     runtime.migrate(&there, "k-1", "test").await.unwrap();
-    let back = Migration::from(&plain).to(&last).pass_choice("shipping", "parcel").build().unwrap();
+    let back = Migration::from(&plain).to(&last).assume_arm("shipping", "parcel").build().unwrap();
     let error = runtime.migrate(&back, "k-1", "test").await.unwrap_err().to_string();
     assert!(
         error
@@ -139,24 +138,23 @@ async fn what_was_left_out_does_not_come_back_by_its_name() {
 fn a_migration_says_what_is_wrong_with_its_choices() {
     let said = |built: Result<Migration<MemoryStore>, MigrationError>| built.unwrap_err().to_string();
     let new = || Migration::from(&plain()).to(&v2());
-    let error = said(new().pass_choice("shipping", "letter").pass_choice("sending", "letter").build());
+    let error = said(new().assume_arm("shipping", "letter").assume_arm("sending", "letter").build());
     assert!(
         error.contains("`shipping` of ship version 2 has no arm `letter`; it has `heavy`, `parcel`, `otherwise`"),
         "{error}"
     );
     assert!(error.contains("ship version 2 has no choice `sending`"), "{error}");
-    let error = said(new().pass_all_arms("shipping").build());
+    let error = said(new().assume_no_arm("shipping").build());
     assert!(
-        error
-            .contains("one arm of `shipping` always runs; say which, with `.pass_choice(\"shipping\", \"otherwise\")`")
+        error.contains("one arm of `shipping` always runs; say which, with `.assume_arm(\"shipping\", \"otherwise\")`")
     );
-    let error = said(new().pass_choice("shipping", "parcel").pass_choice("shipping", "heavy").build());
+    let error = said(new().assume_arm("shipping", "parcel").assume_arm("shipping", "heavy").build());
     assert!(error.contains("which arm of `shipping` counts as taken is said twice"), "{error}");
     let both = || Migration::from(&v1()).to(&v2());
-    let error = said(both().leave_out_choice("shipping").build());
+    let error = said(both().remove_choice("shipping").build());
     assert!(error.contains("`shipping` is in both versions, so it is not left out"), "{error}");
-    let error = said(both().arm("shipping", "otherwise", "parcel").build());
+    let error = said(both().rename_arm("shipping", "otherwise", "parcel").build());
     assert!(error.contains("two arms of `shipping` became `parcel`"), "{error}");
-    let error = said(both().pass::<call_courier>().build());
+    let error = said(both().assume_done::<call_courier>().build());
     assert!(error.contains("`call-courier` is in both versions, so it is not gone past"), "{error}");
 }

@@ -92,7 +92,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
     let passing = Migration::from(&v1())
         .to(&v2())
         .step_with::<take_stock, reserve_stock>(|order| (order, "moved".to_owned()))
-        .pass::<weigh>()
+        .assume_done::<weigh>()
         .build()
         .unwrap();
     let problem = refused(runtime.migrate(&passing, "k-1", "test").await.unwrap_err());
@@ -104,7 +104,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
     let migration = Migration::from(&v1())
         .to(&v4)
         .step_with::<take_stock, reserve_stock>(|order| (order, "moved".to_owned()))
-        .pass::<weigh>()
+        .assume_done::<weigh>()
         .build()
         .unwrap();
     runtime.migrate(&migration, "k-1", "test").await.unwrap();
@@ -211,11 +211,11 @@ fn a_migration_says_what_is_missing() {
     let error = problems(Migration::from(&v1()).to(&v1()).build());
     assert!(error.contains("they are one version"), "{error}");
     let sell: Buy = Saga::named("sell").input().version(2).step::<confirm>().build().unwrap();
-    let error = problems(Migration::from(&v1()).to(&sell).leave_out::<take_stock>().leave_out::<charge>().build());
+    let error = problems(Migration::from(&v1()).to(&sell).remove::<take_stock>().remove::<charge>().build());
     assert!(error.contains("they are two sagas"), "{error}");
-    let error = problems(Migration::from(&v1()).to(&v3()).pass::<charge>().leave_out::<call>().build());
+    let error = problems(Migration::from(&v1()).to(&v3()).assume_done::<charge>().remove::<call>().build());
     assert!(error.contains("buy version 1 has no step `call`"), "{error}");
     assert!(error.contains("`charge` is in both versions"), "{error}");
-    let error = problems(Migration::from(&v2()).to(&v1()).step::<weigh, charge>().leave_out::<reserve_stock>().build());
+    let error = problems(Migration::from(&v2()).to(&v1()).step::<weigh, charge>().remove::<reserve_stock>().build());
     assert!(error.contains("`weigh` cannot become `charge`, which is another step of buy version 2"), "{error}");
 }

@@ -36,7 +36,7 @@ async fn versions_run_side_by_side_and_each_saga_stays_on_its_own() {
     assert_eq!((other.summary.version, other.steps.len()), (3, 4));
     // The same key is the same saga, on the version that it was started with (G6).
     let again = runtime.start(&third, "k-1", 7).await.unwrap();
-    assert!(again.already_known());
+    assert!(again.already_started());
     assert_eq!(status(&runtime, "k-1").await.summary.version, 1);
     runtime.shutdown().await;
 }
@@ -121,7 +121,7 @@ async fn sagas_of_a_version_that_nobody_knows_wait_and_are_listed() {
     let waiting = runtime.list(SagaFilter::default()).await.unwrap().remove(0);
     let reason = waiting.waits_for.expect("nobody knows its version");
     assert!(reason.contains("buy version 1 is not registered here"), "{reason}");
-    let unregistered = runtime.inspector().unregistered().await.unwrap();
+    let unregistered = runtime.query().unregistered().await.unwrap();
     assert_eq!(unregistered[0].to_string(), "1 command of buy version 1 waits, which is not registered here");
     // What the store keeps of the definition is enough to show it.
     let shown = status(&runtime, "k-1").await;
@@ -137,7 +137,7 @@ async fn sagas_of_a_version_that_nobody_knows_wait_and_are_listed() {
     let runtime = start(&store, &shop, &[&v1(), &v2()]).await;
     let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
-    assert!(runtime.inspector().unregistered().await.unwrap().is_empty());
+    assert!(runtime.query().unregistered().await.unwrap().is_empty());
     assert_eq!(runtime.list(SagaFilter::default()).await.unwrap()[0].waits_for, None);
     runtime.shutdown().await;
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Receipt, SagaDesk};
+use saga_core::engine::{SagaAdmin, SignalOutcome};
 use saga_core::env::{BoxFuture, TokioEnvironment};
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore};
-use saga_core::{Migration, Outcome, Output, Received, Runtime, Saga, Signal, StepError, saga_step};
+use saga_core::{Migration, Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_step};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -39,12 +39,12 @@ async fn weigh(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
 }
 
 #[saga_step(no_compensation)]
-async fn ship(tx: &mut MemoryConn, _order: u32, Output(approval): Output<Received<Approval>>) -> Result<(), StepError> {
+async fn ship(tx: &mut MemoryConn, _order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<(), StepError> {
     Ok(tx.put("shipped", approval.by)?)
 }
 
 #[saga_step(no_compensation)]
-async fn send(tx: &mut MemoryConn, _order: u32, Output(consent): Output<Received<Consent>>) -> Result<(), StepError> {
+async fn send(tx: &mut MemoryConn, _order: u32, Output(consent): Output<Signaled<Consent>>) -> Result<(), StepError> {
     Ok(tx.put("shipped", consent.names.join(" and "))?)
 }
 
@@ -78,9 +78,9 @@ async fn signalled(runtime: &Runtime<MemoryStore>) {
     let ada = Approval { by: "Ada".to_owned() };
     runtime.start(&v1(), "over", 1).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(runtime.signal("over", "a", &ada).await.unwrap(), Receipt::Delivered);
+    assert_eq!(runtime.signal("over", "a", &ada).await.unwrap(), SignalOutcome::Delivered);
     runtime.start_after(&v1(), "early", 1, HOUR).await.unwrap();
-    assert_eq!(runtime.signal("early", "a", &ada).await.unwrap(), Receipt::Kept);
+    assert_eq!(runtime.signal("early", "a", &ada).await.unwrap(), SignalOutcome::Buffered);
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
@@ -111,12 +111,12 @@ async fn a_signal_is_converted_with_the_output_of_its_wait() {
     let store = store();
     let runtime = runtime(&store, &[&v1(), &with_consent()]).await;
     signalled(&runtime).await;
-    let migration = || Migration::from(&v1()).to(&with_consent()).leave_out::<ship>();
+    let migration = || Migration::from(&v1()).to(&with_consent()).remove::<ship>();
     let plain = migration().build().unwrap();
     let refused = runtime.migrate(&plain, "early", "two persons consent").await.unwrap_err().to_string();
     assert!(refused.contains("the signal that `approval` received cannot be taken: "), "{refused}");
     assert!(refused.contains("missing field `names`"), "{refused}");
-    let migration = migration().step_with::<Received<Approval>, Received<Consent>>(|approval| Consent {
+    let migration = migration().step_with::<Signaled<Approval>, Signaled<Consent>>(|approval| Consent {
         names: vec![approval.by, "Bob".to_owned()],
     });
     let report = runtime.migrate_all(&migration.build().unwrap(), "two persons consent").await.unwrap();
@@ -170,7 +170,7 @@ async fn a_saga_that_is_resumed_meanwhile_moves_with_the_others() {
     let runtime = runtime(&store, &[&v1(), &v2()]).await;
     signalled(&runtime).await;
     runtime.pause("over", "the address is wrong").await.unwrap();
-    let desk = SagaDesk::new(store.clone()).saga(&v1());
+    let desk = SagaAdmin::new(store.clone()).saga(&v1());
     let resumes = tokio::spawn(async move {
         let done = moves.recv().await.unwrap();
         desk.resume("over", "it was corrected").await.unwrap();

@@ -9,7 +9,7 @@ use crate::{
     rule::Rule,
 };
 
-/// Checks the signature of a step that takes a `Batch`, and that no other function takes one or returns `Answers`.
+/// Checks the signature of a step that takes a `Batch`, and that no other function takes one or returns `BatchResults`.
 pub(super) fn check(model: &Model, errors: &mut Errors) {
     if model.kind != Kind::Step {
         is_of_one(model, errors);
@@ -89,10 +89,12 @@ fn gives_answers(model: &Model, errors: &mut Errors) {
         _ if model.answer().is_some() => return,
         Returned::Other(_) => return,
         Returned::Result { value, error } => {
-            (value, format!("Result<Answers<{}>, {}>", text_of(value), text_of(error)))
+            (value, format!("Result<BatchResults<{}>, {}>", text_of(value), text_of(error)))
         }
         // What an alias does not show, the attribute does not know.
-        Returned::Alias(ty) => (ty, "Result<Answers<..>, StepError>` or an alias that takes `Answers<..>".to_owned()),
+        Returned::Alias(ty) => {
+            (ty, "Result<BatchResults<..>, StepError>` or an alias that takes `BatchResults<..>".to_owned())
+        }
     };
     let message = format!(
         "a step that takes a `Batch` returns one answer for each input\n\
@@ -106,7 +108,7 @@ fn gives_no_answers(model: &Model, errors: &mut Errors) {
         (model.answer(), &model.returned)
     {
         let message = format!(
-            "`Answers` are what a step returns that takes a `Batch`\n\
+            "`BatchResults` are what a step returns that takes a `Batch`\n\
              help: take `Batch<..>` as the input, or return `{}`",
             text_of(answer)
         );

@@ -1,7 +1,7 @@
 //! One batch of steps in the middle of their sagas: each saga moves on, its step is recorded, its work row is deleted,
 //! and the command of its next step is inserted.
 
-use saga_core::store::Verdict;
+use saga_core::store::HandlerVerdict;
 use saga_postgres::PostgresStore;
 use saga_testkit::hot_path::{self, Bound, Cost as _};
 use sqlx::PgConnection;
@@ -110,7 +110,7 @@ impl Steps {
 }
 
 /// The business part of a step: so many rows, a statement each.
-async fn reserve(conn: &mut PgConnection, rows: u32) -> Verdict {
+async fn reserve(conn: &mut PgConnection, rows: u32) -> HandlerVerdict {
     let mut reserved = Ok(());
     for _ in 0..rows {
         let insert = "INSERT INTO reservations (amount) VALUES ($1)";

@@ -55,7 +55,7 @@ async fn sagas_that_run_together_cost_no_more_than_this() {
 #[tokio::test]
 async fn a_heavier_path_is_above_the_bound() {
     let all = ["commits", "statements", "round trips", "WAL records"];
-    assert_eq!(cost(false, |settings| settings.run_on_max = 1).await.above(&bound()), all);
+    assert_eq!(cost(false, |settings| settings.steps_per_transaction_max = 1).await.above(&bound()), all);
     assert_eq!(cost(false, |settings| settings.batch_max = 1).await.above(&bound()), all);
 }
 

@@ -58,7 +58,7 @@ async fn giving_back_waits_for_the_commit_in_doubt_and_learns_the_truth() {
     // Taking the row under its next epoch waits for the commit.
     let truth = tokio::spawn({
         let (other, work) = (other.clone(), claim.work);
-        async move { other.give_back(&[work]).await.unwrap() }
+        async move { other.release(&[work]).await.unwrap() }
     });
     waiting(&mut gate, "transactionid", &place).await;
     assert!(!truth.is_finished());
@@ -78,7 +78,7 @@ async fn without_a_write_that_conflicts_what_was_committed_counts_as_undone() {
     let one = place.open().await;
     let other = PostgresStore::connect_with(place.options().planted(Planted::GuessesAbsence)).await.unwrap();
     let InDoubt { mut gate, claim, committing } = in_doubt(&place, &one).await;
-    let guess = other.give_back(&[claim.work]).await.unwrap();
+    let guess = other.release(&[claim.work]).await.unwrap();
     assert_eq!(guess, [true], "the step is taken for one that certainly did not commit");
     gate.execute("SELECT pg_advisory_unlock_all()").await.unwrap();
     committing.await.unwrap();

@@ -68,7 +68,7 @@ async fn g8_a_key_that_somebody_holds_stops_no_other_start() {
     let place = Place::new().await;
     let (is_soon, started) = beside_a_held_key(&place, place.options()).await;
     assert!(is_soon, "a start of another key waits with it");
-    assert!(matches!(started, Started::Known(_)), "{started:?}");
+    assert!(matches!(started, Started::AlreadyExists(_)), "{started:?}");
     place.remove().await;
 }
 

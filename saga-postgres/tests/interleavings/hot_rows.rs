@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::store::{Sagas as _, Store as _, StoreErrorKind, TransactError, Verdict};
+use saga_core::store::{HandlerVerdict, Sagas as _, Store as _, StoreErrorKind, TransactError};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::{PostgresOptions, PostgresStore};
 use serde::{Deserialize, Serialize};
@@ -83,9 +83,9 @@ fn takes(store: &PostgresStore, product: i64, body: Body) -> Body {
         Box::pin(async move {
             let update = "UPDATE products SET in_stock = in_stock - 1 WHERE id = $1";
             match sqlx::query(update).bind(product).execute(conn).await {
-                Ok(_) => Verdict::Keep,
-                Err(error) if store.is_conflict(&error) => Verdict::GiveWay,
-                Err(_) => Verdict::RollBack,
+                Ok(_) => HandlerVerdict::Keep,
+                Err(error) if store.is_conflict(&error) => HandlerVerdict::Conflict,
+                Err(_) => HandlerVerdict::RollBack,
             }
         })
     })

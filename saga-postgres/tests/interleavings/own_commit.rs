@@ -1,6 +1,6 @@
 //! A handler that commits by itself: the server refuses it, and nothing of the batch is kept (G1, G2).
 
-use saga_core::store::{Claim, Status, StoreErrorKind, TransactError, Verdict, WorkRef};
+use saga_core::store::{Claim, HandlerVerdict, Status, StoreErrorKind, TransactError, WorkRef};
 use saga_postgres::planted::Planted;
 use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection as _, Executor as _};
@@ -67,7 +67,7 @@ async fn writes_behind_a_rollback(store: &PostgresStore, place: &Place) -> (Tran
             _ = conn.execute("ROLLBACK").await;
             _ = write_note(conn, "behind").await;
             _ = conn.execute(sqlx::raw_sql("ROLLBACK; INSERT INTO notes (text) VALUES ('in another')")).await;
-            Verdict::Keep
+            HandlerVerdict::Keep
         })
     });
     let error = body.transact(store).await.unwrap_err();
@@ -98,7 +98,7 @@ async fn a_connection_writes_again_whatever_became_of_its_transaction() {
     let stale = Claim { work: WorkRef { epoch: 7, ..claim.work }, ..claim.clone() };
     Body::new(&[stale]).note("never").records(Vec::new()).transact(&store).await.unwrap();
     complete(&store, "k-2").await.unwrap();
-    let gives_way = Body::new(std::slice::from_ref(&claim)).then(|_| Box::pin(async { Verdict::GiveWay }));
+    let gives_way = Body::new(std::slice::from_ref(&claim)).then(|_| Box::pin(async { HandlerVerdict::Conflict }));
     gives_way.transact(&store).await.unwrap_err();
     complete(&store, "k-3").await.unwrap();
     let mut conn = place.connection().await;
@@ -133,7 +133,7 @@ async fn leaks(place: &Place, bug: Option<Planted>) -> (Result<(), TransactError
         Box::pin(async move {
             write_note(conn, "leaking").await.unwrap();
             std::mem::forget(conn.begin().await.unwrap());
-            Verdict::Keep
+            HandlerVerdict::Keep
         })
     });
     let told = body.transact(&store).await;
@@ -164,7 +164,7 @@ async fn g1_a_leak_in_a_batch_commits_nothing_of_it() {
     let body = Body::new(&claims).note("one").then(|conn| {
         Box::pin(async move {
             std::mem::forget(conn.begin().await.unwrap());
-            Verdict::Keep
+            HandlerVerdict::Keep
         })
     });
     let error = body.transact(&store).await.unwrap_err();

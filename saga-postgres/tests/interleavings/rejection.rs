@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use saga_core::key::Tenant;
-use saga_core::store::{Advance, Changes, RecordedOutcome, Records as _, Status, Verdict};
+use saga_core::store::{Advance, Changes, HandlerVerdict, RecordedOutcome, Records as _, Status};
 use saga_postgres::PostgresStore;
 use saga_postgres::planted::Planted;
 use sqlx::Executor as _;
@@ -26,7 +26,7 @@ async fn g1_a_rejection_in_a_batch_takes_its_own_writes_back_and_nothing_else() 
                 write_note(conn, "two").await.unwrap();
                 // The rejecting statement fails, which is what a check constraint of the user's does.
                 sqlx::query("SELECT 1 / 0").execute(conn).await.unwrap_err();
-                Verdict::RollBack
+                HandlerVerdict::RollBack
             })
         })
         .note_and_meet("three", &meeting)
@@ -61,7 +61,7 @@ async fn rejects(store: &PostgresStore, place: &Place) -> Vec<String> {
         .then(|conn| {
             Box::pin(async move {
                 write_note(conn, "two").await.unwrap();
-                Verdict::RollBack
+                HandlerVerdict::RollBack
             })
         })
         .note("three")
@@ -97,7 +97,7 @@ async fn rejects_behind_a_savepoint_of_its_own(store: &PostgresStore, place: &Pl
             write_note(conn, "before").await.unwrap();
             conn.execute("SAVEPOINT saga_handler").await.unwrap();
             write_note(conn, "behind").await.unwrap();
-            Verdict::RollBack
+            HandlerVerdict::RollBack
         })
     });
     body.transact(store).await.unwrap();

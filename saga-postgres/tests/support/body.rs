@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, Claim, MovedSaga, SagaRow, Store as _, TransactError, TransactionBody, Verdict};
+use saga_core::store::{
+    Changes, Claim, HandlerVerdict, MovedSaga, SagaRow, Store as _, TransactError, TransactionBody,
+};
 use saga_postgres::PostgresStore;
 use sqlx::PgConnection;
 use tokio::sync::Notify;
 
 use super::{begun, completed};
 
-type Handler = Box<dyn for<'a> FnMut(&'a mut PgConnection) -> BoxFuture<'a, Verdict> + Send>;
+type Handler = Box<dyn for<'a> FnMut(&'a mut PgConnection) -> BoxFuture<'a, HandlerVerdict> + Send>;
 
 /// Where a handler and a test meet: the handler says that it is here, and waits to be let on.
 #[derive(Debug, Default)]
@@ -82,7 +84,7 @@ impl Body {
     /// The next claim's handler.
     pub fn then(
         mut self,
-        handler: impl for<'a> FnMut(&'a mut PgConnection) -> BoxFuture<'a, Verdict> + Send + 'static,
+        handler: impl for<'a> FnMut(&'a mut PgConnection) -> BoxFuture<'a, HandlerVerdict> + Send + 'static,
     ) -> Self {
         self.handlers.push(Box::new(handler));
         self
@@ -112,7 +114,7 @@ impl Body {
         self.then(move |conn| {
             Box::pin(async move {
                 _ = sqlx::raw_sql(sql).execute(conn).await;
-                Verdict::Keep
+                HandlerVerdict::Keep
             })
         })
     }
@@ -137,11 +139,11 @@ impl TransactionBody<PgConnection> for Body {
         !self.is_spared
     }
 
-    fn run<'a>(&'a mut self, index: usize, conn: &'a mut PgConnection) -> BoxFuture<'a, Verdict> {
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut PgConnection) -> BoxFuture<'a, HandlerVerdict> {
         let (kept, handler) = (&mut self.kept, &mut self.handlers[index]);
         Box::pin(async move {
             let verdict = handler(conn).await;
-            if verdict == Verdict::Keep {
+            if verdict == HandlerVerdict::Keep {
                 kept.push(index);
             }
             verdict
@@ -174,6 +176,6 @@ pub async fn write_note(conn: &mut PgConnection, text: &str) -> sqlx::Result<()>
     sqlx::query("INSERT INTO notes (text) VALUES ($1)").bind(text).execute(conn).await.map(drop)
 }
 
-pub fn keep<T>(written: &sqlx::Result<T>) -> Verdict {
-    if written.is_ok() { Verdict::Keep } else { Verdict::RollBack }
+pub fn keep<T>(written: &sqlx::Result<T>) -> HandlerVerdict {
+    if written.is_ok() { HandlerVerdict::Keep } else { HandlerVerdict::RollBack }
 }

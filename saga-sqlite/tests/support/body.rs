@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, Claim, MovedSaga, Store as _, TransactError, TransactionBody, Verdict};
+use saga_core::store::{Changes, Claim, HandlerVerdict, MovedSaga, Store as _, TransactError, TransactionBody};
 use saga_sqlite::SqliteStore;
 
 use super::{begun, completed, write_note};
 
-type Handler = Box<dyn for<'a> FnMut(&'a mut Connection) -> BoxFuture<'a, Verdict> + Send>;
+type Handler = Box<dyn for<'a> FnMut(&'a mut Connection) -> BoxFuture<'a, HandlerVerdict> + Send>;
 
 /// A body of one handler for each claim, which then completes the sagas whose handlers were kept.
 pub struct Body {
@@ -52,7 +52,7 @@ impl Body {
     }
 
     /// The next claim's handler.
-    pub fn then(self, mut handler: impl FnMut(&mut Connection) -> Verdict + Send + 'static) -> Self {
+    pub fn then(self, mut handler: impl FnMut(&mut Connection) -> HandlerVerdict + Send + 'static) -> Self {
         self.then_async(move |conn| {
             let verdict = handler(conn);
             Box::pin(async move { verdict })
@@ -61,7 +61,7 @@ impl Body {
 
     pub fn then_async(
         mut self,
-        handler: impl for<'a> FnMut(&'a mut Connection) -> BoxFuture<'a, Verdict> + Send + 'static,
+        handler: impl for<'a> FnMut(&'a mut Connection) -> BoxFuture<'a, HandlerVerdict> + Send + 'static,
     ) -> Self {
         self.handlers.push(Box::new(handler));
         self
@@ -87,11 +87,11 @@ impl TransactionBody<Connection> for Body {
         self.needs.get(index).copied().unwrap_or(true)
     }
 
-    fn run<'a>(&'a mut self, index: usize, conn: &'a mut Connection) -> BoxFuture<'a, Verdict> {
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut Connection) -> BoxFuture<'a, HandlerVerdict> {
         let (kept, handler) = (&mut self.kept, &mut self.handlers[index]);
         Box::pin(async move {
             let verdict = handler(conn).await;
-            if verdict == Verdict::Keep {
+            if verdict == HandlerVerdict::Keep {
                 kept.push(index);
             }
             verdict
@@ -115,6 +115,6 @@ pub async fn complete(store: &SqliteStore, key: &'static str) -> Result<(), Tran
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a test hands over what a statement answered")]
-pub fn keep<T>(written: rusqlite::Result<T>) -> Verdict {
-    if written.is_ok() { Verdict::Keep } else { Verdict::RollBack }
+pub fn keep<T>(written: rusqlite::Result<T>) -> HandlerVerdict {
+    if written.is_ok() { HandlerVerdict::Keep } else { HandlerVerdict::RollBack }
 }

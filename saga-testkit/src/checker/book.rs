@@ -28,7 +28,7 @@ pub(super) struct SagaBook<'a> {
     /// What clients were told.
     pub(super) outcomes: Vec<(usize, Standing)>,
     /// What operators did, or tried to do.
-    pub(super) acts: Vec<Acted>,
+    pub(super) acts: Vec<AuditRecord>,
     /// Where it was seen stuck.
     pub(super) stuck: Vec<usize>,
     /// Where clients cancelled it: the number of the call, and where they were told that it has turned round, or nothing
@@ -49,7 +49,7 @@ pub(super) const SUB_STEP: u8 = u8::MAX;
 
 /// What an operator did, or tried to do.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Acted {
+pub(super) struct AuditRecord {
     pub(super) at: usize,
     pub(super) act: Act,
     pub(super) call: u64,
@@ -61,7 +61,7 @@ pub(super) struct Acted {
     pub(super) times: u32,
 }
 
-impl Acted {
+impl AuditRecord {
     /// Whether it may have taken effect.
     pub(super) fn is_not_refused(&self) -> bool {
         self.is_done != Some(false)
@@ -169,8 +169,8 @@ impl<'a> Book<'a> {
                 }
             }
             What::OutcomeSeen { saga, standing } => self.sagas[*saga as usize].outcomes.push((at, *standing)),
-            What::Acted { saga, row, act, call, revision } => {
-                self.sagas[*saga as usize].acts.push(Acted {
+            What::AuditRecord { saga, row, act, call, revision } => {
+                self.sagas[*saga as usize].acts.push(AuditRecord {
                     at,
                     act: *act,
                     row: *row,

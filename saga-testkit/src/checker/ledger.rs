@@ -205,7 +205,7 @@ pub enum What {
         saga: u32,
     },
     /// An operator acts. It counts, unless it was refused: an answer that never came may have been a yes.
-    Acted {
+    AuditRecord {
         /// On which saga.
         saga: u32,
         /// On which row of it: 0 is its own, the highest number that of its sub-saga, and any other is one more than the

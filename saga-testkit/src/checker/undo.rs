@@ -1,6 +1,6 @@
 //! G5: every saga ends, and exactly what took effect or may have is undone, in reverse order.
 
-use super::book::{Acted, Book, Call, broken};
+use super::book::{AuditRecord, Book, Call, broken};
 use super::violation::{Guarantee, Violation};
 use super::{Kind, Left, Op, RecordSeen, Recorded, Standing, StepPlan};
 
@@ -203,7 +203,7 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     let undone = undone.filter(|undo| !may_land_beside(book, plan, call, undo));
     // A person may end the saga that is a step as completed while it undoes what it did: what stands behind it goes on.
     let is_ended = |undo: &&Call<'_>| {
-        let by = |act: &Acted| act.at < call.entered && act.ends_sub_saga_as(Standing::Completed);
+        let by = |act: &AuditRecord| act.at < call.entered && act.ends_sub_saga_as(Standing::Completed);
         of.is_sub(undo.step) && !of.is_sub(step) && of.is_behind(step, undo.step) && of.acts.iter().any(by)
     };
     let undone = undone.filter(|undo| !is_ended(undo));

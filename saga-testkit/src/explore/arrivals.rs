@@ -3,8 +3,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::Tenant;
 use saga_core::store::{
-    ClaimedMessages, DeadLetter, DeadLetters, Inbox, Lease, LetterFilter, LetterId, LetterState, NewLetter,
-    NewReceived, Receipt, Store, StoreError, WorkId,
+    ClaimedMessages, DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, Inbox, Lease,
+    NewDeadLetter, NewReceived, ReceivedBatch, Store, StoreError, WorkId,
 };
 
 use super::Explored;
@@ -12,7 +12,7 @@ use super::store::slower_lease;
 
 #[async_trait]
 impl<S: Store> Inbox for Explored<S> {
-    async fn receive(&self, mut messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+    async fn receive(&self, mut messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
         for received in &mut messages {
             received.lease = received.lease.map(slower_lease);
         }
@@ -30,34 +30,34 @@ impl<S: Store> Inbox for Explored<S> {
 
 #[async_trait]
 impl<S: Store> DeadLetters for Explored<S> {
-    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         self.through(self.inner.bury(letters)).await
     }
 
-    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         self.through(self.inner.dead_letters(filter)).await
     }
 
-    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+    async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         self.through(self.inner.dead_letter(tenant, id)).await
     }
 
     async fn replay_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         self.through(self.inner.replay_letter(tenant, id, work, note)).await
     }
 
     async fn discard_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         self.through(self.inner.discard_letter(tenant, id, note)).await
     }
 }

@@ -255,7 +255,7 @@ pub(super) async fn one_life<E: Explore>(
         builder.settings(|settings| {
             if answered.is_some() {
                 // Whatever is written in the step's transaction is the step's.
-                settings.run_on_max = 1;
+                settings.steps_per_transaction_max = 1;
             }
         })
     });

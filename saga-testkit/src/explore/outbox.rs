@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use saga_core::store::{
-    Lease, LeasedLane, MessageId, NewLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, Store, StoreError,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, Store,
+    StoreError,
 };
 
 use super::Explored;
@@ -40,7 +41,7 @@ impl<S: Store> Outbox for Explored<S> {
         self.through(self.inner.release(message)).await
     }
 
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError> {
         self.through(self.inner.discard(message, letter, note)).await
     }
 

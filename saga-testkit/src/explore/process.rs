@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Outcome, Running, RuntimeBuilder, RuntimeError};
+use saga_core::engine::{Outcome, RuntimeBuilder, RuntimeError, SagaHandle};
 use saga_core::saga::StepHook;
 use saga_core::store::{Members, SagaFilter, Status, Store, StoreError};
 use saga_core::{Key, Runtime, Saga, Tenant};
@@ -126,10 +126,10 @@ impl<'a, E: Explore> Process<'a, E> {
             settings.lease_ttl = LEASE;
             settings.member_ttl = LEASE;
             settings.poll_interval = POLL;
-            settings.answer_within = ANSWER_WITHIN;
-            settings.drain_limit = RUN_WITHIN;
+            settings.reply_timeout = ANSWER_WITHIN;
+            settings.shutdown_timeout = RUN_WITHIN;
             if self.life.director.commits == Commits::OfEachStep {
-                settings.run_on_max = 1;
+                settings.steps_per_transaction_max = 1;
             }
         });
         with(builder).start().await.map_err(|error| error.to_string())
@@ -172,9 +172,9 @@ impl<'a, E: Explore> Process<'a, E> {
     pub(super) async fn bring_to_end(
         &self,
         runtime: &Runtime<Explored<E::Store>>,
-        running: &Running<Explored<E::Store>>,
+        running: &SagaHandle<Explored<E::Store>>,
     ) -> Result<(Outcome, bool), String> {
-        let desk = runtime.desk();
+        let desk = runtime.admin();
         let key = running.key().as_str();
         let (outcome, meanwhile) = tokio::join!(running.outcome(), self.subject.meanwhile(&desk, key));
         meanwhile.map_err(|problem| format!("what was done meanwhile: {problem}"))?;
@@ -183,7 +183,7 @@ impl<'a, E: Explore> Process<'a, E> {
         if is_operated {
             self.life.director.lift();
             outcome = tokio::select! {
-                ended = running.ended() => ended.map_err(|error| error.to_string())?,
+                ended = running.closed() => ended.map_err(|error| error.to_string())?,
                 failed = Box::pin(try_again(runtime)) => return Err(failed),
             };
         }

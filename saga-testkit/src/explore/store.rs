@@ -7,10 +7,10 @@ use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::key::StepId;
 use saga_core::store::{
-    ActFilter, ActRow, Applied, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions, Hint,
-    Hints, Ids, Incarnation, KeptDefinition, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records,
-    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, ShareRequest, Standing, Started, Status, StepRecord,
-    Store, StoreError, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    Applied, AuditFilter, AuditRow, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions,
+    Hint, Hints, Ids, Incarnation, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records, SagaFilter,
+    SagaId, SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, ShareRequest, Started, Status, StepRecord,
+    Store, StoreError, StoredDefinition, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
@@ -159,7 +159,7 @@ impl<S: Store> Sagas for Explored<S> {
         Ok(stored)
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         self.through(self.inner.standings(ids)).await
     }
 
@@ -179,22 +179,22 @@ impl<S: Store> Sagas for Explored<S> {
         self.through(self.inner.forgotten(limit)).await
     }
 
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         self.through(self.inner.acts(filter)).await
     }
 }
 
 #[async_trait]
 impl<S: Store> Definitions for Explored<S> {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
         self.through(self.inner.register(definitions)).await
     }
 
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         self.through(self.inner.definitions()).await
     }
 
-    async fn migrate(&self, moved: SagaMove) -> Result<Applied, StoreError> {
+    async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         self.between("the move to another version", self.inner.migrate(moved)).await
     }
 }
@@ -244,8 +244,8 @@ impl<S: Store> Work for Explored<S> {
         self.between("the beginning of a call", self.inner.begin(work, slower_lease(lease))).await
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.between("giving back", self.inner.give_back(work)).await
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        self.between("giving back", self.inner.release_work(work)).await
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use saga_core::engine::{RuntimeBuilder, SagaDesk};
+use saga_core::engine::{RuntimeBuilder, SagaAdmin};
 use saga_core::step::Payload;
 use saga_core::store::{SagaWithSteps, Store};
 use saga_core::{Migration, Saga, Service};
@@ -59,7 +59,7 @@ pub trait Explore: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// It is dropped where the process crashes that it runs in.
-    async fn meanwhile(&self, desk: &SagaDesk<Explored<Self::Store>>, key: &str) -> Result<(), String> {
+    async fn meanwhile(&self, desk: &SagaAdmin<Explored<Self::Store>>, key: &str) -> Result<(), String> {
         let _ = (desk, key);
         Ok(())
     }
@@ -95,7 +95,7 @@ pub trait Explore: Send + Sync + 'static {
     }
 
     /// Whether the exploration also starts sagas instead of those that came to nothing
-    /// ([`SagaDesk::restart`](saga_core::engine::SagaDesk::restart)). Each that was compensated, and each that was stuck and
+    /// ([`SagaAdmin::restart`](saga_core::engine::SagaAdmin::restart)). Each that was compensated, and each that was stuck and
     /// that a person then ends as compensated, is restarted from each step from which that is allowed. Of the new saga each step
     /// rejects in turn, the process is crashed at each boundary of all that, and
     /// [`audit_restarted`](Self::audit_restarted) judges what both left.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, MovedSaga, TransactionBody, Verdict};
+use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TransactionBody};
 
 use super::environment::SPEED;
 use super::life::Life;
@@ -24,10 +24,10 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
         self.body.time_limit(index) / SPEED
     }
 
-    fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, Verdict> {
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, HandlerVerdict> {
         Box::pin(async move {
             let verdict = self.body.run(index, conn).await;
-            if self.life.is_dead() { Verdict::Abandon } else { verdict }
+            if self.life.is_dead() { HandlerVerdict::Abandon } else { verdict }
         })
     }
 

@@ -3,15 +3,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::key::Tenant;
 use saga_core::store::{
-    ClaimedMessages, DeadLetter, DeadLetters, Inbox, Lease, LetterFilter, LetterId, LetterState, NewLetter,
-    NewReceived, Receipt, StoreError, WorkId,
+    ClaimedMessages, DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, Inbox, Lease,
+    NewDeadLetter, NewReceived, ReceivedBatch, StoreError, WorkId,
 };
 
 use super::{FaultyStore, StoreFlaw};
 
 #[async_trait]
 impl Inbox for FaultyStore {
-    async fn receive(&self, messages: Vec<NewReceived>) -> Result<Receipt, StoreError> {
+    async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
         let count = messages.len();
         let mut messages = messages;
         if self.has(StoreFlaw::KeepsTheFirstOnly) {
@@ -38,7 +38,7 @@ impl Inbox for FaultyStore {
 
 #[async_trait]
 impl DeadLetters for FaultyStore {
-    async fn bury(&self, letters: Vec<NewLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         let mut letters = letters;
         for letter in &mut letters {
             if self.has(StoreFlaw::LosesLetterHeaders) {
@@ -51,7 +51,7 @@ impl DeadLetters for FaultyStore {
         self.inner.bury(letters).await
     }
 
-    async fn dead_letters(&self, filter: &LetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         let mut filter = filter.clone();
         if self.has(StoreFlaw::ListsDecidedLetters) {
             filter.state = None;
@@ -59,7 +59,7 @@ impl DeadLetters for FaultyStore {
         self.inner.dead_letters(&filter).await
     }
 
-    async fn dead_letter(&self, tenant: &Tenant, id: LetterId) -> Result<Option<DeadLetter>, StoreError> {
+    async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         let mut letter = self.inner.dead_letter(tenant, id).await?;
         let newest = self.noted().notes.get(&id).cloned();
         if let (true, Some(letter), Some(note)) = (self.has(StoreFlaw::RevisesDecisions), &mut letter, newest) {
@@ -71,10 +71,10 @@ impl DeadLetters for FaultyStore {
     async fn replay_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         work: WorkId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         self.noted().notes.insert(id, note.to_owned());
         if self.has(StoreFlaw::ReplaysNothing) {
             return self.inner.discard_letter(tenant, id, note).await;
@@ -85,12 +85,12 @@ impl DeadLetters for FaultyStore {
     async fn discard_letter(
         &self,
         tenant: &Tenant,
-        id: LetterId,
+        id: DeadLetterId,
         note: &str,
-    ) -> Result<Option<LetterState>, StoreError> {
+    ) -> Result<Option<DeadLetterState>, StoreError> {
         self.noted().notes.insert(id, note.to_owned());
         if self.has(StoreFlaw::KeepsDiscardedOpen) {
-            return Ok(Some(LetterState::Open));
+            return Ok(Some(DeadLetterState::Open));
         }
         self.inner.discard_letter(tenant, id, note).await
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use saga_core::env::BoxFuture;
 use saga_core::memory::MemoryConn;
-use saga_core::store::{Changes, MovedSaga, TransactionBody, Verdict};
+use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TransactionBody};
 
 use super::{FaultyStore, StoreFlaw};
 
@@ -25,12 +25,12 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         self.body.time_limit(index)
     }
 
-    fn run<'a>(&'a mut self, index: usize, conn: &'a mut MemoryConn) -> BoxFuture<'a, Verdict> {
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut MemoryConn) -> BoxFuture<'a, HandlerVerdict> {
         let spoilt = match self.store.flaw {
-            Some(StoreFlaw::KeepsRolledBack) => Some(Verdict::RollBack),
-            Some(StoreFlaw::KeepsAbandoned) => Some(Verdict::Abandon),
-            Some(StoreFlaw::KeepsWhatGaveWay) => Some(Verdict::GiveWay),
-            Some(StoreFlaw::GoesOnNoFurther) => Some(Verdict::GoOn),
+            Some(StoreFlaw::KeepsRolledBack) => Some(HandlerVerdict::RollBack),
+            Some(StoreFlaw::KeepsAbandoned) => Some(HandlerVerdict::Abandon),
+            Some(StoreFlaw::KeepsWhatGaveWay) => Some(HandlerVerdict::Conflict),
+            Some(StoreFlaw::GoesOnNoFurther) => Some(HandlerVerdict::KeepAndContinue),
             _ => None,
         };
         let keeps_what_went_back = self.store.has(StoreFlaw::KeepsWhatWentBack);
@@ -38,8 +38,8 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         Box::pin(async move {
             let verdict = run.await;
             match verdict {
-                Verdict::GoBack if keeps_what_went_back => Verdict::GoOn,
-                verdict if Some(verdict) == spoilt => Verdict::Keep,
+                HandlerVerdict::UndoAndContinue if keeps_what_went_back => HandlerVerdict::KeepAndContinue,
+                verdict if Some(verdict) == spoilt => HandlerVerdict::Keep,
                 verdict => verdict,
             }
         })

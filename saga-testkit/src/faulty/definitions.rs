@@ -1,19 +1,19 @@
 use async_trait::async_trait;
 use saga_core::store::{
-    Applied, Definitions, KeptDefinition, Miss, NewDefinition, SagaMove, Sagas, StoreError, Work, WorkRef,
+    Applied, Definitions, Miss, NewDefinition, SagaMigration, Sagas, StoreError, StoredDefinition, Work, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
 
 #[async_trait]
 impl Definitions for FaultyStore {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<KeptDefinition>, StoreError> {
-        let own = |new: &NewDefinition| KeptDefinition {
+    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
+        let own = |new: &NewDefinition| StoredDefinition {
             id: new.id.clone(),
             digest: new.digest,
             shape: Some(new.shape.clone()),
         };
-        let own: Vec<KeptDefinition> = definitions.iter().map(own).collect();
+        let own: Vec<StoredDefinition> = definitions.iter().map(own).collect();
         let mut kept = self.inner.register(definitions).await?;
         if self.has(StoreFlaw::BelievesWhoRegisters) {
             return Ok(own);
@@ -24,7 +24,7 @@ impl Definitions for FaultyStore {
         Ok(kept)
     }
 
-    async fn definitions(&self) -> Result<Vec<KeptDefinition>, StoreError> {
+    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         let mut kept = self.inner.definitions().await?;
         if self.has(StoreFlaw::ListsDefinitionsBackwards) {
             kept.reverse();
@@ -32,7 +32,7 @@ impl Definitions for FaultyStore {
         Ok(kept)
     }
 
-    async fn migrate(&self, mut moved: SagaMove) -> Result<Applied, StoreError> {
+    async fn migrate(&self, mut moved: SagaMigration) -> Result<Applied, StoreError> {
         if self.has(StoreFlaw::MovesAnyVersion)
             && let Some(row) = self.inner.saga(&moved.tenant, &moved.key).await?
         {
@@ -54,7 +54,7 @@ impl Definitions for FaultyStore {
         match self.inner.migrate(moved.clone()).await? {
             Err(Miss::Work(id)) => {
                 for epoch in 0..8 {
-                    self.inner.give_back(&[WorkRef { id, epoch }]).await?;
+                    self.inner.release_work(&[WorkRef { id, epoch }]).await?;
                 }
                 self.inner.migrate(moved).await
             }

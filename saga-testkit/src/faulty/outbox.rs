@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use saga_core::store::{
-    Lease, LeasedLane, MessageId, NewLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError, lane_of,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+    lane_of,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -65,7 +66,7 @@ impl Outbox for FaultyStore {
         self.inner.release(message).await
     }
 
-    async fn discard(&self, message: MessageId, letter: &NewLetter, note: &str) -> Result<bool, StoreError> {
+    async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError> {
         if self.has(StoreFlaw::DiscardsNothing) {
             return self.inner.release(message).await;
         }

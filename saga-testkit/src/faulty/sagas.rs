@@ -2,8 +2,8 @@ use async_trait::async_trait;
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryConn;
 use saga_core::store::{
-    ActFilter, ActRow, Changes, Ids, NewMessage, NewSaga, Records, SagaFilter, SagaId, SagaRow, SagaWithSteps, Sagas,
-    Standing, StartIn, Started, Status, StoreError, StoreErrorKind, WorkId,
+    AuditFilter, AuditRow, Changes, Ids, NewMessage, NewSaga, Records, SagaFilter, SagaId, SagaProgress, SagaRow,
+    SagaWithSteps, Sagas, StartIn, Started, Status, StoreError, StoreErrorKind, WorkId,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -57,7 +57,7 @@ impl Sagas for FaultyStore {
         self.inner.saga_with_steps(tenant, key).await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<Standing>, StoreError> {
+    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let mut standings = self.inner.standings(ids).await?;
         if self.has(StoreFlaw::TellsTheFirstVersion) {
             for standing in &mut standings {
@@ -95,7 +95,7 @@ impl Sagas for FaultyStore {
         if self.has(StoreFlaw::FindsNoForgotten) { Ok(Vec::new()) } else { self.inner.forgotten(limit).await }
     }
 
-    async fn acts(&self, filter: &ActFilter) -> Result<Vec<ActRow>, StoreError> {
+    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let mut acts = self.inner.acts(filter).await?;
         if self.has(StoreFlaw::ListsActsBackwards) {
             acts.reverse();
@@ -119,7 +119,7 @@ impl StartIn for FaultyStore {
             Err(error) if error.kind() == StoreErrorKind::Misuse && self.has(StoreFlaw::TakesBareConnections) => {
                 self.start_apart(saga).await
             }
-            Ok(Started::Known(_)) if self.has(StoreFlaw::EndsTheCallers) => {
+            Ok(Started::AlreadyExists(_)) if self.has(StoreFlaw::EndsTheCallers) => {
                 conn.end_transaction();
                 started
             }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    Capabilities, Changes, Claim, ClaimedWork, DefinitionId, Hint, Hints, LeasedLane, LetterId, Listener, MemberId,
+    Capabilities, Changes, Claim, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, MemberId,
     MessageId, NewWork, Records, Sagas, Store, TransactError, TransactionBody, WorkId, WorkRef,
 };
 
@@ -40,7 +40,7 @@ pub(super) struct Noted {
     /// Who a member that was revived is now.
     pub(super) revived: BTreeMap<MemberId, MemberId>,
     /// The newest note on each dead letter.
-    pub(super) notes: BTreeMap<LetterId, String>,
+    pub(super) notes: BTreeMap<DeadLetterId, String>,
     /// The ids of the messages that were given to the outbox.
     pub(super) sent: BTreeSet<MessageId>,
     /// What is to be written behind the transaction.
@@ -91,8 +91,8 @@ impl FaultyStore {
             saga: command.saga,
             step: command.step.clone(),
             attempts: 0,
-            maybe: false,
-            suspect: false,
+            in_doubt: false,
+            recovered: false,
             began: false,
             retrying_for: None,
             payload: None,

@@ -53,8 +53,8 @@ impl Work for FaultyStore {
         Ok(begun.into_iter().map(|begun| begun || any_epoch).collect())
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        let given_back = self.inner.give_back(&self.all_inward(work)).await?;
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        let given_back = self.inner.release_work(&self.all_inward(work)).await?;
         let mut noted = self.noted();
         for (work, _) in work.iter().zip(&given_back).filter(|(_, is_freed)| **is_freed) {
             *noted.epochs.entry(work.id).or_insert(work.epoch) += 1;
@@ -122,8 +122,8 @@ impl FaultyStore {
         for work in claimed.iter_mut() {
             noted.epochs.insert(work.work.id, work.work.epoch);
             work.work.epoch -= noted.lags.get(&work.work.id).copied().unwrap_or(0);
-            work.suspect &= !self.has(StoreFlaw::SuspectsNobody);
-            work.began |= work.suspect && self.has(StoreFlaw::TakesWaitingForBegun);
+            work.recovered &= !self.has(StoreFlaw::SuspectsNobody);
+            work.began |= work.recovered && self.has(StoreFlaw::TakesWaitingForBegun);
             work.reported.take_if(|_| self.has(StoreFlaw::ForgetsReports));
             if self.has(StoreFlaw::ForgetsFirstError) {
                 work.retrying_for = work.retrying_for.map(|_| Duration::ZERO);

@@ -97,7 +97,7 @@ impl<S: Store, I: Payload> Played<'_, S, I> {
         });
         let saga = if self.sub_sagas.is_empty() { self.saga.played_alone(&player) } else { self.saga.played(&player) };
         // Each step is a commit of its own, so that the saga is stored in front of each.
-        let mut builder = Runtime::builder(store.clone()).settings(|settings| settings.run_on_max = 1);
+        let mut builder = Runtime::builder(store.clone()).settings(|settings| settings.steps_per_transaction_max = 1);
         for (_, sub) in &self.sub_sagas {
             builder = builder.saga(&sub.played(&player));
         }

@@ -32,8 +32,8 @@ impl<S: Store> WholeSagas<S> {
     /// Dropped, some of the sagas were run.
     pub async fn begin(store: S, saga: Saga<S, i64>, in_flight: u32, change: impl FnOnce(&mut Settings)) -> Self {
         let builder = Runtime::builder(store).saga(&saga).settings(|settings| {
-            (settings.transactions, settings.batch_max) = (1, in_flight as usize);
-            (settings.poll_interval, settings.answer_within) = (QUIET, QUIET);
+            (settings.transactions_max, settings.batch_max) = (1, in_flight as usize);
+            (settings.poll_interval, settings.reply_timeout) = (QUIET, QUIET);
             (settings.member_ttl, settings.lease_ttl) = (3 * QUIET, 3 * QUIET);
             change(settings);
         });

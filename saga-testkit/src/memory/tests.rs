@@ -128,7 +128,7 @@ fn giving_back_waits_for_the_commit_in_doubt() {
             let (bench, begun, hook) = in_doubt().await;
             assert!(bench.claim(bench.lease().await.unwrap(), 10).await.unwrap().work.is_empty());
             let work = [begun.work];
-            let mut freed = Box::pin(bench.store.give_back(&work));
+            let mut freed = Box::pin(bench.store.release_work(&work));
             tokio::select! {
                 biased;
                 answer = &mut freed => panic!("it did not wait: {answer:?}"),
@@ -223,7 +223,7 @@ fn a_start_waits_for_the_open_start_of_its_key() {
             } else {
                 drop(open);
             }
-            assert_eq!(matches!(started.await.unwrap()[..], [Started::Known(_)]), commits);
+            assert_eq!(matches!(started.await.unwrap()[..], [Started::AlreadyExists(_)]), commits);
         }
     });
 }

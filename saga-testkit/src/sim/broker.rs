@@ -168,7 +168,7 @@ impl Line {
             }
             self.tags += 1;
             self.unsettled.insert(self.tags, message.clone());
-            taken.push(Delivery { tag: self.tags, redelivered, message: Ok(message), death: None, user: None });
+            taken.push(Delivery { tag: self.tags, redelivered, message: Ok(message), dead_letter: None, user: None });
         }
         taken
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use saga_core::engine::{BulkAction, BulkFilter, BulkPlan, BulkResult};
+use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult};
 use saga_core::machine::StepPhase;
 use saga_core::store::Status;
 
@@ -18,20 +18,21 @@ use crate::checker::{Act, Op, Standing, What};
 
 /// What is done with the sagas of the first service, and with the steps that others host. What is wanted more often stands
 /// here more often.
-const OWN: &[BulkAction] = &[
-    BulkAction::Retry,
-    BulkAction::Retry,
-    BulkAction::RetryNow,
-    BulkAction::Skip,
-    BulkAction::ForceCompleted,
-    BulkAction::ForceCompensated,
-    BulkAction::Cancel,
-    BulkAction::Pause,
-    BulkAction::Pause,
-    BulkAction::Resume,
-    BulkAction::Resume,
+const OWN: &[BatchAction] = &[
+    BatchAction::Retry,
+    BatchAction::Retry,
+    BatchAction::RetryNow,
+    BatchAction::Skip,
+    BatchAction::ForceCompleted,
+    BatchAction::ForceCompensated,
+    BatchAction::Cancel,
+    BatchAction::Pause,
+    BatchAction::Pause,
+    BatchAction::Resume,
+    BatchAction::Resume,
 ];
-const HOSTED: &[BulkAction] = &[BulkAction::Retry, BulkAction::RetryNow, BulkAction::Skip, BulkAction::ForceCompleted];
+const HOSTED: &[BatchAction] =
+    &[BatchAction::Retry, BatchAction::RetryNow, BatchAction::Skip, BatchAction::ForceCompleted];
 /// How many are acted on a second.
 const RATES: &[u32] = &[2, 20, 1_000];
 /// How long a plan lies before it is carried out, at most.
@@ -43,7 +44,7 @@ const WHY: &str = "the simulation says so";
 /// What the person wants of the sagas of one tenant.
 #[derive(Debug, Clone, Copy)]
 struct Wish {
-    action: BulkAction,
+    action: BatchAction,
     tenant: &'static str,
     /// Whether the faults have ended: then all of them are acted on.
     is_over: bool,
@@ -52,7 +53,7 @@ struct Wish {
 /// A plan, and what the ledger is told of it.
 struct Bulk {
     world: Arc<World>,
-    plan: BulkPlan,
+    plan: BatchPlan,
     acts: Vec<Told>,
     seen: Mutex<Vec<Seen>>,
 }
@@ -89,7 +90,7 @@ pub(super) async fn act_in_bulk(world: &Arc<World>, replicas: &[Arc<Replica>], r
     if is_over {
         let tenants: BTreeSet<_> = rows.iter().map(|row| tenant_of_row(world, row)).collect();
         for tenant in tenants {
-            let wish = Wish { action: BulkAction::Resume, tenant, is_over };
+            let wish = Wish { action: BatchAction::Resume, tenant, is_over };
             act_on_tenant(world, replicas, &live, rows, wish).await;
         }
         return;
@@ -111,11 +112,11 @@ async fn act_on_tenant(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Liv
         let other = world.draw(|random| random.per_mille(300)).then(|| anyone(world, replicas)).flatten();
         let is_carried_out = if let Some(other) = other {
             turns += 2;
-            let both = tokio::join!(biased; bulk.carry_out(&live), bulk.carry_out(&other));
+            let both = tokio::join!(biased; bulk.execute(&live), bulk.execute(&other));
             both.0 && both.1
         } else {
             turns += 1;
-            bulk.carry_out(&live).await
+            bulk.execute(&live).await
         };
         if is_carried_out && world.draw(|random| random.per_mille(700)) {
             break;
@@ -141,17 +142,17 @@ async fn plan(
 ) -> Option<Arc<Bulk>> {
     let is_of_stuck = matches!(
         action,
-        BulkAction::Retry | BulkAction::Skip | BulkAction::ForceCompleted | BulkAction::ForceCompensated
+        BatchAction::Retry | BatchAction::Skip | BatchAction::ForceCompleted | BatchAction::ForceCompensated
     );
     let (is_picky, limit) = world.draw(|random| (random.per_mille(800), random.between(1, 8) as usize));
     let status = match action {
-        BulkAction::Resume if is_picky || is_over => Some(Status::Paused),
+        BatchAction::Resume if is_picky || is_over => Some(Status::Paused),
         _ if is_of_stuck && is_picky => Some(Status::Stuck),
         _ => None,
     };
-    let filter = BulkFilter { status, limit: (!is_over).then_some(limit), ..BulkFilter::default() };
+    let filter = BatchFilter { status, limit: (!is_over).then_some(limit), ..BatchFilter::default() };
     let planned = live
-        .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant_of(of)).desk().plan(action, &filter).await }));
+        .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant_of(of)).admin().plan(action, &filter).await }));
     let mut plan = planned.await?.ok()?;
     let mut acts = Vec::new();
     let mut kept = Vec::new();
@@ -160,10 +161,10 @@ async fn plan(
             continue;
         };
         let act = match action {
-            BulkAction::Retry => Some(Act::Retry),
-            BulkAction::ForceCompleted => Some(Act::Force(Standing::Completed)),
-            BulkAction::ForceCompensated => Some(Act::Force(Standing::Compensated)),
-            BulkAction::Skip => {
+            BatchAction::Retry => Some(Act::Retry),
+            BatchAction::ForceCompleted => Some(Act::Force(Standing::Completed)),
+            BatchAction::ForceCompensated => Some(Act::Force(Standing::Compensated)),
+            BatchAction::Skip => {
                 let Some(skip) = skip(live, of, row, planned.step.as_deref()).await else { continue };
                 Some(skip)
             }
@@ -193,10 +194,10 @@ impl Bulk {
         for (told, planned) in self.acts.iter().zip(&self.plan.sagas) {
             let Told { saga, row, call, act } = *told;
             let what = match (act, self.plan.action) {
-                (Some(act), _) => What::Acted { saga, row, act, call, revision: planned.revision },
-                (None, BulkAction::Cancel) => What::CancelCalled { call, saga },
-                (None, BulkAction::Pause) => What::PauseCalled { call, saga },
-                (None, BulkAction::Resume) => What::ResumeCalled { call, saga },
+                (Some(act), _) => What::AuditRecord { saga, row, act, call, revision: planned.revision },
+                (None, BatchAction::Cancel) => What::CancelCalled { call, saga },
+                (None, BatchAction::Pause) => What::PauseCalled { call, saga },
+                (None, BatchAction::Resume) => What::ResumeCalled { call, saga },
                 (None, _) => continue,
             };
             self.world.enter(what);
@@ -204,14 +205,14 @@ impl Bulk {
     }
 
     /// Carries the plan out; says whether nothing is left to be done.
-    async fn carry_out(self: &Arc<Self>, live: &Live) -> bool {
+    async fn execute(self: &Arc<Self>, live: &Live) -> bool {
         let per_second = self.world.draw(|random| *random.pick(RATES));
         let Some(per_second) = NonZeroU32::new(per_second) else { return false };
         let (bulk, of) = (Arc::clone(self), self.world.scenario.sagas[self.acts[0].saga as usize].tenant);
         let asked = live.ask(move |runtime| {
             Box::pin(async move {
-                let desk = runtime.tenant(tenant_of(of)).desk();
-                desk.carry_out(&bulk.plan, WHY, per_second, |place, result| bulk.note(place, result)).await
+                let desk = runtime.tenant(tenant_of(of)).admin();
+                desk.execute(&bulk.plan, WHY, per_second, |place, result| bulk.note(place, result)).await
             })
         });
         match asked.await {
@@ -224,16 +225,16 @@ impl Bulk {
         }
     }
 
-    fn note(&self, place: usize, result: &BulkResult) {
+    fn note(&self, place: usize, result: &BatchResult) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
-            BulkResult::Done => {
+            BatchResult::Done => {
                 seen[place].is_done = true;
                 self.world.hit(Fault::ActedInBulk);
                 self.enter_done(self.acts[place]);
             }
-            BulkResult::Already => self.world.hit(Fault::BulkKnown),
-            BulkResult::Refused(_) => {
+            BatchResult::Already => self.world.hit(Fault::BulkKnown),
+            BatchResult::Refused(_) => {
                 seen[place].refused += 1;
                 self.world.hit(Fault::BulkRefused);
             }
@@ -244,8 +245,8 @@ impl Bulk {
     fn enter_done(&self, Told { call, act, .. }: Told) {
         match (act, self.plan.action) {
             (Some(_), _) => self.world.enter(What::ActAnswered { call, is_done: true }),
-            (None, BulkAction::Cancel) => self.world.enter(What::CancelAnswered { call, is_turned: true }),
-            (None, BulkAction::Pause) => self.world.enter(What::PauseAnswered { call, is_paused: true }),
+            (None, BatchAction::Cancel) => self.world.enter(What::CancelAnswered { call, is_turned: true }),
+            (None, BatchAction::Pause) => self.world.enter(What::PauseAnswered { call, is_paused: true }),
             (None, _) => {}
         }
     }
@@ -257,8 +258,8 @@ impl Bulk {
             let (call, is_refused) = (*call, seen.refused == turns);
             let what = match (act, self.plan.action) {
                 (Some(_), _) if is_refused => What::ActAnswered { call, is_done: false },
-                (None, BulkAction::Cancel) if is_refused => What::CancelAnswered { call, is_turned: false },
-                (None, BulkAction::Resume) if is_refused || seen.is_done => What::ResumeAnswered { call },
+                (None, BatchAction::Cancel) if is_refused => What::CancelAnswered { call, is_turned: false },
+                (None, BatchAction::Resume) if is_refused || seen.is_done => What::ResumeAnswered { call },
                 _ => continue,
             };
             self.world.enter(what);

@@ -114,7 +114,7 @@ impl<'a> Call<'a> {
         };
         let number = seat.world.recorder.number();
         let input = SimInput { saga: seat.world.scenario.acting(self.input.saga, self.ctx.saga_key()), ..self.input };
-        let (saga, variant, fence) = (input.saga, input.variant, self.ctx.fence());
+        let (saga, variant, fence) = (input.saga, input.variant, self.ctx.fencing_token());
         if fence > 1 && self.ctx.attempt() == 1 {
             seat.world.hit(Fault::TakenOver);
         }
@@ -163,7 +163,7 @@ impl Running<'_> {
     fn hear(&self) -> Result<(), StepError> {
         let (key, attempt) = (self.ctx.key().to_owned(), self.ctx.attempt());
         let kept = self.ctx.progress()?.map(|SimReport(report)| report);
-        let report = self.world().desk.hear(self.world().scenario.plant, &key, self.ctx.fence(), kept);
+        let report = self.world().desk.hear(self.world().scenario.plant, &key, self.ctx.fencing_token(), kept);
         if report.is_some() {
             self.world().hit(Fault::ToldProgress);
             self.world().hit_if(attempt == 1, Fault::ToldByTheVanished);
@@ -181,7 +181,7 @@ impl Running<'_> {
         }
         let report = world.recorder.number();
         self.seat.enter(What::Reported { call: self.number, report });
-        world.hit_if(world.desk.note(self.ctx.key(), self.ctx.fence(), report), Fault::ReportedTooLate);
+        world.hit_if(world.desk.note(self.ctx.key(), self.ctx.fencing_token(), report), Fault::ReportedTooLate);
         self.ctx.report(&SimReport(report))
     }
 
@@ -213,7 +213,7 @@ impl Running<'_> {
             call: self.number,
             op: self.op,
             key: self.ctx.key().to_owned(),
-            do_key: self.ctx.do_key().to_owned(),
+            do_key: self.ctx.original_key().to_owned(),
             is_refused: self.op == Op::Do && self.is_refused(),
             has_bars: self.world().scenario.load.is_none(),
         };
@@ -239,7 +239,7 @@ impl Running<'_> {
     /// Whether a mistake is planted that forgets that this call was made.
     fn forgets_late_unknown(&self) -> bool {
         let forgets = matches!(self.world().scenario.plant, Some(Plant::ForgetsLateUnknown | Plant::BeginsAndForgets));
-        forgets && self.world().desk.is_taken_over(self.ctx.key(), self.ctx.fence())
+        forgets && self.world().desk.is_taken_over(self.ctx.key(), self.ctx.fencing_token())
     }
 
     /// Sends the request, and waits for the reply. What is on its way arrives even when the caller is gone.

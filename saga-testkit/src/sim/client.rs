@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Cancellation, Outcome, RuntimeError, StartError};
+use saga_core::engine::{CancelOutcome, Outcome, RuntimeError, StartError};
 use saga_core::env::Environment;
 
 use saga_core::store::Status;
-use saga_core::{Running, Tenant};
+use saga_core::{SagaHandle, Tenant};
 
 use super::Fault;
 use super::definitions::SimDefinition;
@@ -117,9 +117,9 @@ impl Client {
             Box::pin(async move { runtime.tenant(tenant).cancel(key, "the simulation says so").await })
         });
         let (is_turned, fault) = match asked.await? {
-            Ok(Cancellation::Begun) => (true, Fault::Cancelled),
-            Ok(Cancellation::UnderWay | Cancellation::Ended(Status::Compensated)) => (true, Fault::CancelledAgain),
-            Ok(Cancellation::Ended(_)) => (false, Fault::CancelledAgain),
+            Ok(CancelOutcome::Begun) => (true, Fault::Cancelled),
+            Ok(CancelOutcome::UnderWay | CancelOutcome::Ended(Status::Compensated)) => (true, Fault::CancelledAgain),
+            Ok(CancelOutcome::Ended(_)) => (false, Fault::CancelledAgain),
             Err(RuntimeError::Store(_)) => return None,
             Err(_) => (false, Fault::CancelRefused),
         };
@@ -138,11 +138,11 @@ impl Client {
     }
 
     /// Waits for the end, in the process that answered.
-    fn follow(&self, running: Running<SimStore>) {
+    fn follow(&self, running: SagaHandle<SimStore>) {
         let (world, saga) = (Arc::clone(&self.world), self.saga);
         let env = world.env.clone();
         env.spawn(Box::pin(async move {
-            if let Ok(outcome) = running.ended().await {
+            if let Ok(outcome) = running.closed().await {
                 world.enter(What::OutcomeSeen { saga, standing: standing_of(&outcome) });
             }
         }));
@@ -162,10 +162,10 @@ pub(crate) fn standing_of(outcome: &Outcome) -> Standing {
     }
 }
 
-fn answer_of(started: &Result<Running<SimStore>, StartError>) -> Answer {
+fn answer_of(started: &Result<SagaHandle<SimStore>, StartError>) -> Answer {
     match started {
-        Ok(running) => Answer::Started { is_new: Some(!running.already_known()) },
-        Err(StartError::OtherPayload { .. } | StartError::OtherSaga { .. }) => Answer::Refused,
+        Ok(running) => Answer::Started { is_new: Some(!running.already_started()) },
+        Err(StartError::PayloadMismatch { .. } | StartError::OtherSaga { .. }) => Answer::Refused,
         Err(_) => Answer::Failed,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::env::Environment as _;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    DeadLetter, DeadLetters, HistoryKind, Ids, Inbox, LetterFilter, Message, MessageKind, NewReceived, Outbox,
+    DeadLetter, DeadLetterFilter, DeadLetters, HistoryKind, Ids, Inbox, Message, MessageKind, NewReceived, Outbox,
     RecordedOutcome, SagaFilter, SagaWithSteps, Sagas, Status, StepRecord, Timestamp, Work, WorkId, service_topic,
 };
 use saga_core::{Key, Signal as _};
@@ -88,7 +88,7 @@ async fn has_nothing_left(store: &MemoryStore, scenario: &Scenario) -> bool {
 async fn open_letters(store: &MemoryStore, scenario: &Scenario) -> u64 {
     let mut letters = 0;
     for tenant in tenants(scenario) {
-        let filter = LetterFilter { tenant: tenant_of(tenant), ..LetterFilter::default() };
+        let filter = DeadLetterFilter { tenant: tenant_of(tenant), ..DeadLetterFilter::default() };
         letters += store.dead_letters(&filter).await.map_or(u64::MAX / 4, |letters| letters.len() as u64);
     }
     letters
@@ -218,7 +218,8 @@ async fn has_taken_effect(store: &MemoryStore, world: &World, at: Duration, mess
 /// Whether a store has received a message or keeps it as a dead letter. It is asked in the only way that there is, which
 /// leaves a row behind where the answer is no: nothing is asked of the store after that.
 async fn is_stored(store: &MemoryStore, message: Message) -> bool {
-    let filter = LetterFilter { tenant: message.tenant.clone(), state: None, limit: LIMIT, ..LetterFilter::default() };
+    let filter =
+        DeadLetterFilter { tenant: message.tenant.clone(), state: None, limit: LIMIT, ..DeadLetterFilter::default() };
     let letters = store.dead_letters(&filter).await.unwrap_or_default();
     let is_letter = |letter: &DeadLetter| letter.letter.message.as_ref().is_some_and(|kept| kept.id == message.id);
     if letters.iter().any(is_letter) {

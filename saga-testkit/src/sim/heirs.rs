@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Restart, RuntimeError};
+use saga_core::engine::{RestartOutcome, RuntimeError};
 use saga_core::env::Environment;
 use saga_core::store::Status;
 
@@ -152,13 +152,13 @@ impl Client {
             self.start_anew(live, new_key).await
         } else {
             let restart = live.ask(move |runtime| {
-                Box::pin(async move { runtime.tenant(tenant).desk().restart(key, &name, new_key, WHY).await })
+                Box::pin(async move { runtime.tenant(tenant).admin().restart(key, &name, new_key, WHY).await })
             });
             restart.await
         };
         let answer = match asked? {
-            Ok(Restart::Begun) => Answer::Started { is_new: Some(true) },
-            Ok(Restart::Already) => Answer::Started { is_new: Some(false) },
+            Ok(RestartOutcome::Begun) => Answer::Started { is_new: Some(true) },
+            Ok(RestartOutcome::Already) => Answer::Started { is_new: Some(false) },
             Err(RuntimeError::Store(_)) => return None,
             Err(_) => Answer::Refused,
         };
@@ -172,7 +172,7 @@ impl Client {
     }
 
     /// What an engine does that takes nothing over.
-    async fn start_anew(&self, live: &Live, key: String) -> Option<Result<Restart, RuntimeError>> {
+    async fn start_anew(&self, live: &Live, key: String) -> Option<Result<RestartOutcome, RuntimeError>> {
         let script = &self.world.scenario.sagas[self.saga as usize];
         let definition = self.definitions[script.variants[0]].saga.clone();
         let saga = self.world.scenario.first_of(self.saga);
@@ -181,7 +181,7 @@ impl Client {
         let started = live.ask(move |runtime| {
             Box::pin(async move { runtime.tenant(tenant).start(&definition, key, input).await.map(|_| ()) })
         });
-        started.await?.ok().map(|()| Ok(Restart::Begun))
+        started.await?.ok().map(|()| Ok(RestartOutcome::Begun))
     }
 
     /// Wants the same once more, something else under the same key, and that a saga takes its own place.
@@ -200,7 +200,7 @@ impl Client {
         let step = self.definitions[script.variants[0]].variant.steps[0].name.clone();
         let step = step.split('#').next().unwrap_or_default().to_owned();
         let asked = live.ask(move |runtime| {
-            Box::pin(async move { runtime.tenant(tenant).desk().restart(key.clone(), &step, key, WHY).await })
+            Box::pin(async move { runtime.tenant(tenant).admin().restart(key.clone(), &step, key, WHY).await })
         });
         let answer = match asked.await {
             Some(Ok(_)) => Answer::Started { is_new: None },

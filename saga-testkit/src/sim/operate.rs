@@ -7,7 +7,7 @@ use saga_core::engine::{Outcome, SagaStatus};
 use saga_core::env::Environment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
-use saga_core::store::{LetterFilter, Outbox, Status};
+use saga_core::store::{DeadLetterFilter, Outbox, Status};
 
 use super::Fault;
 use super::bulk::act_in_bulk;
@@ -106,7 +106,7 @@ async fn read_letters(world: &Arc<World>, live: &Live) {
         let asked = live.ask(move |runtime| {
             Box::pin(async move {
                 let desk = runtime.tenant(tenant_of(tenant)).dead_letters();
-                for letter in desk.list(LetterFilter::default()).await.unwrap_or_default() {
+                for letter in desk.list(DeadLetterFilter::default()).await.unwrap_or_default() {
                     let id = letter.letter.id;
                     let reason = "the simulation says so";
                     if is_discarding {
@@ -166,7 +166,7 @@ async fn hurry(world: &World, live: &Live, row: &Row) {
     }
     let (tenant, key) = (tenant_of(world.scenario.sagas[row.saga as usize].tenant), row.key.clone());
     let hurried = live.ask(move |runtime| {
-        Box::pin(async move { runtime.tenant(tenant).desk().retry_now(key, "the simulation says so").await })
+        Box::pin(async move { runtime.tenant(tenant).admin().retry_now(key, "the simulation says so").await })
     });
     // A process that dies hurries nothing, and so does one whose store fails.
     world.hit_if(matches!(hurried.await, Some(Ok(1..))), Fault::Hurried);
@@ -175,7 +175,7 @@ async fn hurry(world: &World, live: &Live, row: &Row) {
 async fn act_and_note(world: &World, live: &Live, row: &Row, act: Act, revision: u64) {
     let call = world.recorder.number();
     // The answer may come too late for the ledger, or never, and the act may have been done all the same.
-    world.enter(What::Acted { saga: row.saga, row: row.number(), act, call, revision });
+    world.enter(What::AuditRecord { saga: row.saga, row: row.number(), act, call, revision });
     let is_done = act_on(world, live, row, act, revision).await;
     if let Some(is_done) = is_done {
         world.enter(What::ActAnswered { call, is_done });

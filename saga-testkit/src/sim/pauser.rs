@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Pausing, Resumption, RuntimeError};
+use saga_core::engine::{PauseOutcome, ResumeOutcome, RuntimeError};
 use saga_core::env::Environment;
 
 use super::Fault;
@@ -52,10 +52,10 @@ impl Client {
         self.world.enter(What::PauseCalled { call, saga: self.saga });
         let asked = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).pause(key, WHY).await }));
         let (is_paused, fault) = match asked.await? {
-            Ok(Pausing::Paused) => (true, Fault::SagaPaused),
-            Ok(Pausing::Already) => (true, Fault::SagaPausedAgain),
+            Ok(PauseOutcome::Paused) => (true, Fault::SagaPaused),
+            Ok(PauseOutcome::Already) => (true, Fault::SagaPausedAgain),
             Err(RuntimeError::Store(_)) => return None,
-            Ok(Pausing::Ended(_)) | Err(_) => (false, Fault::PauseTooLate),
+            Ok(PauseOutcome::Ended(_)) | Err(_) => (false, Fault::PauseTooLate),
         };
         self.world.enter(What::PauseAnswered { call, is_paused });
         self.world.hit(fault);
@@ -68,9 +68,9 @@ impl Client {
         self.world.enter(What::ResumeCalled { call, saga: self.saga });
         let asked = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).resume(key, WHY).await }));
         match asked.await? {
-            Ok(Resumption::Resumed) => self.world.hit(Fault::SagaResumed),
+            Ok(ResumeOutcome::Resumed) => self.world.hit(Fault::SagaResumed),
             Err(RuntimeError::Store(_)) => return None,
-            Ok(Resumption::NotPaused(_)) | Err(_) => {}
+            Ok(ResumeOutcome::NotPaused(_)) | Err(_) => {}
         }
         self.world.enter(What::ResumeAnswered { call });
         Some(())

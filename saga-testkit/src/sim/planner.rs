@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
-use saga_core::saga::{Branch, Chain, Choice, Group, Inside, SagaError, Whole};
+use saga_core::saga::{Branch, Choice, Group, Nested, Root, SagaError, StepBuilder};
 use saga_core::{Each, IfTaken, Saga, SubSaga};
 
 use super::definitions::SimDefinition;
@@ -22,7 +22,7 @@ const ARMS: [&str; 2] = ["left", "right"];
 
 /// Steps of a definition, of a branch or of an arm, and their plan.
 pub(super) struct Planner<P> {
-    chain: Chain<SimStore, SimInput, P>,
+    chain: StepBuilder<SimStore, SimInput, P>,
     definition: String,
     plan: Plan,
 }
@@ -127,7 +127,7 @@ fn read(input: &SimInput, output: SimOutput) -> SimInput {
 /// Runs a closure that gets a part of the builder and gives it back, in another one that does the same with a plan beside.
 fn with_branch(
     plan: Plan,
-    build: impl FnOnce(Planner<Inside>) -> Planner<Inside>,
+    build: impl FnOnce(Planner<Nested>) -> Planner<Nested>,
     place: &mut Option<Plan>,
 ) -> impl FnOnce(Branch<SimStore, SimInput>) -> Branch<SimStore, SimInput> {
     move |chain| {
@@ -138,7 +138,7 @@ fn with_branch(
 }
 
 impl PlannedGroup {
-    pub(super) fn branch(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+    pub(super) fn branch(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
         let Self { group, mut plan, from, mut ends } = self;
         plan.tips.clone_from(&from);
         let mut made = None;
@@ -152,23 +152,23 @@ impl PlannedGroup {
 }
 
 impl PlannedChoice {
-    pub(super) fn when(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+    pub(super) fn when(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
         let arm = ARMS[usize::from(self.arms)];
         self.arm(arm, build, |choice, build| choice.when(arm, |_| flip(), build))
     }
 
     /// An arm whose condition looks at what an earlier step gave.
-    pub(super) fn when_after<E: Planned>(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+    pub(super) fn when_after<E: Planned>(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
         let arm = ARMS[usize::from(self.arms)];
         let holds = |_: &SimInput, output: SimOutput| output.effect.is_multiple_of(2) ^ flip();
         self.arm(arm, build, |choice, build| choice.when_after::<E>(arm, holds, build))
     }
 
-    pub(super) fn otherwise(self, build: impl FnOnce(Planner<Inside>) -> Planner<Inside>) -> Self {
+    pub(super) fn otherwise(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
         Self { is_total: true, ..self.arm("otherwise", build, |choice, build| choice.otherwise(build)) }
     }
 
-    fn arm<B: FnOnce(Planner<Inside>) -> Planner<Inside>>(
+    fn arm<B: FnOnce(Planner<Nested>) -> Planner<Nested>>(
         self,
         arm: &str,
         build: B,
@@ -191,7 +191,7 @@ impl PlannedChoice {
     }
 }
 
-pub(super) fn named(name: &str) -> Planner<Whole> {
+pub(super) fn named(name: &str) -> Planner<Root> {
     Planner { chain: Saga::named(name).input(), definition: name.to_owned(), plan: Plan::default() }
 }
 
@@ -301,7 +301,7 @@ impl<P> Planner<P> {
     }
 }
 
-impl Planner<Whole> {
+impl Planner<Root> {
     /// A saga as a step, with the result of that step of it. In the plan its steps stand among the others.
     pub(super) fn sub_saga<R: Planned>(self, build: impl FnOnce(Self) -> Self) -> Result<Self, SagaError> {
         let Self { chain, definition, plan } = self;

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use saga_core::engine::{Inspector, SagaStatus};
+use saga_core::engine::{SagaQuery, SagaStatus};
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{Sagas, Status};
@@ -138,20 +138,20 @@ impl Replica {
                 settings.lease_ttl = LEASE;
                 settings.member_ttl = MEMBER;
                 settings.poll_interval = POLL;
-                settings.places = places;
-                settings.transactions = transactions;
+                settings.sagas_in_memory_max = places;
+                settings.transactions_max = transactions;
                 settings.batch_max = batch;
-                settings.batch_step_max = batch_step;
-                settings.calls = calls;
-                settings.run_on_max = run_on;
-                settings.drain_limit = LEASE;
+                settings.batch_inputs_max = batch_step;
+                settings.external_calls_max = calls;
+                settings.steps_per_transaction_max = run_on;
+                settings.shutdown_timeout = LEASE;
                 settings.publish_attempts = 2;
-                settings.answer_within = ANSWER;
+                settings.reply_timeout = ANSWER;
                 if let Some(load) = &self.world.scenario.load {
-                    (settings.calls, settings.places) = (load.lines, LOAD_PLACES);
+                    (settings.external_calls_max, settings.sagas_in_memory_max) = (load.lines, LOAD_PLACES);
                 }
                 if self.world.scenario.plant == Some(Plant::RecoversOneByOne) {
-                    settings.recoveries = 1;
+                    settings.recoveries_max = 1;
                 }
             });
         for definition in self.role.definitions.iter() {
@@ -227,10 +227,10 @@ impl Live {
                 let inspector = definitions
                     .iter()
                     .filter(of_row)
-                    .fold(Inspector::new(SimStore::undisturbed(store)), |inspector, definition| {
+                    .fold(SagaQuery::new(SimStore::undisturbed(store)), |inspector, definition| {
                         inspector.saga(&definition.saga).saga(&definition.second)
                     });
-                inspector.tenant(tenant).status(key).await.ok()?.map(|status| Looked::Still(Box::new(status)))
+                inspector.tenant(tenant).describe(key).await.ok()?.map(|status| Looked::Still(Box::new(status)))
             })
         });
         looked.await.flatten()

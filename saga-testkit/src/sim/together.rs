@@ -2,7 +2,7 @@
 
 use saga_core::memory::MemoryConn;
 use saga_core::step::Args;
-use saga_core::{Answers, Batch, StepError};
+use saga_core::{Batch, BatchResults, StepError};
 
 use super::calls::{Call, Running, hot_row, transaction_of};
 use super::steps::{SimInput, SimOutput};
@@ -17,7 +17,7 @@ pub(crate) async fn together(
     step: u8,
     batch: Batch<SimInput>,
     emits: u8,
-) -> Result<Answers<SimOutput>, StepError> {
+) -> Result<BatchResults<SimOutput>, StepError> {
     let seat = args.states.get::<Seat>();
     let transaction = Some(transaction_of(conn, seat.as_ref()));
     let begin = |(ctx, input): (_, &SimInput)| {
@@ -55,7 +55,7 @@ pub(crate) async fn together(
         }
         Ok(mut answers) => {
             let mut answers = answers.drain(..);
-            Ok(batch.answer(|_| {
+            Ok(batch.map_each(|_| {
                 let answer = answers.next().unwrap_or_else(|| Err(StepError::retry("nothing was written for it")));
                 match calls.next() {
                     Some(call) => call.end(answer),

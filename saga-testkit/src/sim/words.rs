@@ -48,10 +48,10 @@ impl Client {
             Box::pin(async move { runtime.tenant(tenant).signal(key, id.to_string(), &Word { id }).await })
         });
         let (receipt, fault) = match asked.await? {
-            Ok(engine::Receipt::Delivered) => (Receipt::Counts, Fault::SignalDelivered),
-            Ok(engine::Receipt::Kept) => (Receipt::Counts, Fault::SignalKept),
-            Ok(engine::Receipt::Known) => (Receipt::Known, Fault::SignalKnown),
-            Ok(engine::Receipt::TooLate) => (Receipt::Refused, Fault::SignalLate),
+            Ok(engine::SignalOutcome::Delivered) => (Receipt::Counts, Fault::SignalDelivered),
+            Ok(engine::SignalOutcome::Buffered) => (Receipt::Counts, Fault::SignalKept),
+            Ok(engine::SignalOutcome::Duplicate) => (Receipt::Known, Fault::SignalKnown),
+            Ok(engine::SignalOutcome::TooLate) => (Receipt::Refused, Fault::SignalLate),
             Err(RuntimeError::Store(_)) => return None,
             Err(_) => (Receipt::Refused, Fault::SignalRefused),
         };

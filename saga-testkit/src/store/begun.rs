@@ -14,11 +14,15 @@ pub(crate) async fn a_row_that_was_only_claimed_has_not_begun<H: StoreHarness>(b
     ensure!(!first.began, "a row that nobody owned before has begun");
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.short_lease().await?).await?;
-    ensure_eq!((second.suspect, second.began), (true, false), "suspect and begun, when its owner had only claimed it");
+    ensure_eq!(
+        (second.recovered, second.began),
+        (true, false),
+        "suspect and begun, when its owner had only claimed it"
+    );
     bench.outlast_lease().await;
     let bench = bench.reopen().await?;
     let third = bench.claim_one(bench.lease().await?).await?;
-    ensure_eq!((third.suspect, third.began), (true, false), "suspect and begun, when two had only claimed it");
+    ensure_eq!((third.recovered, third.began), (true, false), "suspect and begun, when two had only claimed it");
     Ok(())
 }
 
@@ -38,9 +42,9 @@ pub(crate) async fn a_beginning_is_remembered<H: StoreHarness>(bench: Bench<H>) 
     ensure_eq!(bench.store.begin(&[first], short).await?, [true], "whether the row is still held");
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.lease().await?).await?;
-    ensure_eq!((second.suspect, second.began), (true, true), "suspect and begun, when its owner had begun it");
+    ensure_eq!((second.recovered, second.began), (true, true), "suspect and begun, when its owner had begun it");
     // Those that had it later change nothing about the first.
-    bench.store.give_back(&[second.work]).await?;
+    bench.store.release_work(&[second.work]).await?;
     let third = bench.claim_one(bench.short_lease().await?).await?;
     ensure!(third.began, "a row that had begun was given back, and has not begun");
     bench.outlast_lease().await;
@@ -54,7 +58,7 @@ pub(crate) async fn giving_a_waiting_row_back_makes_it_no_other<H: StoreHarness>
     bench.claim_one(bench.short_lease().await?).await?;
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.lease().await?).await?.work;
-    bench.store.give_back(&[second]).await?;
+    bench.store.release_work(&[second]).await?;
     ensure!(!bench.claim_one(bench.lease().await?).await?.began, "a row that nobody began has begun");
     Ok(())
 }

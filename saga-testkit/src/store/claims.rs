@@ -43,7 +43,11 @@ pub(crate) async fn a_claim_brings_all_that_is_needed<H: StoreHarness>(bench: Be
         let expected = if is_undo { (WorkKind::Undo, "reserve:undo#2") } else { (WorkKind::Do, OTHER) };
         ensure_eq!((work.kind, work.step.as_str()), expected, "what the row asks for");
         ensure_eq!(work.payload, if is_undo { None } else { Some(vec![0, 255, 10]) }, "the mapped input");
-        ensure_eq!((work.saga, work.attempts, work.maybe, work.suspect), (begun.id, 0, false, false), "a first claim");
+        ensure_eq!(
+            (work.saga, work.attempts, work.in_doubt, work.recovered),
+            (begun.id, 0, false, false),
+            "a first claim"
+        );
         ensure!(work.retrying_for.is_none() && work.late.is_none(), "a first claim has no past: {work:?}");
     }
     Ok(())
@@ -86,9 +90,9 @@ pub(crate) async fn a_deadline_is_claimed_like_work<H: StoreHarness>(bench: Benc
     let row = claimed.work.iter().find(|work| work.work.id == id);
     let row = row.ok_or_else(|| Failed("the row of the deadline was not claimed".into()))?;
     ensure_eq!((row.kind, row.step.as_str()), (WorkKind::Deadline, ":deadline"), "what the row asks for");
-    bench.store.give_back(&[row.work]).await?;
+    bench.store.release_work(&[row.work]).await?;
     let again = bench.claim_one(bench.lease().await?).await?;
-    ensure_eq!((again.work.id, again.suspect), (id, false), "the row, when its step has a record");
+    ensure_eq!((again.work.id, again.recovered), (id, false), "the row, when its step has a record");
     Ok(())
 }
 

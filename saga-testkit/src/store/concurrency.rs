@@ -60,7 +60,7 @@ pub(crate) async fn one_of_many_starts_is_new<H: StoreHarness>(bench: Bench<H>) 
                 let id = saga.id;
                 Ok(match bench.start_new(saga).await? {
                     Started::New => (true, id),
-                    Started::Known(row) => (false, row.id),
+                    Started::AlreadyExists(row) => (false, row.id),
                 })
             }
         })

@@ -2,8 +2,8 @@
 
 use saga_core::key::StepId;
 use saga_core::store::{
-    Applied, Changes, ClaimRequest, Condition, DefinitionId, Definitions, HistoryEntry, HistoryKind, KeptDefinition,
-    Lease, Miss, NewDefinition, RecordedOutcome, Records, RewrittenRecord, SagaMove, Status, Work, WorkId,
+    Applied, Changes, ClaimRequest, Condition, DefinitionId, Definitions, HistoryEntry, HistoryKind, Lease, Miss,
+    NewDefinition, RecordedOutcome, Records, RewrittenRecord, SagaMigration, Status, StoredDefinition, Work, WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -22,12 +22,12 @@ fn shape(digest: u8) -> String {
     format!(r#"{{"steps":[],"pivot":{digest}}}"#)
 }
 
-fn kept(version: u32, digest: u8) -> KeptDefinition {
-    KeptDefinition { id: self::version(version), digest: [digest; 32], shape: Some(shape(digest)) }
+fn kept(version: u32, digest: u8) -> StoredDefinition {
+    StoredDefinition { id: self::version(version), digest: [digest; 32], shape: Some(shape(digest)) }
 }
 
-fn to_version_2(begun: &Begun, expected: u64) -> SagaMove {
-    SagaMove {
+fn to_version_2(begun: &Begun, expected: u64) -> SagaMigration {
+    SagaMigration {
         saga: begun.id,
         tenant: begun.tenant.clone(),
         key: begun.key.clone(),
@@ -48,14 +48,14 @@ fn to_version_2(begun: &Begun, expected: u64) -> SagaMove {
     }
 }
 
-async fn moved<H: StoreHarness>(bench: &Bench<H>, moved: SagaMove) -> Outcome {
+async fn moved<H: StoreHarness>(bench: &Bench<H>, moved: SagaMigration) -> Outcome {
     let applied = bench.store.migrate(moved).await?;
     ensure!(matches!(applied, Ok(())), "expected the saga to move, got {applied:?}");
     Ok(())
 }
 
 /// Refused, and nothing of it was written.
-async fn refused<H: StoreHarness>(bench: &Bench<H>, begun: &Begun, wanted: SagaMove) -> Result<Miss, Failed> {
+async fn refused<H: StoreHarness>(bench: &Bench<H>, begun: &Begun, wanted: SagaMigration) -> Result<Miss, Failed> {
     let before = bench.whole(begun).await?;
     let applied: Applied = bench.store.migrate(wanted).await?;
     let after = bench.whole(begun).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn a_definition_stays_once_it_was_used<H: StoreHarness>(bench: 
 pub(crate) async fn sagas_tell_what_was_not_kept<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let other = bench.store.register(vec![new(1, 3)]).await?;
-    let told = KeptDefinition { id: version(1), digest: [7; 32], shape: None };
+    let told = StoredDefinition { id: version(1), digest: [7; 32], shape: None };
     ensure_eq!(other, [told], "the answer where a saga that has not ended has another digest");
     ensure_eq!(bench.store.definitions().await?, [], "what is kept then");
     ensure_eq!(bench.store.register(vec![new(1, 7)]).await?, [kept(1, 7)], "the answer where it has the same");
@@ -134,7 +134,7 @@ pub(crate) async fn definitions_are_listed_by_name_and_version<H: StoreHarness>(
     let refunds = DefinitionId { name: "refunds".into(), version: 1 };
     let refunds = NewDefinition { id: refunds, ..new(1, 6) };
     bench.store.register(vec![refunds.clone(), new(3, 3), new(2, 2)]).await?;
-    let refunds = KeptDefinition { id: refunds.id, ..kept(1, 6) };
+    let refunds = StoredDefinition { id: refunds.id, ..kept(1, 6) };
     ensure_eq!(bench.store.definitions().await?, [kept(2, 2), kept(3, 3), refunds], "the list");
     Ok(())
 }
@@ -170,7 +170,7 @@ pub(crate) async fn its_work_belongs_to_the_new_version<H: StoreHarness>(bench: 
     let begun = bench.start("k-1").await?;
     bench.start("k-2").await?;
     let postponed = saga_core::store::Postponed {
-        maybe: true,
+        in_doubt: true,
         error: Some("busy".into()),
         ..begun.postponed(std::time::Duration::ZERO)
     };
@@ -182,7 +182,7 @@ pub(crate) async fn its_work_belongs_to_the_new_version<H: StoreHarness>(bench: 
     ensure_eq!(claimed.len(), 1, "what whoever knows the new version claims");
     let work = &claimed[0];
     ensure_eq!((work.work.id, work.work.epoch), (begun.work.id, 3), "the row, moved and claimed");
-    ensure_eq!((work.attempts, work.maybe, work.suspect), (1, true, false), "what the row remembers");
+    ensure_eq!((work.attempts, work.in_doubt, work.recovered), (1, true, false), "what the row remembers");
     let stale = Changes { finished: vec![(begun.work, Condition::Held)], ..Changes::default() };
     let stale = bench.store.record(vec![stale]).await?;
     ensure!(matches!(stale[..], [Err(Miss::Work(_))]), "an owner from before the move decided: {stale:?}");
@@ -196,7 +196,7 @@ pub(crate) async fn work_that_somebody_has_stays<H: StoreHarness>(bench: Bench<H
     let claimed = bench.claim_one(lease).await?;
     let miss = refused(&bench, &begun, to_version_2(&begun, 1)).await?;
     ensure!(matches!(miss, Miss::Work(id) if id == begun.work.id), "it missed as {miss:?}");
-    ensure_eq!(bench.store.give_back(&[claimed.work]).await?, [true], "giving the row back");
+    ensure_eq!(bench.store.release_work(&[claimed.work]).await?, [true], "giving the row back");
     moved(&bench, to_version_2(&begun, 1)).await
 }
 
@@ -207,7 +207,7 @@ pub(crate) async fn work_of_a_vanished_owner_moves_and_is_suspect<H: StoreHarnes
     moved(&bench, to_version_2(&begun, 1)).await?;
     let request =
         ClaimRequest { lease: bench.lease().await?, limit: 10, definitions: [version(2)].into(), takes_over: true };
-    let suspects: Vec<bool> = bench.store.claim(request).await?.work.iter().map(|work| work.suspect).collect();
+    let suspects: Vec<bool> = bench.store.claim(request).await?.work.iter().map(|work| work.recovered).collect();
     ensure_eq!(suspects, [true], "the row of an owner that vanished");
     Ok(())
 }
@@ -218,7 +218,7 @@ pub(crate) async fn records_move_with_their_saga<H: StoreHarness>(bench: Bench<H
     bench.apply(Changes { records: vec![begun.record(OTHER, RecordedOutcome::Done)], ..Changes::default() }).await?;
     let (step, other) = (StepId::doing(STEP), StepId::doing(OTHER));
     let third = StepId::doing("pack");
-    let changes = SagaMove {
+    let changes = SagaMigration {
         rewritten: vec![
             RewrittenRecord { from: step.clone(), to: other.clone(), output: Some(b"new".to_vec()), input: None },
             RewrittenRecord { from: other.clone(), to: third.clone(), output: None, input: Some(b"given".to_vec()) },
@@ -252,10 +252,10 @@ pub(crate) async fn records_in_the_way_leave_nothing<H: StoreHarness>(bench: Ben
     bench.apply(begun.done(1)).await?;
     let (step, other) = (StepId::doing(STEP), StepId::doing(OTHER));
     let gone = RewrittenRecord { from: other.clone(), to: StepId::doing("pack"), output: None, input: None };
-    let miss = refused(&bench, &begun, SagaMove { rewritten: vec![gone], ..to_version_2(&begun, 2) }).await?;
+    let miss = refused(&bench, &begun, SagaMigration { rewritten: vec![gone], ..to_version_2(&begun, 2) }).await?;
     ensure!(matches!(&miss, Miss::Record(missed) if *missed == other), "it missed as {miss:?}");
     let twice = vec![begun.record(STEP, RecordedOutcome::Skipped)];
-    let miss = refused(&bench, &begun, SagaMove { records: twice, ..to_version_2(&begun, 2) }).await?;
+    let miss = refused(&bench, &begun, SagaMigration { records: twice, ..to_version_2(&begun, 2) }).await?;
     ensure!(matches!(&miss, Miss::Record(missed) if *missed == step), "it missed as {miss:?}");
     Ok(())
 }
@@ -264,8 +264,8 @@ pub(crate) async fn withdrawn_work_goes_with_the_move<H: StoreHarness>(bench: Be
     let begun = bench.start("k-1").await?;
     let (stays, gone) = (WorkId(bench.id().await?), WorkId(bench.id().await?));
     bench.apply(Changes { commands: vec![begun.command(stays, OTHER)], ..Changes::default() }).await?;
-    let changes = SagaMove { withdrawn: vec![begun.work.id, gone], ..to_version_2(&begun, 1) };
-    let miss = refused(&bench, &begun, SagaMove { expected: 7, ..changes.clone() }).await?;
+    let changes = SagaMigration { withdrawn: vec![begun.work.id, gone], ..to_version_2(&begun, 1) };
+    let miss = refused(&bench, &begun, SagaMigration { expected: 7, ..changes.clone() }).await?;
     ensure!(matches!(miss, Miss::Saga(_)), "it missed as {miss:?}");
     ensure_eq!(bench.whole(&begun).await?.work.len(), 2, "the rows behind a move that missed");
     moved(&bench, changes).await?;

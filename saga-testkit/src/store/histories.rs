@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use saga_core::key::StepId;
 use saga_core::store::{
-    Applied, Changes, Condition, Lease, MemberId, Members, Miss, Outbox, Postponed, RecordedOutcome, Records, SagaId,
-    Started, Status, Store, Verdict, Work, WorkId, WorkRef,
+    Applied, Changes, Condition, HandlerVerdict, Lease, MemberId, Members, Miss, Outbox, Postponed, RecordedOutcome,
+    Records, SagaId, Started, Status, Store, Work, WorkId, WorkRef,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -132,7 +132,7 @@ impl<H: StoreHarness> History<H> {
                 self.model.start(begun.id, begun.work.id, STEP);
                 self.begun.insert(begun.id, begun);
             }
-            (Some(id), Started::Known(row)) if row.id == id => {}
+            (Some(id), Started::AlreadyExists(row)) if row.id == id => {}
             (known, answer) => {
                 return Err(Failed(format!("{key} is held by {known:?}, and a start answered {answer:?}")));
             }
@@ -155,8 +155,15 @@ impl<H: StoreHarness> History<H> {
         for work in claimed.work {
             ensure!(claimable.contains(&work.work.id), "{work:?} was claimed, and only {claimable:?} may be");
             let Some(row) = self.model.claim(work.work.id, owner) else { continue };
-            let seen =
-                (work.work.epoch, work.saga, work.step.as_str(), work.attempts, work.maybe, work.suspect, work.late);
+            let seen = (
+                work.work.epoch,
+                work.saga,
+                work.step.as_str(),
+                work.attempts,
+                work.in_doubt,
+                work.recovered,
+                work.late,
+            );
             let expected = (row.epoch, row.saga, row.step.as_str(), row.attempts, row.maybe, row.suspect, row.late);
             ensure_eq!(seen, expected, "what was claimed");
         }
@@ -218,7 +225,7 @@ impl<H: StoreHarness> History<H> {
         });
         let postponed = change.postponed.map(|(work, is_later)| Postponed {
             attempts: 9,
-            maybe: true,
+            in_doubt: true,
             ..begun.with_work(work).postponed(due(is_later))
         });
         let messages = (0..change.messages).map(|_| {
@@ -252,7 +259,7 @@ impl<H: StoreHarness> History<H> {
         let mut plays = Vec::new();
         let mut done = Vec::new();
         for (claim, is_granted) in claims.iter().zip(&granted) {
-            let verdict = if self.random.percent(70) { Verdict::Keep } else { Verdict::RollBack };
+            let verdict = if self.random.percent(70) { HandlerVerdict::Keep } else { HandlerVerdict::RollBack };
             plays.push(Play::then(&format!("row-{}", claim.work.id.0), 1, verdict));
             let stale = u64::from(self.random.percent(30));
             if *is_granted {
@@ -275,7 +282,7 @@ impl<H: StoreHarness> History<H> {
             let Some((work, _)) = change.finished else { continue };
             ensure_eq!(self.model.record(change), Answer::Applied, "the model's own answer");
             let written = self.bench.business(&format!("row-{}", work.id.0)).await.is_some();
-            ensure_eq!(written, *verdict == Verdict::Keep, "whether the handler's write is there");
+            ensure_eq!(written, *verdict == HandlerVerdict::Keep, "whether the handler's write is there");
         }
         Ok(())
     }
@@ -302,7 +309,7 @@ impl<H: StoreHarness> History<H> {
     async fn give_back(&mut self) -> Outcome {
         let Some(work) = self.row(None) else { return Ok(()) };
         let expected = self.model.held(work).map(|row| (row.owner, row.epoch) = (None, row.epoch + 1)).is_some();
-        ensure_eq!(self.bench.store.give_back(&[work]).await?, [expected], "whether {work:?} was given back");
+        ensure_eq!(self.bench.store.release_work(&[work]).await?, [expected], "whether {work:?} was given back");
         Ok(())
     }
 

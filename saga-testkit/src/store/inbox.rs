@@ -113,7 +113,7 @@ pub(crate) async fn messages_are_claimed_like_commands<H: StoreHarness>(bench: B
     let command = bench.claim_one(bench.lease().await?).await?;
     ensure_eq!(command.work.id, begun.work.id, "what a claim of commands takes");
     let (work, sent) = &first[0];
-    ensure_eq!(bench.store.give_back(&[*work]).await?, [true], "giving back");
+    ensure_eq!(bench.store.release_work(&[*work]).await?, [true], "giving back");
     let again = claim(&bench, 10).await?;
     ensure_eq!(again.iter().map(|(work, _)| work.epoch).collect::<Vec<_>>(), [4], "the epoch behind that");
     ensure_eq!(&again[0].1, sent, "the message behind that");
@@ -124,18 +124,18 @@ pub(crate) async fn a_message_of_a_vanished_owner_is_suspect<H: StoreHarness>(be
     receive(&bench, &[1], None).await?;
     let lease = bench.lease().await?;
     let mine = bench.store.claim_received(lease, 1).await?.messages;
-    ensure!(mine.len() == 1 && !mine[0].suspect, "a first claim: {mine:?}");
+    ensure!(mine.len() == 1 && !mine[0].recovered, "a first claim: {mine:?}");
     ensure!(bench.store.begin_attempt(mine[0].work, 3).await?, "the attempt was not written down");
     bench.store.leave(lease.owner).await?;
     let claimed = bench.store.claim_received(bench.lease().await?, 1).await?.messages;
-    ensure!(claimed.len() == 1 && claimed[0].suspect, "a claim from an owner that left: {claimed:?}");
+    ensure!(claimed.len() == 1 && claimed[0].recovered, "a claim from an owner that left: {claimed:?}");
     ensure_eq!(claimed[0].attempts, 3, "its attempts");
     let mut postponed = Changes::default();
     postponed.postponed.push(saga_core::store::Postponed {
         work: claimed[0].work,
         due_in: HOUR,
         attempts: 4,
-        maybe: false,
+        in_doubt: false,
         error: Some("the store was away".into()),
     });
     bench.apply(postponed).await?;

@@ -55,9 +55,9 @@ pub(crate) async fn a_lost_row_cannot_be_renewed<H: StoreHarness>(bench: Bench<H
 pub(crate) async fn a_row_that_was_given_back_is_free<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     bench.start("k-1").await?;
     let work = bench.claim_one(bench.lease().await?).await?.work;
-    ensure_eq!(bench.store.give_back(&[work]).await?, [true], "whether the row was freed");
+    ensure_eq!(bench.store.release_work(&[work]).await?, [true], "whether the row was freed");
     let again = bench.claim_one(bench.lease().await?).await?;
-    ensure!(!again.suspect, "a row that was given back is suspect");
+    ensure!(!again.recovered, "a row that was given back is suspect");
     ensure_eq!(again.attempts, 0, "what giving back counts");
     Ok(())
 }
@@ -65,13 +65,13 @@ pub(crate) async fn a_row_that_was_given_back_is_free<H: StoreHarness>(bench: Be
 pub(crate) async fn giving_back_raises_the_epoch<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let work = bench.claim_one(bench.lease().await?).await?.work;
-    bench.store.give_back(&[work]).await?;
+    bench.store.release_work(&[work]).await?;
     let applied = bench.store.record(vec![begun.with_work(work).done(1)]).await?;
     ensure!(
         matches!(&applied[..], [Err(Miss::Work(id))] if *id == work.id),
         "a row was finished with the epoch under which it had been given back: {applied:?}"
     );
-    ensure_eq!(bench.store.give_back(&[work]).await?, [false], "whether it was given back a second time");
+    ensure_eq!(bench.store.release_work(&[work]).await?, [false], "whether it was given back a second time");
     ensure!(!bench.store.begin_attempt(work, 1).await?, "an attempt began on a row that was given back");
     Ok(())
 }
@@ -83,7 +83,7 @@ pub(crate) async fn giving_back_answers_for_each_row_in_order<H: StoreHarness>(b
     let work = bench.claim(bench.lease().await?, 10).await?.work;
     let absent = WorkRef { id: WorkId(bench.id().await?), epoch: 1 };
     let asked = [work[2].work, stale(work[0].work), absent, work[1].work];
-    ensure_eq!(bench.store.give_back(&asked).await?, [true, false, false, true], "which rows were freed");
+    ensure_eq!(bench.store.release_work(&asked).await?, [true, false, false, true], "which rows were freed");
     let claimed = bench.claim(bench.lease().await?, 10).await?.work;
     ensure_eq!(claimed.len(), 2, "the rows that were freed");
     Ok(())
@@ -94,7 +94,7 @@ pub(crate) async fn a_first_epoch_can_be_given_back<H: StoreHarness>(bench: Benc
     saga.commands[0].lease = Some(bench.lease().await?);
     let work = WorkRef { id: saga.commands[0].id, epoch: 1 };
     bench.start_new(saga).await?;
-    ensure_eq!(bench.store.give_back(&[work]).await?, [true], "whether a row that was inserted leased was freed");
+    ensure_eq!(bench.store.release_work(&[work]).await?, [true], "whether a row that was inserted leased was freed");
     let claimed = bench.claim_one(bench.lease().await?).await?;
     ensure!(claimed.work.epoch > 2, "the epoch grew by giving back and by claiming, to {}", claimed.work.epoch);
     Ok(())
@@ -109,7 +109,7 @@ pub(crate) async fn an_attempt_is_written_down_before_it_runs<H: StoreHarness>(b
     ensure!(!bench.store.begin_attempt(stale(work), 3).await?, "an attempt began under an old epoch");
     let absent = WorkRef { id: WorkId(bench.id().await?), epoch: 1 };
     ensure!(!bench.store.begin_attempt(absent, 1).await?, "an attempt began on no row");
-    bench.store.give_back(&[work]).await?;
+    bench.store.release_work(&[work]).await?;
     let bench = bench.reopen().await?;
     ensure_eq!(bench.claim_one(bench.lease().await?).await?.attempts, 2, "the attempts behind a reopening");
     Ok(())
@@ -123,7 +123,7 @@ pub(crate) async fn a_late_success_is_kept_on_the_row<H: StoreHarness>(bench: Be
     // Somebody else owns the row when the first owner reports.
     let second = bench.claim_one(bench.lease().await?).await?;
     ensure!(bench.store.note_late(begun.work.id, b"paid").await?, "the row is there, and the success was not kept");
-    ensure_eq!(bench.store.give_back(&[second.work]).await?, [true], "whether the epoch is still the taker's");
+    ensure_eq!(bench.store.release_work(&[second.work]).await?, [true], "whether the epoch is still the taker's");
     let bench = bench.reopen().await?;
     let third = bench.claim_one(bench.lease().await?).await?;
     ensure_eq!(third.late.as_deref(), Some(&b"paid"[..]), "the late success that the next owner gets");
@@ -157,11 +157,11 @@ pub(crate) async fn a_postponed_row_waits_and_remembers<H: StoreHarness>(bench: 
     let work = bench.claim_one(bench.lease().await?).await?.work;
     let lease = bench.harness.timing().lease;
     // What waits for a person is put off for as long as one may take.
-    let postponed = Postponed { work, due_in: CENTURY, attempts: 3, maybe: true, error: Some("no answer".into()) };
+    let postponed = Postponed { work, due_in: CENTURY, attempts: 3, in_doubt: true, error: Some("no answer".into()) };
     bench.apply(Changes { postponed: vec![postponed.clone()], ..Changes::default() }).await?;
     let status = bench.whole(&begun).await?.work.remove(0);
     ensure_eq!((status.attempts, status.error.as_deref()), (3, Some("no answer")), "what the row remembers");
-    ensure_eq!((status.work, status.maybe), (work, true), "the row, its epoch and its doubt");
+    ensure_eq!((status.work, status.in_doubt), (work, true), "the row, its epoch and its doubt");
     ensure!(status.retrying_since.is_some(), "a row whose attempt failed is not shown as retrying");
     ensure!(bench.claim(bench.lease().await?, 10).await?.work.is_empty(), "a postponed row was claimed at once");
     // It keeps its epoch, so the same owner may postpone it again.
@@ -170,8 +170,8 @@ pub(crate) async fn a_postponed_row_waits_and_remembers<H: StoreHarness>(bench: 
     bench.outlast_lease().await;
     let bench = bench.reopen().await?;
     let claimed = bench.claim_one(bench.lease().await?).await?;
-    ensure_eq!((claimed.attempts, claimed.maybe), (3, true), "what the next owner gets");
-    ensure!(!claimed.suspect, "a postponed row is suspect");
+    ensure_eq!((claimed.attempts, claimed.in_doubt), (3, true), "what the next owner gets");
+    ensure!(!claimed.recovered, "a postponed row is suspect");
     ensure!(
         claimed.retrying_for >= Some(lease),
         "it has been retried since the first error: {:?}",

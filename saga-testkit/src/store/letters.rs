@@ -2,7 +2,8 @@
 
 use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, Condition, DeadLetters, DeadReason, Inbox, LetterFilter, LetterId, LetterState, NewLetter, Records, WorkId,
+    Changes, Condition, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, Inbox,
+    NewDeadLetter, Records, WorkId,
 };
 
 use super::inbox::{message, receive};
@@ -11,12 +12,12 @@ use crate::fixture::{Bench, tenant};
 use crate::harness::StoreHarness;
 
 /// A letter of the tenant `acme`, about the message of this number.
-pub(crate) async fn letter<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewLetter, Failed> {
-    Ok(NewLetter {
-        id: LetterId(bench.id().await?),
+pub(crate) async fn letter<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewDeadLetter, Failed> {
+    Ok(NewDeadLetter {
+        id: DeadLetterId(bench.id().await?),
         fingerprint: [number.to_le_bytes()[0]; 32],
         tenant: tenant("acme"),
-        reason: DeadReason::Undecodable,
+        reason: DeadLetterReason::Undecodable,
         detail: "the field `cents` is missing ✓".into(),
         source: "payments".into(),
         headers: vec![("saga-cause".into(), "a:b\n".into()), (String::new(), "\"Größe\"".into())],
@@ -26,7 +27,7 @@ pub(crate) async fn letter<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Re
     })
 }
 
-async fn bury<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewLetter, Failed> {
+async fn bury<H: StoreHarness>(bench: &Bench<H>, number: u32) -> Result<NewDeadLetter, Failed> {
     let letter = letter(bench, number).await?;
     ensure_eq!(bench.store.bury(vec![letter.clone()]).await?, [true], "whether the letter is new");
     Ok(letter)
@@ -38,14 +39,14 @@ async fn claimed<H: StoreHarness>(bench: &Bench<H>) -> Result<Vec<saga_core::sto
 
 pub(crate) async fn a_letter_is_kept_as_it_was_buried<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let whole = bury(&bench, 1).await?;
-    let bare = NewLetter { message: None, headers: Vec::new(), payload: Vec::new(), ..letter(&bench, 2).await? };
+    let bare = NewDeadLetter { message: None, headers: Vec::new(), payload: Vec::new(), ..letter(&bench, 2).await? };
     bench.store.bury(vec![bare.clone()]).await?;
     let bench = bench.reopen().await?;
     for buried in [whole, bare] {
         let found = bench.store.dead_letter(&buried.tenant, buried.id).await?;
         let found = found.ok_or_else(|| Failed("the letter is gone".into()))?;
         ensure_eq!(found.letter, buried, "the letter");
-        ensure_eq!((found.state, found.seen), (LetterState::Open, 1), "its state, and how often it was seen");
+        ensure_eq!((found.state, found.seen), (DeadLetterState::Open, 1), "its state, and how often it was seen");
         ensure_eq!((found.decided_at, &found.note), (None, &None), "its decision");
         let other = bench.store.dead_letter(&Tenant::default(), buried.id).await?;
         ensure!(other.is_none(), "another tenant found the letter");
@@ -63,7 +64,7 @@ pub(crate) async fn one_letter_of_a_message_is_open<H: StoreHarness>(bench: Benc
     bench.store.discard_letter(&first.tenant, first.id, "not needed").await?;
     ensure_eq!(bench.store.bury(vec![again.clone()]).await?, [true], "one behind a decision");
     let found = bench.store.dead_letter(&again.tenant, again.id).await?;
-    ensure_eq!(found.map(|found| (found.state, found.seen)), Some((LetterState::Open, 1)), "the letter of its own");
+    ensure_eq!(found.map(|found| (found.state, found.seen)), Some((DeadLetterState::Open, 1)), "the letter of its own");
     Ok(())
 }
 
@@ -72,23 +73,23 @@ pub(crate) async fn a_list_of_letters_obeys_its_filter<H: StoreHarness>(bench: B
     for number in 1..=4 {
         buried.push(bury(&bench, number).await?);
     }
-    let old = NewLetter { reason: DeadReason::TooOld, ..letter(&bench, 5).await? };
-    let other = NewLetter { tenant: Tenant::default(), ..letter(&bench, 6).await? };
+    let old = NewDeadLetter { reason: DeadLetterReason::TooOld, ..letter(&bench, 5).await? };
+    let other = NewDeadLetter { tenant: Tenant::default(), ..letter(&bench, 6).await? };
     bench.store.bury(vec![old.clone(), other.clone()]).await?;
     bench.store.discard_letter(&buried[0].tenant, buried[0].id, "not needed").await?;
-    let all = LetterFilter { tenant: tenant("acme"), state: None, ..LetterFilter::default() };
-    let ids = async |filter: LetterFilter| -> Result<Vec<LetterId>, Failed> {
+    let all = DeadLetterFilter { tenant: tenant("acme"), state: None, ..DeadLetterFilter::default() };
+    let ids = async |filter: DeadLetterFilter| -> Result<Vec<DeadLetterId>, Failed> {
         Ok(bench.store.dead_letters(&filter).await?.into_iter().map(|found| found.letter.id).collect())
     };
     let every = [buried[0].id, buried[1].id, buried[2].id, buried[3].id, old.id];
     ensure_eq!(ids(all.clone()).await?, every, "the letters of a tenant");
-    let open = LetterFilter { state: Some(LetterState::Open), ..all.clone() };
+    let open = DeadLetterFilter { state: Some(DeadLetterState::Open), ..all.clone() };
     ensure_eq!(ids(open).await?, every[1..], "those that are open");
-    let too_old = LetterFilter { reason: Some(DeadReason::TooOld), ..all.clone() };
+    let too_old = DeadLetterFilter { reason: Some(DeadLetterReason::TooOld), ..all.clone() };
     ensure_eq!(ids(too_old).await?, [old.id], "those with a reason");
-    let page = LetterFilter { after: Some(buried[1].id), limit: 2, ..all };
+    let page = DeadLetterFilter { after: Some(buried[1].id), limit: 2, ..all };
     ensure_eq!(ids(page).await?, every[2..4], "a page");
-    ensure_eq!(ids(LetterFilter::default()).await?, [other.id], "those of the default tenant");
+    ensure_eq!(ids(DeadLetterFilter::default()).await?, [other.id], "those of the default tenant");
     Ok(())
 }
 
@@ -103,8 +104,8 @@ pub(crate) async fn a_replayed_letter_is_work_again<H: StoreHarness>(bench: Benc
     let foreign = bench.store.replay_letter(&Tenant::default(), buried.id, work, "fixed").await?;
     ensure_eq!(foreign, None, "what another tenant replays");
     let replay = async |work| bench.store.replay_letter(&buried.tenant, buried.id, work, "fixed").await;
-    ensure_eq!(replay(work).await?, Some(LetterState::Open), "the state that a replay found");
-    ensure_eq!(replay(WorkId(bench.id().await?)).await?, Some(LetterState::Replayed), "what the same again found");
+    ensure_eq!(replay(work).await?, Some(DeadLetterState::Open), "the state that a replay found");
+    ensure_eq!(replay(WorkId(bench.id().await?)).await?, Some(DeadLetterState::Replayed), "what the same again found");
     let bench = bench.reopen().await?;
     let again = claimed(&bench).await?;
     ensure_eq!(again.len(), 1, "the rows of a letter that was replayed twice");
@@ -114,11 +115,11 @@ pub(crate) async fn a_replayed_letter_is_work_again<H: StoreHarness>(bench: Benc
 }
 
 pub(crate) async fn what_cannot_be_read_cannot_be_replayed<H: StoreHarness>(bench: Bench<H>) -> Outcome {
-    let bare = NewLetter { message: None, ..letter(&bench, 1).await? };
+    let bare = NewDeadLetter { message: None, ..letter(&bench, 1).await? };
     bench.store.bury(vec![bare.clone()]).await?;
     bench.store.replay_letter(&bare.tenant, bare.id, WorkId(bench.id().await?), "again").await?;
     let found = bench.store.dead_letter(&bare.tenant, bare.id).await?;
-    ensure_eq!(found.map(|found| found.state), Some(LetterState::Open), "a letter without a message");
+    ensure_eq!(found.map(|found| found.state), Some(DeadLetterState::Open), "a letter without a message");
     ensure!(claimed(&bench).await?.is_empty(), "a letter without a message became work");
     let fresh = bury(&bench, 2).await?;
     bench.store.replay_letter(&fresh.tenant, fresh.id, WorkId(bench.id().await?), "again").await?;
@@ -131,18 +132,18 @@ pub(crate) async fn a_discarded_letter_is_closed<H: StoreHarness>(bench: Bench<H
     let foreign = bench.store.discard_letter(&Tenant::default(), buried.id, "not mine").await?;
     ensure_eq!(foreign, None, "what another tenant discards");
     let discard = async || bench.store.discard_letter(&buried.tenant, buried.id, "not needed").await;
-    ensure_eq!(discard().await?, Some(LetterState::Open), "the state that it found");
-    ensure_eq!(discard().await?, Some(LetterState::Discarded), "what the same again found");
+    ensure_eq!(discard().await?, Some(DeadLetterState::Open), "the state that it found");
+    ensure_eq!(discard().await?, Some(DeadLetterState::Discarded), "what the same again found");
     let work = WorkId(bench.id().await?);
     let replayed = bench.store.replay_letter(&buried.tenant, buried.id, work, "again").await?;
-    ensure_eq!(replayed, Some(LetterState::Discarded), "what a replay found");
+    ensure_eq!(replayed, Some(DeadLetterState::Discarded), "what a replay found");
     ensure!(claimed(&bench).await?.is_empty(), "a discarded letter became work");
     Ok(())
 }
 
 pub(crate) async fn a_decision_stays_as_it_was<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let buried = bury(&bench, 1).await?;
-    let unknown = bench.store.discard_letter(&buried.tenant, LetterId(bench.id().await?), "which one?").await?;
+    let unknown = bench.store.discard_letter(&buried.tenant, DeadLetterId(bench.id().await?), "which one?").await?;
     ensure_eq!(unknown, None, "a letter that there is not");
     bench.store.discard_letter(&buried.tenant, buried.id, "first").await?;
     let decided = bench.store.dead_letter(&buried.tenant, buried.id).await?;

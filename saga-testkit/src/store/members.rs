@@ -65,7 +65,7 @@ pub(crate) async fn members_of_an_earlier_process_are_dead<H: StoreHarness>(benc
     let bench = bench.reopen().await?;
     ensure!(!bench.store.beat(lease.owner, HOUR).await?, "a member of an earlier process is alive");
     let taken = bench.claim_one(bench.lease().await?).await?;
-    ensure!(taken.suspect, "the work of an earlier process is not suspect");
+    ensure!(taken.recovered, "the work of an earlier process is not suspect");
     Ok(())
 }
 

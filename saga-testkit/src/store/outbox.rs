@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::store::{DeadLetters as _, LetterState, MessageId, NewParked, Outbox, OutboxRow};
+use saga_core::store::{DeadLetterState, DeadLetters as _, MessageId, NewParked, Outbox, OutboxRow};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, tenant};
@@ -189,7 +189,11 @@ pub(crate) async fn a_discarded_message_lets_its_key_go_on<H: StoreHarness>(benc
     ensure_eq!(discarded, [false, true, false], "whether another, the parked one, and the same again were discarded");
     let kept = bench.store.dead_letter(&letter.tenant, letter.id).await?;
     let Some(kept) = kept else { return Err(Failed("a message was discarded without a letter".into())) };
-    ensure_eq!((kept.state, kept.note.as_deref()), (LetterState::Discarded, Some("not needed")), "what became of it");
+    ensure_eq!(
+        (kept.state, kept.note.as_deref()),
+        (DeadLetterState::Discarded, Some("not needed")),
+        "what became of it"
+    );
     ensure!(kept.decided_at.is_some(), "a decision has no time");
     ensure_eq!(kept.letter.payload, b"1", "the content that was discarded");
     ensure_eq!(bench.store.dead_letter(&second.tenant, second.id).await?, None, "a letter of what was not discarded");

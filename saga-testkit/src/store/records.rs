@@ -390,7 +390,7 @@ pub(crate) async fn a_command_that_was_tried_remembers_it<H: StoreHarness>(bench
     }
     let claimed = bench.claim_one(bench.lease().await?).await?;
     ensure_eq!(claimed.work.id, due, "the row that was due");
-    ensure_eq!((claimed.attempts, claimed.maybe, claimed.suspect), (1, false, false), "what the next owner gets");
+    ensure_eq!((claimed.attempts, claimed.in_doubt, claimed.recovered), (1, false, false), "what the next owner gets");
     ensure!(claimed.retrying_for.is_some(), "it is not known to be retried");
     Ok(())
 }

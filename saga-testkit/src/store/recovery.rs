@@ -10,10 +10,10 @@ pub(crate) async fn an_ended_lease_is_free_and_suspect<H: StoreHarness>(bench: B
     bench.start("k-1").await?;
     let short = bench.short_lease().await?;
     let first = bench.claim_one(short).await?;
-    ensure!(!first.suspect, "a row that nobody owned before is suspect");
+    ensure!(!first.recovered, "a row that nobody owned before is suspect");
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.lease().await?).await?;
-    ensure!(second.suspect, "a row whose lease ended is not suspect");
+    ensure!(second.recovered, "a row whose lease ended is not suspect");
     Ok(())
 }
 
@@ -23,7 +23,7 @@ pub(crate) async fn the_work_of_a_member_that_left_is_free_and_suspect<H: StoreH
     bench.claim_one(lease).await?;
     bench.store.leave(lease.owner).await?;
     let taken = bench.claim_one(bench.lease().await?).await?;
-    ensure!(taken.suspect, "a row whose owner left is not suspect");
+    ensure!(taken.recovered, "a row whose owner left is not suspect");
     Ok(())
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn the_work_of_a_silent_member_is_free<H: StoreHarness>(bench: 
     bench.claim(Lease { owner: silent, ttl: HOUR }, 10).await?;
     bench.outlast_lease().await;
     let taken = bench.claim_one(bench.lease().await?).await?;
-    ensure!(taken.suspect, "a row whose owner died is not suspect");
+    ensure!(taken.recovered, "a row whose owner died is not suspect");
     Ok(())
 }
 
@@ -52,13 +52,16 @@ pub(crate) async fn suspicion_stays_until_the_row_is_finished<H: StoreHarness>(b
     bench.claim_one(short).await?;
     bench.outlast_lease().await;
     let suspect = bench.claim_one(bench.lease().await?).await?.work;
-    bench.store.give_back(&[suspect]).await?;
+    bench.store.release_work(&[suspect]).await?;
     let again = bench.claim_one(bench.lease().await?).await?;
-    ensure!(again.suspect, "a suspect row that was given back is no longer suspect");
+    ensure!(again.recovered, "a suspect row that was given back is no longer suspect");
     let postponed = begun.with_work(again.work).postponed(std::time::Duration::ZERO);
     bench.apply(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
     let bench = bench.reopen().await?;
-    ensure!(bench.claim_one(bench.lease().await?).await?.suspect, "a suspect row that was postponed is none any more");
+    ensure!(
+        bench.claim_one(bench.lease().await?).await?.recovered,
+        "a suspect row that was postponed is none any more"
+    );
     Ok(())
 }
 
@@ -89,6 +92,6 @@ pub(crate) async fn work_survives_the_death_of_every_process<H: StoreHarness>(be
     bench.outlast_lease().await;
     let taken = bench.claim_one(bench.lease().await?).await?;
     ensure_eq!(taken.work.id, begun.work.id, "the row that the dead process held");
-    ensure!(taken.suspect, "a row of a dead process is not suspect");
+    ensure!(taken.recovered, "a row of a dead process is not suspect");
     Ok(())
 }

@@ -32,7 +32,7 @@ pub(crate) async fn a_report_stays_on_the_row<H: StoreHarness>(bench: Bench<H>) 
     ensure_eq!((saga.work[0].work, saga.work[0].attempts), (first.work, 0), "the row, its epoch and its attempts");
     ensure_eq!(saga.saga.version, 1, "the version of a saga of which something was reported");
 
-    ensure_eq!(bench.store.give_back(&[first.work]).await?, [true], "whether the row was freed");
+    ensure_eq!(bench.store.release_work(&[first.work]).await?, [true], "whether the row was freed");
     let second = bench.claim_one(bench.short_lease().await?).await?;
     ensure_eq!(
         said(second.reported.as_ref()),
@@ -42,7 +42,7 @@ pub(crate) async fn a_report_stays_on_the_row<H: StoreHarness>(bench: Bench<H>) 
     bench.outlast_lease().await;
     let third = bench.claim_one(bench.lease().await?).await?;
     ensure_eq!(said(third.reported.as_ref()), Some(report(1, progress)), "the report behind an owner that vanished");
-    ensure!(third.suspect, "a report made an owner that vanished forgotten");
+    ensure!(third.recovered, "a report made an owner that vanished forgotten");
     let postponed = Postponed { work: third.work, ..begun.postponed(Duration::ZERO) };
     bench.apply(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
     let bench = bench.reopen().await?;

@@ -1,6 +1,6 @@
 //! Claims whose sagas run on in the same transaction.
 
-use saga_core::store::{RecordedOutcome, SagaRow, Status, Store, StoreErrorKind, Verdict};
+use saga_core::store::{HandlerVerdict, RecordedOutcome, SagaRow, Status, Store, StoreErrorKind};
 
 use super::transaction::{claims, done, plays, three, transact};
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -11,8 +11,8 @@ pub(crate) async fn a_claim_that_goes_on_runs_again<H: StoreHarness>(bench: Benc
     let begun = three(&bench).await?;
     let plays = vec![
         Play::keep("a", 1),
-        Play::then("b", 2, Verdict::Keep).go_on(Play::keep("d", 4)),
-        Play::keep("c", 3).go_on(Play::keep("e", 5).go_on(Play::then("e", 6, Verdict::RollBack))),
+        Play::then("b", 2, HandlerVerdict::Keep).go_on(Play::keep("d", 4)),
+        Play::keep("c", 3).go_on(Play::keep("e", 5).go_on(Play::then("e", 6, HandlerVerdict::RollBack))),
     ];
     let seen = transact(&bench, claims(&begun), plays, done(&begun)).await?;
     ensure_eq!(seen.ran, [0, 1, 1, 2, 2, 2], "the claims whose handlers ran, in order");
@@ -24,7 +24,7 @@ pub(crate) async fn a_claim_that_goes_on_runs_again<H: StoreHarness>(bench: Benc
 
 pub(crate) async fn one_claim_alone_goes_on<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
-    let erring = Play::then("b", 2, Verdict::RollBack).and(Act::Write("a".into(), 3));
+    let erring = Play::then("b", 2, HandlerVerdict::RollBack).and(Act::Write("a".into(), 3));
     transact(&bench, vec![begun.claim()], vec![Play::keep("a", 1).go_on(erring)], vec![begun.done(1)]).await?;
     ensure_eq!(bench.business("a").await, Some(1), "what the first handler wrote");
     ensure_eq!(bench.business("b").await, None, "what the second handler wrote, and was rolled back");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use saga_core::key::{StepId, Tenant};
 use saga_core::store::{
-    Changes, Ids, NewSaga, RecordedOutcome, Records, SagaId, Sagas, Standing, Started, Status, WorkId,
+    Changes, Ids, NewSaga, RecordedOutcome, Records, SagaId, SagaProgress, Sagas, Started, Status, WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -97,7 +97,7 @@ async fn rival<H: StoreHarness>(bench: &Bench<H>, key: &str) -> Result<NewSaga, 
 pub(crate) async fn a_second_start_gets_the_stored_saga<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let stored = bench.saga(&begun).await?;
-    let Started::Known(known) = bench.start_new(rival(&bench, "k-1").await?).await? else {
+    let Started::AlreadyExists(known) = bench.start_new(rival(&bench, "k-1").await?).await? else {
         return Err(Failed("a taken key was started again".into()));
     };
     ensure_eq!(*known, stored, "what the second start was answered");
@@ -122,7 +122,7 @@ pub(crate) async fn the_same_key_twice_in_one_call<H: StoreHarness>(bench: Bench
     let second = rival(&bench, "k-1").await?;
     let id = first.id;
     let answers = bench.store.start(vec![first, second]).await?;
-    let [Started::New, Started::Known(known)] = &answers[..] else {
+    let [Started::New, Started::AlreadyExists(known)] = &answers[..] else {
         return Err(Failed(format!("expected the first to be new and the second known, got {answers:?}")));
     };
     ensure_eq!(known.id, id, "the saga that the second was answered");
@@ -134,7 +134,7 @@ pub(crate) async fn a_key_stays_taken_when_its_saga_has_ended<H: StoreHarness>(b
     let ended = Changes { saga: Some(begun.advance(1, Status::Completed)), ..begun.done(1) };
     bench.apply(ended).await?;
     let bench = bench.reopen().await?;
-    let Started::Known(known) = bench.start_new(rival(&bench, "k-1").await?).await? else {
+    let Started::AlreadyExists(known) = bench.start_new(rival(&bench, "k-1").await?).await? else {
         return Err(Failed("the key of an ended saga was started again".into()));
     };
     ensure_eq!((known.id, known.status), (begun.id, Status::Completed), "the saga that holds the key");
@@ -148,7 +148,7 @@ pub(crate) async fn answers_to_a_start_come_in_order<H: StoreHarness>(bench: Ben
         sagas.push(rival(&bench, key).await?);
     }
     let answers = bench.store.start(sagas).await?;
-    let [Started::New, Started::Known(known), Started::New, Started::New] = &answers[..] else {
+    let [Started::New, Started::AlreadyExists(known), Started::New, Started::New] = &answers[..] else {
         return Err(Failed(format!("expected new, known, new, new; got {answers:?}")));
     };
     ensure_eq!(known.id, taken.id, "the saga that was known");
@@ -207,7 +207,7 @@ pub(crate) async fn a_standing_is_that_of_the_saga<H: StoreHarness>(bench: Bench
     standings.sort_by_key(|standing| standing.saga);
     let mut expected = [(one.id, Status::Running, 1), (two.id, Status::Stuck, 2)];
     expected.sort_by_key(|(saga, ..)| *saga);
-    let expected = expected.map(|(saga, status, version)| Standing { saga, status, version });
+    let expected = expected.map(|(saga, status, version)| SagaProgress { saga, status, version });
     ensure_eq!(standings, expected, "how far the two that there are stand");
     ensure_eq!(bench.store.standings(&[]).await?, [], "the standings of no ids");
     Ok(())

@@ -56,7 +56,11 @@ pub(crate) async fn of_each_share_its_limit_is_taken<H: StoreHarness>(bench: Ben
     let claimed = claim(&bench, lease, 10, both()).await?;
     ensure_eq!((of(&claimed, STEP), of(&claimed, OTHER)), (3, 1), "of two shares of 3 and of 1");
     ensure_eq!(claimed.sagas.len(), 1, "the sagas of the rows, each once");
-    ensure!(claimed.work.iter().all(|work| work.work.epoch == 2 && !work.suspect), "a first claim: {:?}", claimed.work);
+    ensure!(
+        claimed.work.iter().all(|work| work.work.epoch == 2 && !work.recovered),
+        "a first claim: {:?}",
+        claimed.work
+    );
     let claimed = claim(&bench, lease, 1, both()).await?;
     ensure_eq!(claimed.work.len(), 1, "the limit of the claim holds for all shares together");
     let claimed = claim(&bench, lease, 10, vec![whole(2)]).await?;

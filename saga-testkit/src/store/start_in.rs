@@ -81,7 +81,7 @@ pub(crate) async fn a_taken_key_does_not_end_the_transaction<H: StartInHarness>(
     let saga = without_ids(&bench, "k-1").await?;
     let mut transaction = bench.harness.begin(&bench.store).await;
     let started = bench.store.start_in(bench.harness.conn(&mut transaction), saga).await?;
-    let Started::Known(row) = started else {
+    let Started::AlreadyExists(row) = started else {
         return Err(Failed("a taken key was started again".into()));
     };
     ensure_eq!(row.id, begun.id, "the saga that holds the key");
@@ -97,7 +97,7 @@ pub(crate) async fn one_key_twice_in_one_transaction<H: StartInHarness>(bench: B
     let mut transaction = bench.harness.begin(&bench.store).await;
     bench.store.start_in(bench.harness.conn(&mut transaction), one).await?;
     let again = bench.store.start_in(bench.harness.conn(&mut transaction), two).await?;
-    ensure!(matches!(again, Started::Known(_)), "the second start in the same transaction answered {again:?}");
+    ensure!(matches!(again, Started::AlreadyExists(_)), "the second start in the same transaction answered {again:?}");
     bench.harness.commit(transaction).await.map_err(fault)?;
     bench.claim_one(bench.lease().await?).await.map(drop)
 }

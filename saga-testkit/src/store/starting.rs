@@ -36,7 +36,7 @@ pub(crate) async fn a_saga_starts_with_its_first_step<H: StoreHarness>(bench: Be
     ensure_eq!(bench.outcome_of(&begun, STEP).await?, Some(RecordedOutcome::Done), "the record");
     ensure_eq!(bench.business("a").await, Some(1), "what the handler wrote");
     let again = bench.start_new(saga).await?;
-    ensure!(matches!(again, Started::Known(row) if row.id == begun.id), "the key is taken now");
+    ensure!(matches!(again, Started::AlreadyExists(row) if row.id == begun.id), "the key is taken now");
     Ok(())
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn what_fails_starts_nothing<H: StoreHarness>(bench: Bench<H>) 
 pub(crate) async fn a_saga_that_is_only_started_waits<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let (begun, saga, claim) = unborn(&bench, "k-1").await?;
     let changes = Changes { commands: saga.commands.clone(), ..Changes::default() };
-    let play = Play::then("a", 1, saga_core::store::Verdict::RollBack);
+    let play = Play::then("a", 1, saga_core::store::HandlerVerdict::RollBack);
     bench.store.transact(vec![claim], Box::new(bench.script(vec![play], vec![changes]))).await?;
     let whole = bench.whole(&begun).await?;
     ensure_eq!((whole.saga.version, whole.saga.status), (1, Status::Running), "the saga");

@@ -1,6 +1,6 @@
 //! Handlers that run for several claims at once.
 
-use saga_core::store::{RecordedOutcome, Store, Verdict};
+use saga_core::store::{HandlerVerdict, RecordedOutcome, Store};
 
 use super::transaction::{claims, done, plays, three, transact};
 use crate::check::{Outcome, ensure_eq};
@@ -29,7 +29,7 @@ pub(crate) async fn a_claim_that_goes_back_runs_again_without_its_writes<H: Stor
     let plays = vec![
         Play::keep("a", 1),
         Play::keep("b", 2).go_back(Play::keep("d", 4).go_back(Play::keep("e", 5).go_on(Play::keep("f", 6)))),
-        Play::keep("c", 3).go_back(Play::then("g", 7, Verdict::RollBack)),
+        Play::keep("c", 3).go_back(Play::then("g", 7, HandlerVerdict::RollBack)),
     ];
     let seen = transact(&bench, claims(&begun), plays, done(&begun)).await?;
     ensure_eq!(seen.ran, [0, 1, 1, 1, 1, 2, 2], "the claims whose handlers ran, in order");
@@ -47,7 +47,7 @@ pub(crate) async fn a_claim_that_goes_back_runs_again_without_its_writes<H: Stor
 
 pub(crate) async fn a_rollback_goes_back_to_the_last_savepoint<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
-    let plays = vec![Play::keep("a", 1), Play::keep("b", 2), Play::then("c", 3, Verdict::RollBack)];
+    let plays = vec![Play::keep("a", 1), Play::keep("b", 2), Play::then("c", 3, HandlerVerdict::RollBack)];
     let script = bench.script(plays, done(&begun)).spares(&[0, 2]);
     let seen = script.seen();
     bench.store.transact(claims(&begun), Box::new(script)).await?;

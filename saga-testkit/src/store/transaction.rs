@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use saga_core::key::StepId;
 use saga_core::store::{
-    Changes, Claim, ClaimRequest, Condition, Lease, NewRecord, RecordedOutcome, RetryClass, SagaRow, Status, Store,
-    StoreErrorKind, TransactError, Verdict, Work, WorkId, WorkKind, WorkRef,
+    Changes, Claim, ClaimRequest, Condition, HandlerVerdict, Lease, NewRecord, RecordedOutcome, RetryClass, SagaRow,
+    Status, Store, StoreErrorKind, TransactError, Work, WorkId, WorkKind, WorkRef,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -221,7 +221,7 @@ pub(crate) async fn the_granted_rows_are_nobody_elses<H: StoreHarness>(bench: Be
 
 pub(crate) async fn a_handler_that_errs_is_undone_alone<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
-    let plays = vec![Play::keep("a", 1), Play::then("b", 2, Verdict::RollBack), Play::keep("c", 3)];
+    let plays = vec![Play::keep("a", 1), Play::then("b", 2, HandlerVerdict::RollBack), Play::keep("c", 3)];
     let mut changes = done(&begun);
     changes[1].records[0].outcome = RecordedOutcome::Rejected;
     transact(&bench, claims(&begun), plays, changes).await?;
@@ -237,7 +237,7 @@ pub(crate) async fn an_undone_write_shows_what_was_there<H: StoreHarness>(bench:
     let begun = three(&bench).await?;
     let plays = vec![
         Play::keep("a", 1),
-        Play::then("a", 2, Verdict::RollBack).and(Act::Write("a".into(), 3)),
+        Play::then("a", 2, HandlerVerdict::RollBack).and(Act::Write("a".into(), 3)),
         Play::keep("b", 4),
     ];
     transact(&bench, claims(&begun), plays, done(&begun)).await?;
@@ -335,7 +335,7 @@ pub(crate) async fn a_handler_that_ended_the_transaction_is_named<H: StoreHarnes
 
 pub(crate) async fn an_abandoned_handler_rolls_all_back<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
-    let abandoned = vec![Play::keep("a", 1), Play::then("b", 2, Verdict::Abandon), Play::keep("c", 3)];
+    let abandoned = vec![Play::keep("a", 1), Play::then("b", 2, HandlerVerdict::Abandon), Play::keep("c", 3)];
     let error = rolled_back(&bench, &begun, abandoned, done(&begun)).await?;
     ensure_eq!((error.culprit, error.ended_transaction), (Some(1), false), "who is to blame, and for what");
     ensure!(error.error.class() != RetryClass::Unknown, "an abandoned transaction certainly did not commit: {error:?}");
@@ -346,7 +346,7 @@ pub(crate) async fn an_abandoned_handler_rolls_all_back<H: StoreHarness>(bench: 
 
 pub(crate) async fn a_handler_that_gives_way_rolls_all_back<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
-    let giving_way = vec![Play::keep("a", 1), Play::then("b", 2, Verdict::GiveWay), Play::keep("c", 3)];
+    let giving_way = vec![Play::keep("a", 1), Play::then("b", 2, HandlerVerdict::Conflict), Play::keep("c", 3)];
     let error = rolled_back(&bench, &begun, giving_way, done(&begun)).await?;
     ensure_eq!((error.culprit, error.error.kind()), (None, StoreErrorKind::Conflict), "who is to blame, and the kind");
     transact(&bench, claims(&begun), plays(), done(&begun)).await?;
@@ -369,7 +369,7 @@ pub(crate) async fn a_dropped_call_happened_whole_or_not_at_all<H: StoreHarness>
     // The call is dropped in the middle of its handler.
     meeting.go_on.notify_one();
     // Whatever became of it, giving the row back waits for it.
-    let is_free = bench.store.give_back(&[begun.work]).await? == [true];
+    let is_free = bench.store.release_work(&[begun.work]).await? == [true];
     let written = bench.business("a").await.is_some();
     let recorded = bench.outcome_of(&begun, STEP).await?.is_some();
     let sent = bench.outbox().await?.len() == 1;

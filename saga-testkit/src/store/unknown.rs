@@ -41,7 +41,7 @@ pub(crate) async fn giving_back_learns_whether_a_step_committed<H: StoreHarness>
         let lost = doubtful(&bench, commits)?.transact(vec![begun.claim()], Box::new(script)).await;
         let kind = lost.as_ref().err().map(|error| error.error.kind());
         ensure_eq!(kind, Some(StoreErrorKind::UnknownCommit), "how a lost answer is told");
-        let freed = bench.store.give_back(&[begun.work]).await?;
+        let freed = bench.store.release_work(&[begun.work]).await?;
         ensure_eq!(freed, [!commits], "whether the row was freed; it was finished: {commits}");
         ensure_eq!(bench.business(key).await.is_some(), commits, "whether the step's writes are there");
         ensure_eq!(bench.outcome_of(&begun, STEP).await?.is_some(), commits, "whether the record is there");
@@ -60,7 +60,9 @@ pub(crate) async fn a_repeated_start_finds_out<H: StoreHarness>(bench: Bench<H>)
         ensure_eq!(class, Some(RetryClass::Unknown), "the class of a start whose answer was lost");
         let again = bench.start_new(saga.clone()).await?;
         match &again {
-            Started::Known(row) => ensure!(commits && row.id == saga.id, "the repeated start answered {again:?}"),
+            Started::AlreadyExists(row) => {
+                ensure!(commits && row.id == saga.id, "the repeated start answered {again:?}")
+            }
             Started::New => ensure!(!commits, "a saga that was started is new again"),
         }
         ensure_eq!(bench.claim(bench.lease().await?, 10).await?.work.len(), 1, "the commands of the saga");

@@ -72,7 +72,7 @@ pub(crate) async fn a_key_that_is_being_taken_is_waited_for_shortly<H: StoreHarn
     let call = bench.store.start(vec![other.clone(), twin.clone()]);
     ensure_gave_up(while_open(&bench, claim, vec![done], call).await?)?;
     let again = bench.store.start(vec![other, twin]).await?;
-    let is_right = matches!(&again[..], [Started::New, Started::Known(row)] if row.id == begun.id);
+    let is_right = matches!(&again[..], [Started::New, Started::AlreadyExists(row)] if row.id == begun.id);
     ensure!(is_right, "the same again, behind the transaction, answered {again:?}");
     Ok(())
 }

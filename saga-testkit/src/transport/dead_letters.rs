@@ -22,7 +22,7 @@ async fn give_up<H: TransportHarness>(
 
 fn is_whole(delivery: &Delivery, number: u32) -> Outcome {
     ensure_eq!(delivery.message, Ok(message("k", number)), "the dead letter");
-    let Some(death) = &delivery.death else { return Err(Failed("a dead letter does not say why".into())) };
+    let Some(death) = &delivery.dead_letter else { return Err(Failed("a dead letter does not say why".into())) };
     ensure!(!death.queue.is_empty() && !death.reason.is_empty(), "a dead letter does not say why: {death:?}");
     ensure!(death.deliveries > 1, "a dead letter does not say how often it was delivered: {death:?}");
     Ok(())
@@ -62,7 +62,7 @@ pub(crate) async fn nothing_else_is_a_dead_letter<H: TransportHarness>(bench: Be
     let mut receiver = bench.subscribe("a").await?;
     let taken = bench.publish(vec![message("k", 1)]);
     let came = receiver.accept(1).await?;
-    ensure_eq!((numbers(&came), &came[0].death), (vec![1], &None), "a message that is no dead letter");
+    ensure_eq!((numbers(&came), &came[0].dead_letter), (vec![1], &None), "a message that is no dead letter");
     taken.confirmed().await?;
     let publishing = give_up(&bench, &mut receiver, 2).await?;
     other.expect_nothing().await?;

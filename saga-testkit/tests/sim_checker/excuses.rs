@@ -63,7 +63,7 @@ impl Run {
     }
 
     fn acts(&mut self, at: u64, row: u8, act: Act) {
-        self.at(at, What::Acted { saga: 0, row, act, call: 90, revision: 1 });
+        self.at(at, What::AuditRecord { saga: 0, row, act, call: 90, revision: 1 });
         self.at(at, What::ActAnswered { call: 90, is_done: true });
     }
 

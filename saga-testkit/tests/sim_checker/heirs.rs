@@ -135,7 +135,7 @@ fn what_never_took_effect_is_not_taken_over() {
         let how = "was taken over, and had not taken effect";
         assert!(is_found(&ledger, Guarantee::G5, how));
         let act = Act::Skip { step: 0, op: Op::Do };
-        push(&mut ledger, What::Acted { saga: old as u32, row: 0, act, call: CALL + 1, revision: 1 });
+        push(&mut ledger, What::AuditRecord { saga: old as u32, row: 0, act, call: CALL + 1, revision: 1 });
         push(&mut ledger, What::ActAnswered { call: CALL + 1, is_done: true });
         assert!(!is_found(&ledger, Guarantee::G5, how));
     }
@@ -167,7 +167,7 @@ fn a_key_is_taken_over_for_once() {
 fn an_act_of_a_plan_is_done_once() {
     for Heir { mut ledger, old, .. } in heirs() {
         let act = Act::Retry;
-        push(&mut ledger, What::Acted { saga: old as u32, row: 0, act, call: CALL + 1, revision: 1 });
+        push(&mut ledger, What::AuditRecord { saga: old as u32, row: 0, act, call: CALL + 1, revision: 1 });
         push(&mut ledger, What::ActAnswered { call: CALL + 1, is_done: true });
         assert_eq!(check(&ledger), []);
         push(&mut ledger, What::ActAnswered { call: CALL + 1, is_done: true });

@@ -34,7 +34,7 @@ fn push(ledger: &mut Ledger, what: What) {
 
 fn skip_undo(ledger: &mut Ledger, saga: usize, step: u8) {
     let act = Act::Skip { step, op: Op::Undo };
-    push(ledger, What::Acted { saga: saga as u32, row: 0, act, call: ADDED, revision: 1 });
+    push(ledger, What::AuditRecord { saga: saga as u32, row: 0, act, call: ADDED, revision: 1 });
     push(ledger, What::ActAnswered { call: ADDED, is_done: true });
 }
 

@@ -175,7 +175,7 @@ impl Receiver {
             self.tags += 1;
             let redelivered = state.random.per_mille(200);
             self.unsettled.insert(self.tags, message.clone());
-            taken.push(Delivery { tag: self.tags, redelivered, message: Ok(message), death: None, user: None });
+            taken.push(Delivery { tag: self.tags, redelivered, message: Ok(message), dead_letter: None, user: None });
         }
         taken
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use saga_core::store::{
-    Answer, DeadReason, Headers, LetterFilter, LetterState, MessageId, MessageKind, RecordedOutcome, Timestamp,
+    Answer, DeadLetterFilter, DeadLetterReason, DeadLetterState, Headers, MessageId, MessageKind, RecordedOutcome,
+    Timestamp,
 };
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Outcome, Tenant};
@@ -147,15 +148,15 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
         message
     };
     let bad = [
-        (with(1, |message| message.headers.saga_key = None), DeadReason::Unreadable),
-        (with(2, |message| message.headers.saga_key = Some("a key".into())), DeadReason::Unreadable),
-        (with(3, |message| message.headers.step = Some("launder".into())), DeadReason::UnknownStep),
-        (with(4, |message| message.headers.reply_to = None), DeadReason::Unreadable),
-        (with(5, |message| message.payload = b"[]".to_vec()), DeadReason::Undecodable),
-        (with(6, |message| message.payload = vec![b' '; 1 << 20]), DeadReason::TooLarge),
-        (with(7, |message| message.tenant = Tenant::new("other").unwrap()), DeadReason::OtherTenant),
-        (with(8, |message| message.committed_at = Timestamp(0)), DeadReason::TooOld),
-        (with(9, |message| message.kind = MessageKind::Event), DeadReason::Unwanted),
+        (with(1, |message| message.headers.saga_key = None), DeadLetterReason::Unreadable),
+        (with(2, |message| message.headers.saga_key = Some("a key".into())), DeadLetterReason::Unreadable),
+        (with(3, |message| message.headers.step = Some("launder".into())), DeadLetterReason::UnknownStep),
+        (with(4, |message| message.headers.reply_to = None), DeadLetterReason::Unreadable),
+        (with(5, |message| message.payload = b"[]".to_vec()), DeadLetterReason::Undecodable),
+        (with(6, |message| message.payload = vec![b' '; 1 << 20]), DeadLetterReason::TooLarge),
+        (with(7, |message| message.tenant = Tenant::new("other").unwrap()), DeadLetterReason::OtherTenant),
+        (with(8, |message| message.committed_at = Timestamp(0)), DeadLetterReason::TooOld),
+        (with(9, |message| message.kind = MessageKind::Event), DeadLetterReason::NoSubscriber),
     ];
     for (message, reason) in bad {
         let (tenant, sent) = (message.tenant.clone(), message.id);
@@ -163,7 +164,7 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
         shop.publish(message).await;
         let letters = shop.letters(&tenant, 2).await;
         let letter = letters.last().unwrap();
-        assert_eq!((letter.letter.reason, letter.state), (reason, LetterState::Open), "{}", letter.letter.detail);
+        assert_eq!((letter.letter.reason, letter.state), (reason, DeadLetterState::Open), "{}", letter.letter.detail);
         assert!(letter.letter.message.as_ref().is_none_or(|kept| kept.id == sent));
         let desk = shop.payments_runtime.tenant(tenant).dead_letters();
         desk.discard(letter.letter.id, "not ours").await.unwrap();
@@ -186,14 +187,14 @@ async fn a_command_that_was_refused_goes_on_when_its_letter_is_replayed<S: Books
     // A version that hosts the step takes over.
     let shop = shop.with_payments().await;
     let desk = shop.payments_runtime.dead_letters();
-    assert_eq!(desk.show(letters[0].letter.id).await.unwrap().unwrap().letter.reason, DeadReason::UnknownStep);
+    assert_eq!(desk.show(letters[0].letter.id).await.unwrap().unwrap().letter.reason, DeadLetterReason::UnknownStep);
     assert!(desk.replay(letters[0].letter.id, " ").await.is_err(), "a replay needs a reason");
     desk.replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
     desk.replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
-    assert_eq!(running.ended().await.unwrap().to_string(), "completed");
+    assert_eq!(running.closed().await.unwrap().to_string(), "completed");
     assert_eq!((shop.charged().await, shop.charges().await), (12, 1));
     assert!(desk.discard(letters[0].letter.id, "too late").await.is_err());
-    assert!(desk.list(LetterFilter::default()).await.unwrap().is_empty());
+    assert!(desk.list(DeadLetterFilter::default()).await.unwrap().is_empty());
     shop.close().await;
 }
 
@@ -205,7 +206,7 @@ async fn a_replay_of_what_was_done_doubles_nothing<S: Books>() {
     let other = message(MessageKind::Command, 9, "o-1", r#"{"cents":13,"heavy":false}"#);
     shop.publish(other).await;
     let letters = shop.letters(&Tenant::default(), 1).await;
-    assert_eq!(letters[0].letter.reason, DeadReason::OtherPayload);
+    assert_eq!(letters[0].letter.reason, DeadLetterReason::PayloadMismatch);
     shop.payments_runtime.dead_letters().replay(letters[0].letter.id, "once more").await.unwrap();
     let again = shop.letters(&Tenant::default(), 1).await;
     assert_ne!(again[0].letter.id, letters[0].letter.id, "it is a letter of its own");
@@ -240,7 +241,7 @@ async fn a_host_that_needs_a_person_says_so_and_goes_on<S: Books>() {
     let key = "o-1>charge-card";
     let hosted = shop.payments_runtime.saga(key).await.unwrap().unwrap();
     shop.payments_runtime.operator(key, hosted.revision).unwrap().retry("mended").await.unwrap();
-    assert!(matches!(running.ended().await.unwrap(), Outcome::Compensated { .. }));
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
     assert_eq!(shop.charged().await, 0);
     tokio::time::timeout(Duration::from_mins(1), shop.is_quiet()).await.unwrap();
     shop.close().await;
@@ -267,10 +268,13 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     assert!(!outbox.discard(parked.message, "the queue is gone").await.unwrap());
     assert_eq!(outbox.depth().await.unwrap().parked, 0);
     // What was discarded, and why, is kept.
-    let filter = LetterFilter { state: Some(LetterState::Discarded), ..LetterFilter::default() };
+    let filter = DeadLetterFilter { state: Some(DeadLetterState::Discarded), ..DeadLetterFilter::default() };
     let letters = shop.orders_runtime.dead_letters().list(filter).await.unwrap();
     let [letter] = &letters[..] else { panic!("{letters:?}") };
-    assert_eq!((letter.letter.reason, letter.note.as_deref()), (DeadReason::Unsendable, Some("the queue is gone")));
+    assert_eq!(
+        (letter.letter.reason, letter.note.as_deref()),
+        (DeadLetterReason::Unsendable, Some("the queue is gone"))
+    );
     assert_eq!((letter.letter.attempts, letter.letter.detail.as_str()), (5, "publish: the test refuses it"));
     assert_eq!(letter.letter.payload, br#"{"cents":12,"heavy":false}"#);
     assert!(letter.letter.headers.contains(&("message-id".into(), parked.message.to_string())), "{letter:?}");

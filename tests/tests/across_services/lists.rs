@@ -1,6 +1,6 @@
 //! A step of another service that is done for each item of a list, whatever the stores are and whatever carries messages.
 
-use saga_core::store::{Answer, DeadReason, MessageKind, StepRecord};
+use saga_core::store::{Answer, DeadLetterReason, MessageKind, StepRecord};
 use saga_core::transport::Message;
 use saga_core::{Key, Outcome, Tenant};
 use saga_tests::Books;
@@ -97,11 +97,11 @@ async fn g5_an_undo_of_an_item_before_its_do_bars_that_item_only<S: Books>() {
 async fn g8_an_item_that_is_not_numbered_right_is_a_dead_letter<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     let items = [
-        ("charge-card#0", DeadReason::Unreadable),
-        ("charge-card#03", DeadReason::Unreadable),
-        ("charge-card#", DeadReason::Unreadable),
-        ("charge-card#4294967296", DeadReason::Unreadable),
-        ("launder#1", DeadReason::UnknownStep),
+        ("charge-card#0", DeadLetterReason::Unreadable),
+        ("charge-card#03", DeadLetterReason::Unreadable),
+        ("charge-card#", DeadLetterReason::Unreadable),
+        ("charge-card#4294967296", DeadLetterReason::Unreadable),
+        ("launder#1", DeadLetterReason::UnknownStep),
     ];
     for (number, (item, reason)) in (1..).zip(items) {
         let mut command = message(MessageKind::Command, number, "o-1", r#"{"cents":12,"heavy":false}"#);
@@ -125,7 +125,7 @@ async fn items_that_were_refused_go_on_when_their_letters_are_replayed<S: Books>
     let letters = shop.letters(&Tenant::default(), 1).await;
     let shop = shop.with_payments().await;
     shop.payments_runtime.dead_letters().replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
-    assert_eq!(running.ended().await.unwrap().to_string(), "completed");
+    assert_eq!(running.closed().await.unwrap().to_string(), "completed");
     assert_eq!((shop.charged().await, shop.charges().await), (21, 2));
     shop.is_quiet().await;
     shop.close().await;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use saga_core::store::{DeadLetter, LetterFilter};
+use saga_core::store::{DeadLetter, DeadLetterFilter};
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, service_topic};
 use saga_core::{
-    Each, Output, Running, Runtime, Saga, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
+    Each, Output, Runtime, Saga, SagaHandle, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
     saga_step,
 };
 use saga_tests::{Books, Kept, eventually};
@@ -149,7 +149,7 @@ async fn replica<S: Books>(
 ) -> Runtime<S> {
     let mut builder =
         Runtime::builder(store.clone()).transport(transport.clone()).settings(|settings: &mut Settings| {
-            settings.answer_within = Duration::from_secs(1);
+            settings.reply_timeout = Duration::from_secs(1);
             settings.tenants = Some(vec![Tenant::default()]);
             settings.service = Some(name.into());
         });
@@ -226,12 +226,12 @@ impl<S: Books> Shop<S> {
         assert_eq!(self.transport.strange_undos(), [""; 0], "an undo brings what its command brought");
     }
 
-    pub(crate) async fn order(&self, key: &str, order: Order) -> Running<S> {
+    pub(crate) async fn order(&self, key: &str, order: Order) -> SagaHandle<S> {
         self.orders_runtime.start(&create_order(), key, order).await.unwrap()
     }
 
     /// Starts a saga that charges for orders of so many cents each.
-    pub(crate) async fn charge(&self, saga: &Saga<S, Vec<Order>>, key: &str, cents: &[i64]) -> Running<S> {
+    pub(crate) async fn charge(&self, saga: &Saga<S, Vec<Order>>, key: &str, cents: &[i64]) -> SagaHandle<S> {
         let orders = cents.iter().map(|cents| Order { cents: *cents, heavy: false }).collect();
         self.orders_runtime.start(saga, key, orders).await.unwrap()
     }
@@ -266,7 +266,7 @@ impl<S: Books> Shop<S> {
     pub(crate) async fn letters(&self, tenant: &Tenant, seen: u64) -> Vec<DeadLetter> {
         let desk = self.payments_runtime.tenant(tenant.clone()).dead_letters();
         let has_come = |letters: &Vec<DeadLetter>| letters.last().is_some_and(|letter| letter.seen >= seen);
-        eventually("the letters", async || Some(desk.list(LetterFilter::default()).await.unwrap()).filter(has_come))
+        eventually("the letters", async || Some(desk.list(DeadLetterFilter::default()).await.unwrap()).filter(has_come))
             .await
     }
 

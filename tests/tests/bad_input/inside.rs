@@ -41,11 +41,11 @@ async fn ask<S: Shop>(conn: &mut S::Conn, order: Order, State(line): State<Line<
         refused(runtime.list(SagaFilter::default()).await.map(drop)),
         refused(runtime.count().await.map(drop)),
         refused(runtime.operator("k", 1)?.retry("why not").await),
-        refused(runtime.inspector().status("k").await.map(drop)),
-        refused(runtime.inspector().forgotten(1).await.map(drop)),
+        refused(runtime.query().describe("k").await.map(drop)),
+        refused(runtime.query().orphaned(1).await.map(drop)),
     ]);
     line.answers.lock().unwrap().extend(answers);
-    match runtime.start_in(conn, &line.other, "by-start-in", order).await {
+    match runtime.start_in_tx(conn, &line.other, "by-start-in", order).await {
         Ok(started) => started.committed(),
         Err(error) => panic!("{error}"),
     }

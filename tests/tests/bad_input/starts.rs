@@ -31,7 +31,7 @@ async fn the_same_key_with_something_else<S: Shop>() {
     let (before, calls) = (fixture.status(&runtime, "k").await, fixture.world.calls());
 
     let error = runtime.start(&fixture.saga, "k", Order::of(2)).await.unwrap_err();
-    assert!(matches!(&error, StartError::OtherPayload { path, .. } if path == "amount"), "{error}");
+    assert!(matches!(&error, StartError::PayloadMismatch { path, .. } if path == "amount"), "{error}");
     assert!(error.to_string().contains("was started with another payload: `amount` differs"), "{error}");
     let error = runtime.start(&other, "k", Order::of(1)).await.unwrap_err();
     assert!(matches!(&error, StartError::OtherSaga { saga, .. } if saga == "order"), "{error}");
@@ -40,7 +40,7 @@ async fn the_same_key_with_something_else<S: Shop>() {
     assert_eq!(fixture.status(&runtime, "k").await, before, "nothing has changed");
     assert_eq!(fixture.world.calls(), calls);
     let again = runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
-    assert!(again.already_known() && is_completed(&again.outcome().await.unwrap()));
+    assert!(again.already_started() && is_completed(&again.outcome().await.unwrap()));
 }
 
 async fn an_input_over_the_limit<S: Shop>() {

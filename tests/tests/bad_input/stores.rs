@@ -64,7 +64,7 @@ async fn every_call_fails_and_then_works(when: When) {
     })
     .await;
     runtime.shutdown().await;
-    assert!(fixture.runtime().await.inspector().forgotten(1).await.unwrap().is_empty());
+    assert!(fixture.runtime().await.query().orphaned(1).await.unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
-use saga_core::store::{DeadLetter, DeadReason, LetterFilter};
+use saga_core::store::{DeadLetter, DeadLetterFilter, DeadLetterReason};
 use saga_core::transport::{Settlement, Subscription, Transport as _, service_topic};
 use saga_core::{Runtime, Tenant};
 use saga_postgres::PostgresStore;
@@ -15,16 +15,16 @@ struct Bad {
     properties: BasicProperties,
     body: Vec<u8>,
     tenant: Tenant,
-    reason: DeadReason,
+    reason: DeadLetterReason,
     says: &'static str,
 }
 
-fn bad(properties: BasicProperties, reason: DeadReason, says: &'static str) -> Bad {
+fn bad(properties: BasicProperties, reason: DeadLetterReason, says: &'static str) -> Bad {
     Bad { properties, body: b"12".to_vec(), tenant: Tenant::default(), reason, says }
 }
 
 fn all() -> Vec<Bad> {
-    use DeadReason::{OtherTenant, TooOld, Undecodable, UnknownStep, Unreadable};
+    use DeadLetterReason::{OtherTenant, TooOld, Undecodable, UnknownStep, Unreadable};
     let mut number = 100;
     let mut good = || {
         number += 1;
@@ -51,12 +51,12 @@ fn all() -> Vec<Bad> {
         },
         Bad { body: b"[]".to_vec(), ..bad(good(), Undecodable, "its content") },
         Bad { body: vec![b' '; 20 << 20], ..bad(good(), Unreadable, "the body has 20971520 bytes") },
-        Bad { body: vec![b' '; 1 << 20], ..bad(good(), DeadReason::TooLarge, "it has 1048576 bytes") },
+        Bad { body: vec![b' '; 1 << 20], ..bad(good(), DeadLetterReason::TooLarge, "it has 1048576 bytes") },
     ]
 }
 
 async fn letters(host: &Runtime<PostgresStore>, tenant: &Tenant) -> Vec<DeadLetter> {
-    host.tenant(tenant.clone()).dead_letters().list(LetterFilter::default()).await.unwrap()
+    host.tenant(tenant.clone()).dead_letters().list(DeadLetterFilter::default()).await.unwrap()
 }
 
 /// G8: each bad message is one dead letter with its reason, and nobody is held up: no queue, no saga, no other message.

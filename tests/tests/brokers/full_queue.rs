@@ -52,7 +52,7 @@ async fn start_orders(place: &Place) -> Runtime<PostgresStore> {
         .saga(&ship_order())
         .settings(|settings| {
             settings.service = Some("orders".into());
-            settings.publish_pause_max = Duration::from_secs(1);
+            settings.publish_backoff_max = Duration::from_secs(1);
             settings.relay_batch = BATCH;
         })
         .start()

@@ -1,5 +1,5 @@
 use saga_core::Outcome;
-use saga_core::store::{DeadReason, LetterFilter};
+use saga_core::store::{DeadLetterFilter, DeadLetterReason};
 use saga_core::transport::{Settlement, Subscription, Transport as _, service_topic};
 use saga_tests::eventually;
 
@@ -29,9 +29,9 @@ async fn what_the_broker_gave_up_is_a_dead_letter_and_takes_effect_once_when_rep
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!("it is not stuck") };
     assert!(step == "charge-card" && reason.contains("given-up"), "{step}: {reason}");
     let desk = host.dead_letters();
-    let letters = desk.list(LetterFilter::default()).await.unwrap();
+    let letters = desk.list(DeadLetterFilter::default()).await.unwrap();
     let [letter] = &letters[..] else { panic!("{letters:?}") };
-    assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadReason::GivenUp, DELIVERY_LIMIT + 1));
+    assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadLetterReason::DeliveryLimit, DELIVERY_LIMIT + 1));
     assert!(letter.letter.detail.contains("delivery_limit"), "{}", letter.letter.detail);
     let header = |name: &str, text: &str| letter.letter.headers.contains(&(name.to_owned(), text.to_owned()));
     assert!(header("x-death-queue", QUEUE) && header("x-death-reason", "delivery_limit"), "{letter:?}");
@@ -43,7 +43,7 @@ async fn what_the_broker_gave_up_is_a_dead_letter_and_takes_effect_once_when_rep
     eventually("an acknowledgement", async || (stranger.count(&dead_letters).await.0 == 0).then_some(())).await;
     desk.replay(letter.letter.id, "the stranger is gone").await.unwrap();
     desk.replay(letter.letter.id, "the stranger is gone").await.unwrap();
-    assert_eq!(running.ended().await.unwrap().to_string(), "completed");
+    assert_eq!(running.closed().await.unwrap().to_string(), "completed");
     assert_eq!(charges(&host).await, ["o-1:charge-card"]);
     orders.shutdown().await;
     host.shutdown().await;
@@ -64,13 +64,13 @@ async fn every_way_of_dying_is_told_with_its_reason() {
     eventually("two dead letters", async || (stranger.count(&dead_letters).await.0 == 2).then_some(())).await;
     let host = place.start_payments().await;
     let letters = eventually("both letters", async || {
-        let letters = host.dead_letters().list(LetterFilter::default()).await.unwrap();
+        let letters = host.dead_letters().list(DeadLetterFilter::default()).await.unwrap();
         (letters.len() == 2).then_some(letters)
     });
     let mut letters = letters.await;
     letters.sort_by_key(|letter| letter.letter.message.is_none());
     for letter in &letters {
-        assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadReason::GivenUp, 1), "{letter:?}");
+        assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadLetterReason::DeliveryLimit, 1), "{letter:?}");
         assert!(letter.letter.detail.contains("expired"), "{}", letter.letter.detail);
     }
     assert!(letters[1].letter.detail.contains("message-id is missing"), "{}", letters[1].letter.detail);

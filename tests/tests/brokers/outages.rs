@@ -1,4 +1,4 @@
-use saga_core::engine::Standing;
+use saga_core::engine::ComponentHealth;
 use saga_servers::{FaultProxy, PostgresServer, Traffic, psql};
 use saga_tests::{Warnings, eventually};
 
@@ -23,7 +23,9 @@ async fn a_database_that_stays_away_is_warned_of_once_and_comes_back() {
     server.kill().await.unwrap();
     let during = coordinator.start(&create_order(), "o-2", 13).await.unwrap();
     let standing = eventually("failures", async || match host.health().store {
-        Standing::Fails { failures, since, last_error } if failures > FAILURES_SEEN => Some((since, last_error)),
+        ComponentHealth::Failing { failures, since, last_error } if failures > FAILURES_SEEN => {
+            Some((since, last_error))
+        }
         _ => None,
     });
     let (since, last_error) = standing.await;
@@ -56,7 +58,7 @@ async fn a_broker_that_stays_away_is_warned_of_once_and_comes_back() {
     proxy.cut_all();
     let during = coordinator.start(&create_order(), "o-2", 13).await.unwrap();
     eventually("failures", async || match coordinator.health().transport {
-        Standing::Fails { failures, .. } if failures > 1 => Some(()),
+        ComponentHealth::Failing { failures, .. } if failures > 1 => Some(()),
         _ => None,
     })
     .await;

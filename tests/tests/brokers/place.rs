@@ -64,7 +64,7 @@ pub(crate) async fn orders(database: &str, transport: AmqpTransport) -> Runtime<
     let store = PostgresStore::connect(database).await.unwrap();
     let change = |settings: &mut Settings| {
         settings.service = Some("orders".into());
-        settings.publish_pause_max = Duration::from_secs(1);
+        settings.publish_backoff_max = Duration::from_secs(1);
     };
     Runtime::builder(store).transport(transport).saga(&create_order()).settings(change).start().await.unwrap()
 }

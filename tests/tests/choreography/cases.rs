@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
 use saga_core::machine::{Became, Happened, TimelineEntry};
-use saga_core::store::{DeadReason, MessageKind, RecordedOutcome, Status};
+use saga_core::store::{DeadLetterReason, MessageKind, RecordedOutcome, Status};
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Tenant};
 use saga_tests::{Books, eventually};
@@ -77,7 +77,7 @@ async fn the_same_event_under_another_id_changes_nothing_and_another_content_is_
     shop.comes_to(&shop.shipping, "shipped", 1).await;
     shop.publish(event(4, "o-1", &OrderPlaced { cents: 13, ..order })).await;
     let letters = shop.letters(&shop.payments_runtime, 1).await;
-    assert_eq!(letters[0].letter.reason, DeadReason::OtherPayload);
+    assert_eq!(letters[0].letter.reason, DeadLetterReason::PayloadMismatch);
     assert_eq!((shop.payments.counter("charged").await, shop.payments.counter("charges").await), (12, 1));
     shop.close().await;
 }
@@ -150,13 +150,13 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
     };
     let bad = [
         // It is addressed to nobody's name, which no queue of an event's topic is bound to: an older version wanted it.
-        (mine(1, |message| message.event_type = "stock-lost".into()), DeadReason::Unwanted),
-        (mine(2, |message| message.key = "a key".into()), DeadReason::Unreadable),
-        (raw(3, "o-3", "order-placed", r#"{"cents":"much"}"#), DeadReason::Undecodable),
-        (raw(4, "o-4", "order-placed", "no JSON"), DeadReason::Undecodable),
-        (raw(5, "o-5", "order-placed", r#"{"cents":0,"quantity":1}"#), DeadReason::Undecodable),
-        (mine(6, |message| message.committed_at = saga_core::store::Timestamp(0)), DeadReason::TooOld),
-        (mine(7, |message| message.payload = vec![b' '; 1 << 20]), DeadReason::TooLarge),
+        (mine(1, |message| message.event_type = "stock-lost".into()), DeadLetterReason::NoSubscriber),
+        (mine(2, |message| message.key = "a key".into()), DeadLetterReason::Unreadable),
+        (raw(3, "o-3", "order-placed", r#"{"cents":"much"}"#), DeadLetterReason::Undecodable),
+        (raw(4, "o-4", "order-placed", "no JSON"), DeadLetterReason::Undecodable),
+        (raw(5, "o-5", "order-placed", r#"{"cents":0,"quantity":1}"#), DeadLetterReason::Undecodable),
+        (mine(6, |message| message.committed_at = saga_core::store::Timestamp(0)), DeadLetterReason::TooOld),
+        (mine(7, |message| message.payload = vec![b' '; 1 << 20]), DeadLetterReason::TooLarge),
     ];
     for (message, reason) in bad {
         shop.publish(message.clone()).await;
@@ -296,14 +296,14 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     };
     assert_eq!(rejected.entries.iter().find_map(reason).as_deref(), Some("sold out"));
     shop.is_quiet_but_for(2).await;
-    let inspector = shop.shipping_runtime.inspector();
+    let inspector = shop.shipping_runtime.query();
     let all = inspector.timelines(None, 10).await.unwrap();
     let mut keys: Vec<_> = all.iter().map(|timeline| timeline.key.as_str()).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["o-1", "o-2"]);
     assert_eq!(inspector.timelines(Some(all[0].id), 10).await.unwrap(), all[1..]);
     assert!(inspector.timeline("o-3").await.unwrap().is_none());
-    assert!(inspector.forgotten(10).await.unwrap().is_empty(), "a timeline waits for nothing");
+    assert!(inspector.orphaned(10).await.unwrap().is_empty(), "a timeline waits for nothing");
     shop.close().await;
 }
 
@@ -320,11 +320,11 @@ async fn g8_a_report_that_is_none_is_a_dead_letter<S: Books>() {
     };
     let good = r#"{"n":2,"b":"done"}"#;
     shop.publish(report(1, "payments", good)).await;
-    assert_eq!(shop.letters(&shop.payments_runtime, 1).await[0].letter.reason, DeadReason::Unwanted);
+    assert_eq!(shop.letters(&shop.payments_runtime, 1).await[0].letter.reason, DeadLetterReason::NoSubscriber);
     let mut nameless = report(2, "shipping", good);
     nameless.headers.step = None;
     for (message, reason) in
-        [(nameless, DeadReason::Unreadable), (report(3, "shipping", r#"{"n":2}"#), DeadReason::Undecodable)]
+        [(nameless, DeadLetterReason::Unreadable), (report(3, "shipping", r#"{"n":2}"#), DeadLetterReason::Undecodable)]
     {
         shop.publish(message).await;
         let letters = shop.letters(&shop.shipping_runtime, 1).await;

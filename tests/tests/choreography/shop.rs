@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
 use saga_core::machine::{Became, Happened};
-use saga_core::store::{DeadLetter, Headers, LetterFilter, MessageId, MessageKind, Timestamp};
+use saga_core::store::{DeadLetter, DeadLetterFilter, Headers, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Message;
 use saga_core::{Event, Runtime, Service, Settings, Tenant};
 use saga_tests::{Books, Kept, eventually};
@@ -43,8 +43,8 @@ pub(crate) fn stock<S: Books>() -> Service<S> {
         .on::<OrderPlaced>()
         .run_with::<reserve_stock>(|order| order.quantity)
         .emits::<StockReserved>(|quantity, _| StockReserved { quantity: *quantity })
-        .rejects_as::<StockRejected>(|_, reason| StockRejected { reason: reason.message().to_owned() })
-        .undone_as::<StockReleased>(|quantity| StockReleased { quantity: *quantity })
+        .emits_on_reject::<StockRejected>(|_, reason| StockRejected { reason: reason.message().to_owned() })
+        .emits_on_undo::<StockReleased>(|quantity| StockReleased { quantity: *quantity })
         .on::<CardDeclined>()
         .undo::<reserve_stock>()
         .on::<OrderExpired>()
@@ -62,7 +62,7 @@ pub(crate) fn payments<S: Books>() -> Service<S> {
             Charge { cents: order.cents }
         })
         .emits_output()
-        .rejects_as::<CardDeclined>(|charge, reason| {
+        .emits_on_reject::<CardDeclined>(|charge, reason| {
             assert!(charge.cents != 6_666, "a number that nobody can tell");
             CardDeclined { reason: reason.message().to_owned() }
         })
@@ -71,7 +71,7 @@ pub(crate) fn payments<S: Books>() -> Service<S> {
         .on::<OrderExpired>()
         .undo::<charge_card>()
         .on::<NoteAdded>()
-        .run_each_with::<note_each>(|note| note.cents)
+        .run_per_event_with::<note_each>(|note| note.cents)
         .build()
         .unwrap()
 }
@@ -96,7 +96,7 @@ pub(crate) fn shipping<S: Books>(deadline: Duration) -> Service<S> {
         .on::<StockRejected>()
         .undo::<pack>()
         .on::<CardDeclined>()
-        .bar::<ship>()
+        .tombstone::<ship>()
         .on::<CardCharged>()
         .run::<ship>()
         .reads::<weigh>()
@@ -214,7 +214,7 @@ impl<S: Books> Shop<S> {
 
     /// The timeline of a saga, once it is as expected.
     pub(crate) async fn timeline(&self, key: &str, expect: impl Fn(&TimelineStatus) -> bool) -> TimelineStatus {
-        let inspector = self.shipping_runtime.inspector();
+        let inspector = self.shipping_runtime.query();
         let look = async || inspector.timeline(key).await.unwrap().filter(&expect);
         eventually("the timeline", look).await
     }
@@ -223,7 +223,7 @@ impl<S: Books> Shop<S> {
     pub(crate) async fn letters(&self, runtime: &Runtime<S>, count: usize) -> Vec<DeadLetter> {
         let desk = runtime.dead_letters();
         eventually("letters", async || {
-            Some(desk.list(LetterFilter::default()).await.unwrap()).filter(|letters| letters.len() >= count)
+            Some(desk.list(DeadLetterFilter::default()).await.unwrap()).filter(|letters| letters.len() >= count)
         })
         .await
     }

@@ -87,7 +87,7 @@ pub(crate) async fn ship<S: Books>(
     _charged: CardCharged,
     Output(packed): Output<pack>,
 ) -> Result<i64, StepError> {
-    assert_eq!(ctx.earlier::<weigh>()?, None, "nobody weighs");
+    assert_eq!(ctx.optional_output::<weigh>()?, None, "nobody weighs");
     S::add(tx, "shipped", 1).await?;
     S::add(tx, "pieces", packed).await?;
     Ok(packed)

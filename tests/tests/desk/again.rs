@@ -1,7 +1,7 @@
 use saga_core::Outcome;
-use saga_core::engine::{Restart, RuntimeError};
+use saga_core::engine::{RestartOutcome, RuntimeError};
 use saga_core::machine::StepPhase;
-use saga_core::store::ActFilter;
+use saga_core::store::AuditFilter;
 use saga_tests::{Act, Fixture, Order, Shop, on_both_stores};
 
 use crate::{acts, desk, ended, stuck_at_ship};
@@ -20,8 +20,8 @@ async fn what_is_stuck_is_decided_from_another_process<S: Shop>() {
     desk(&fixture).operator("l", seen).unwrap().skip("it was sent by hand").await.unwrap();
     assert!(matches!(ended(&runtime, "l").await, Outcome::Completed { .. }));
 
-    let all = runtime.inspector().acts(ActFilter::default()).await.unwrap();
-    let said: Vec<String> = all.iter().map(|acted| format!("{} {}", acted.key, acted.act)).collect();
+    let all = runtime.query().audit_log(AuditFilter::default()).await.unwrap();
+    let said: Vec<String> = all.iter().map(|acted| format!("{} {}", acted.key, acted.entry)).collect();
     assert_eq!(said, ["l skip by ann: it was sent by hand", "k retry by ann: the carrier is back"]);
 }
 
@@ -78,8 +78,8 @@ async fn a_new_saga_goes_on_where_another_one_ended<S: Shop>() {
     let runtime = fixture.runtime().await;
     assert!(matches!(fixture.run(&runtime, "k").await, Outcome::Completed { .. }));
     let ann = desk(&fixture);
-    assert_eq!(ann.restart("k", "ship", "k-again", "the parcel is lost").await.unwrap(), Restart::Begun);
-    assert_eq!(ann.restart("k", "ship", "k-again", "the parcel is lost").await.unwrap(), Restart::Already);
+    assert_eq!(ann.restart("k", "ship", "k-again", "the parcel is lost").await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(ann.restart("k", "ship", "k-again", "the parcel is lost").await.unwrap(), RestartOutcome::Already);
     assert!(matches!(ended(&runtime, "k-again").await, Outcome::Completed { .. }));
     let calls = |key: &str| fixture.world.calls_of(key);
     assert_eq!((calls("k-again:charge"), calls("k-again:ship"), calls("k:ship")), (0, 1, 1));
@@ -94,7 +94,7 @@ async fn a_new_saga_goes_on_where_another_one_ended<S: Shop>() {
     assert_eq!(phases, [skipped, skipped, StepPhase::Rejected, StepPhase::Ready], "what was taken over stands");
     assert_eq!(third.steps[0].error.as_deref(), Some("taken over from the saga `k`"));
     assert_eq!((calls("k-third:charge:undo"), fixture.world.standing("k:charge")), (0, 1));
-    let said = |acts: Vec<saga_core::engine::Act>| acts.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let said = |acts: Vec<saga_core::engine::AuditEntry>| acts.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         said(acts(&fixture, &runtime, "k").await),
         [
@@ -123,7 +123,7 @@ async fn what_cannot_be_taken_over_says_why<S: Shop>() {
     let said = refused("undone", "ship", "new").await;
     assert!(said.contains("its step `book` was undone, so that nothing of it can be taken over"), "{said}");
     // Nothing stands before the first step: that one can always be begun with.
-    assert_eq!(ann.restart("undone", "book", "new", "the shelf was filled").await.unwrap(), Restart::Begun);
+    assert_eq!(ann.restart("undone", "book", "new", "the shelf was filled").await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(ended(&runtime, "new").await, Outcome::Completed { .. }));
 
     fixture.run(&runtime, "k").await;

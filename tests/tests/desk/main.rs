@@ -5,18 +5,18 @@ mod again;
 mod bulk;
 mod pause;
 
-use saga_core::engine::{Act, SagaDesk};
+use saga_core::engine::{AuditEntry, SagaAdmin};
 use saga_core::{Outcome, Runtime};
 use saga_tests::{Act as Does, Fixture, Shop};
 
 /// A desk without a runtime, of somebody who says who he is.
-fn desk<S: Shop>(fixture: &Fixture<S>) -> SagaDesk<S> {
-    SagaDesk::new(fixture.store.clone()).saga(&fixture.saga).by("ann")
+fn desk<S: Shop>(fixture: &Fixture<S>) -> SagaAdmin<S> {
+    SagaAdmin::new(fixture.store.clone()).saga(&fixture.saga).actor("ann")
 }
 
 /// What people did with a saga, the oldest first.
-async fn acts<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key: &str) -> Vec<Act> {
-    fixture.status(runtime, key).await.history.into_iter().filter_map(|entry| entry.act).collect()
+async fn acts<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key: &str) -> Vec<AuditEntry> {
+    fixture.status(runtime, key).await.history.into_iter().filter_map(|entry| entry.audit).collect()
 }
 
 /// A saga that is stuck at `ship`, which may have happened.
@@ -28,5 +28,5 @@ async fn stuck_at_ship<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key:
 }
 
 async fn ended<S: Shop>(runtime: &Runtime<S>, key: &str) -> Outcome {
-    runtime.attach(key).await.unwrap().ended().await.unwrap()
+    runtime.attach(key).await.unwrap().closed().await.unwrap()
 }

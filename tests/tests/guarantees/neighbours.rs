@@ -13,7 +13,7 @@ use crate::is_completed;
 /// messages become dead letters or stuck sagas, with a reason.
 async fn g8_bad_sagas_block_nobody_and_each_has_a_reason<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
-    let runtime = fixture.builder().settings(|settings| settings.transactions = 1).start().await.unwrap();
+    let runtime = fixture.builder().settings(|settings| settings.transactions_max = 1).start().await.unwrap();
     let bad = [("panic", Act::Panic), ("commit", Act::EndTransaction), ("reject", Act::Reject), ("fail", Act::Fail)];
     for (key, act) in bad {
         fixture.world.always(&format!("{key}:book"), act);
@@ -40,7 +40,7 @@ async fn g8_bad_sagas_block_nobody_and_each_has_a_reason<S: Shop>() {
         16,
         "each of the good ones once, and the one that is stuck behind it"
     );
-    assert!(runtime.inspector().forgotten(9).await.unwrap().is_empty());
+    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
 }
 
 /// G10: A dropped future, a panic in a step and a shutdown at any moment leave the others intact.

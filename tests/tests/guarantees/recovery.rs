@@ -24,7 +24,7 @@ async fn g11_what_a_dead_process_held_goes_on<S: Shop>() {
         (0..5).all(|n| fixture.world.calls_of(&format!("k{n}:charge")) == 1).then_some(())
     })
     .await;
-    assert!(runtime.inspector().forgotten(9).await.unwrap().is_empty(), "what is leased is not forgotten");
+    assert!(runtime.query().orphaned(9).await.unwrap().is_empty(), "what is leased is not forgotten");
     drop(runtime);
     let fixture = fixture.reopened().await;
     let runtime = fixture.runtime().await;
@@ -33,7 +33,7 @@ async fn g11_what_a_dead_process_held_goes_on<S: Shop>() {
         assert!(is_completed(&outcome), "{outcome}");
         assert_eq!(fixture.store.total(&format!("k{n}:book")).await, 1);
     }
-    assert!(runtime.inspector().forgotten(9).await.unwrap().is_empty());
+    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
 }
 
 /// G11, with a clock: another replica has it within a lease and a poll.
@@ -63,7 +63,7 @@ async fn g11_poison_is_counted_and_its_neighbours_are_not() {
     within(async {
         let fixture = Fixture::<MemoryStore>::new().await;
         fixture.world.always("poison:charge", Act::Hang);
-        let one_call = || fixture.builder().settings(|settings| settings.calls = 1);
+        let one_call = || fixture.builder().settings(|settings| settings.external_calls_max = 1);
         let mut runtime = one_call().start().await.unwrap();
         runtime.start(&fixture.saga, "poison", Order::of(1)).await.unwrap();
         eventually("the poison", async || (fixture.world.calls_of("poison:charge") == 1).then_some(())).await;
@@ -121,7 +121,7 @@ async fn g11_poison_behind_the_pivot_needs_a_person() {
         fixture.world.repair("k:ship");
         let seen = runtime.saga("k").await.unwrap().unwrap();
         runtime.operator("k", seen.revision).unwrap().retry("repaired").await.unwrap();
-        assert!(is_completed(&runtime.attach("k").await.unwrap().ended().await.unwrap()));
+        assert!(is_completed(&runtime.attach("k").await.unwrap().closed().await.unwrap()));
     })
     .await;
 }

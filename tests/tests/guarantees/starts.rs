@@ -23,7 +23,7 @@ async fn g6_a_saga_that_was_started_is_there_after_the_process<S: Shop>() {
     let fixture = fixture.reopened().await;
     let runtime = fixture.runtime().await;
     let again = runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
-    assert!(again.already_known() && again.id() == id);
+    assert!(again.already_started() && again.id() == id);
     assert!(is_completed(&again.outcome().await.unwrap()));
     assert_eq!(fixture.store.total("k:book").await, 1);
 }
@@ -40,7 +40,7 @@ async fn g6_many_starts_of_one_key_are_one_saga<S: Shop>() {
     let mut ids = Vec::new();
     for start in starts {
         let running = start.await.unwrap().unwrap();
-        new += usize::from(!running.already_known());
+        new += usize::from(!running.already_started());
         ids.push(running.id());
         assert!(is_completed(&running.outcome().await.unwrap()));
     }
@@ -57,7 +57,7 @@ async fn g6_another_payload_or_another_saga_is_refused<S: Shop>() {
     fixture.run(&runtime, "k").await;
     let before = fixture.status(&runtime, "k").await;
     let payload = runtime.start(&fixture.saga, "k", Order::of(2)).await.unwrap_err();
-    assert!(matches!(payload, StartError::OtherPayload { .. }), "{payload}");
+    assert!(matches!(payload, StartError::PayloadMismatch { .. }), "{payload}");
     let saga = runtime.start(&other, "k", Order::of(1)).await.unwrap_err();
     assert!(matches!(saga, StartError::OtherSaga { .. }), "{saga}");
     assert_eq!(fixture.status(&runtime, "k").await, before);

@@ -17,7 +17,7 @@ async fn g12_the_same_key_of_two_tenants_is_two_sagas<S: Shop>() {
     let default = runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
     let of_acme = acme.start(&fixture.saga, "k", Order::of(2)).await.unwrap();
     let of_blue = blue.start(&fixture.saga, "k", Order::of(4)).await.unwrap();
-    assert!(!default.already_known() && !of_acme.already_known() && !of_blue.already_known());
+    assert!(!default.already_started() && !of_acme.already_started() && !of_blue.already_started());
     assert!(is_completed(&default.outcome().await.unwrap()));
     assert!(is_completed(&of_acme.outcome().await.unwrap()));
     assert!(is_compensated(&of_blue.outcome().await.unwrap()));
@@ -64,8 +64,8 @@ async fn g12_no_action_and_no_answer_crosses<S: Shop>() {
         assert!(runtime.operator("k", revision).unwrap().force_compensated("wrong door").await.is_err());
     }
     assert_eq!(acme.saga("k").await.unwrap().unwrap(), seen);
-    assert!(matches!(blue.start(&fixture.saga, "k", Order::of(1)).await, Err(StartError::OtherPayload { .. })));
-    assert!(acme.start(&fixture.saga, "k", Order::of(1)).await.unwrap().already_known());
+    assert!(matches!(blue.start(&fixture.saga, "k", Order::of(1)).await, Err(StartError::PayloadMismatch { .. })));
+    assert!(acme.start(&fixture.saga, "k", Order::of(1)).await.unwrap().already_started());
 }
 
 /// G12: with a namespace, the keys of two services or environments on one account differ as well.

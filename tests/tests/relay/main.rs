@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moody::{Mood, Moody};
-use saga_core::engine::Standing;
+use saga_core::engine::ComponentHealth;
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
-use saga_core::store::{DeadReason, LetterFilter, MessageKind, Outbox as _, ParkedKey};
+use saga_core::store::{DeadLetterFilter, DeadLetterReason, MessageKind, Outbox as _, ParkedKey};
 use saga_core::transport::{Settlement, Subscription, Transport as _, service_topic};
 use saga_core::{Outcome, Runtime, Saga, Service, Settings, StepContext, StepError, saga_step};
 use saga_tests::Warnings;
@@ -134,7 +134,7 @@ async fn a_broker_that_stays_away_is_warned_of_once_and_shown() {
     transport.set(Mood { is_away: true, ..Mood::default() });
     let running = runtime.start(&create_order(), "o-1", 12).await.unwrap();
     tokio::time::sleep(Duration::from_mins(30)).await;
-    let Standing::Fails { since, failures, last_error } = runtime.health().transport else { panic!() };
+    let ComponentHealth::Failing { since, failures, last_error } = runtime.health().transport else { panic!() };
     assert!(since > Duration::from_mins(29) && last_error.contains("away"), "{since:?} {last_error}");
     let most = 30 * 60 / 2 + 20;
     assert!((10..most).contains(&failures), "{failures} attempts in half an hour");
@@ -164,7 +164,7 @@ async fn what_the_transport_gave_up_is_a_dead_letter_that_can_be_replayed() {
     let transport = Moody::around(MemoryTransport::new().with_rejections_max(3));
     // Somebody looks after what is given up, as a broker does.
     drop(transport.inner.dead_letters(&service_topic("payments"), 1).await.unwrap());
-    let runtime = orders(&store, &transport, |settings| settings.answer_within = Duration::from_hours(9)).await;
+    let runtime = orders(&store, &transport, |settings| settings.reply_timeout = Duration::from_hours(9)).await;
     let (inner, foreign) = (transport.inner.clone(), Arc::new(tokio::sync::Notify::new()));
     let ready = Arc::clone(&foreign);
     let rejecting = tokio::spawn(async move {
@@ -181,15 +181,15 @@ async fn what_the_transport_gave_up_is_a_dead_letter_that_can_be_replayed() {
     assert_eq!(step, "charge-card");
     assert!(reason.contains("given-up"), "{reason}");
     let desk = payments.dead_letters();
-    let letters = desk.list(LetterFilter::default()).await.unwrap();
+    let letters = desk.list(DeadLetterFilter::default()).await.unwrap();
     let [letter] = &letters[..] else { panic!("{letters:?}") };
-    assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadReason::GivenUp, 4));
+    assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadLetterReason::DeliveryLimit, 4));
     assert_eq!(letter.letter.source, "payments");
     let header = |name: &str, text: &str| letter.letter.headers.contains(&(name.to_owned(), text.to_owned()));
     assert!(header("x-death-queue", "service:payments") && header("x-death-reason", "rejected"), "{letter:?}");
     assert_eq!(letter.letter.message.as_ref().map(|message| message.id), Some(given_up.id));
     desk.replay(letter.letter.id, "the stranger is gone").await.unwrap();
-    assert_eq!(running.ended().await.unwrap().to_string(), "completed");
+    assert_eq!(running.closed().await.unwrap().to_string(), "completed");
     assert_eq!(host.read(|table| table.counter("charges")), 1);
     wait_for(async || (store.depth().await.unwrap().rows == 0).then_some(())).await;
 }

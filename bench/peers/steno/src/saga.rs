@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use peer_harness::Business;
 use peer_harness::work::{Declined, Order, Step};
 use steno::{
-    Action, ActionContext, ActionError, ActionFunc, ActionRegistry, DagBuilder, Node, SagaDag, SagaId, SagaName,
+    Action, ActionContext, ActionError, ActionFunc, ActionRegistry, DagBuilder, Node, SagaDag, SagaId, SagaInit,
     SagaType, SecClient, SecStore,
 };
 
@@ -72,7 +72,7 @@ impl Orders {
     }
 
     fn graph(&self, order: Order) -> Result<Arc<SagaDag>> {
-        let mut builder = DagBuilder::new(SagaName::new("order"));
+        let mut builder = DagBuilder::new(SagaInit::new("order"));
         builder.append(Node::action("reserved", "Reserve", self.actions.reserve.as_ref()));
         builder.append(Node::action("charged", "Charge", self.actions.charge.as_ref()));
         builder.append(Node::action("confirmed", "Confirm", self.actions.confirm.as_ref()));

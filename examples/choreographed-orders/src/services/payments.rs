@@ -41,7 +41,7 @@ pub(crate) fn payments<S: Books>() -> Result<Service<S>, ServiceError> {
         .on::<OrderPlaced>()
         .run_with::<charge_card>(|order| Charge { cents: order.cents })
         .emits_output()
-        .rejects_as::<CardDeclined>(|_, reason| CardDeclined { reason: reason.message().to_owned() })
+        .emits_on_reject::<CardDeclined>(|_, reason| CardDeclined { reason: reason.message().to_owned() })
         .on::<StockRejected>()
         .undo::<charge_card>()
         .on::<OrderExpired>()

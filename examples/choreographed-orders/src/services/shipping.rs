@@ -52,11 +52,11 @@ pub(crate) fn shipping<S: Books>(deadline: Duration) -> Result<Service<S>, Servi
         .on::<StockRejected>()
         .undo::<pack_order>()
         .on::<StockRejected>()
-        .bar::<ship_order>()
+        .tombstone::<ship_order>()
         .on::<CardDeclined>()
         .undo::<pack_order>()
         .on::<CardDeclined>()
-        .bar::<ship_order>()
+        .tombstone::<ship_order>()
         .on::<OrderExpired>()
         .undo::<pack_order>()
         // What follows an order: the events that begin it and end it.

@@ -59,7 +59,7 @@ pub(crate) fn stock<S: Books>() -> Result<Service<S>, ServiceError> {
         .on::<OrderPlaced>()
         .run::<reserve_stock>()
         .emits::<StockReserved>(|_, reserved| reserved.clone())
-        .rejects_as::<StockRejected>(|_, reason| StockRejected { reason: reason.message().to_owned() })
+        .emits_on_reject::<StockRejected>(|_, reason| StockRejected { reason: reason.message().to_owned() })
         .on::<CardDeclined>()
         .undo::<reserve_stock>()
         .on::<OrderExpired>()

@@ -1,7 +1,7 @@
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
-use saga_core::engine::{BulkAction, BulkFilter};
+use saga_core::engine::{BatchAction, BatchFilter};
 
 use super::{ActArgs, StatusArg, StoreArgs, times::time};
 
@@ -43,7 +43,7 @@ pub struct PlanArgs {
     pub reason_has: Option<String>,
     /// Only those that have not moved for at least so long
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub unmoved_for: Option<Duration>,
+    pub idle_for: Option<Duration>,
     /// At most so many
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -57,13 +57,13 @@ pub struct PlanArgs {
 
 impl PlanArgs {
     /// The same, as the runtime takes it.
-    pub fn filter(&self) -> BulkFilter {
-        BulkFilter {
+    pub fn filter(&self) -> BatchFilter {
+        BatchFilter {
             status: self.status.map(Into::into),
             definition: self.definition.clone(),
             failed_step: self.failed_step.clone(),
             reason: self.reason_has.clone(),
-            unmoved_for: self.unmoved_for,
+            idle_for: self.idle_for,
             limit: self.limit,
         }
     }
@@ -99,7 +99,7 @@ pub enum BulkActionArg {
     Resume,
 }
 
-impl From<BulkActionArg> for BulkAction {
+impl From<BulkActionArg> for BatchAction {
     fn from(action: BulkActionArg) -> Self {
         match action {
             BulkActionArg::Retry => Self::Retry,

@@ -1,5 +1,5 @@
 use clap::{Args, Subcommand, ValueEnum};
-use saga_core::store::LetterState;
+use saga_core::store::DeadLetterState;
 
 use super::StoreArgs;
 
@@ -53,12 +53,12 @@ pub enum LetterStateArg {
     All,
 }
 
-impl From<LetterStateArg> for Option<LetterState> {
+impl From<LetterStateArg> for Option<DeadLetterState> {
     fn from(state: LetterStateArg) -> Self {
         match state {
-            LetterStateArg::Open => Some(LetterState::Open),
-            LetterStateArg::Replayed => Some(LetterState::Replayed),
-            LetterStateArg::Discarded => Some(LetterState::Discarded),
+            LetterStateArg::Open => Some(DeadLetterState::Open),
+            LetterStateArg::Replayed => Some(DeadLetterState::Replayed),
+            LetterStateArg::Discarded => Some(DeadLetterState::Discarded),
             LetterStateArg::All => None,
         }
     }

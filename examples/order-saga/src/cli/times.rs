@@ -12,7 +12,7 @@ pub struct TimesArgs {
     pub lease: Option<Duration>,
     /// After how long without a reply a command to another service is sent again [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub answer_within: Option<Duration>,
+    pub reply_timeout: Option<Duration>,
 }
 
 impl TimesArgs {
@@ -22,8 +22,8 @@ impl TimesArgs {
             settings.lease_ttl = lease;
             settings.member_ttl = settings.member_ttl.min(lease);
         }
-        if let Some(answer_within) = self.answer_within {
-            settings.answer_within = answer_within;
+        if let Some(reply_timeout) = self.reply_timeout {
+            settings.reply_timeout = reply_timeout;
         }
     }
 }

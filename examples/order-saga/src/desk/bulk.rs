@@ -1,7 +1,7 @@
 use std::{fs::OpenOptions, io::Write as _, process::ExitCode};
 
 use anyhow::Context as _;
-use saga_core::engine::{BulkPlan, BulkResult, BulkSummary, PlannedAct};
+use saga_core::engine::{BatchPlan, BatchResult, BatchSummary, PlannedAction};
 
 use super::open::{desk, desk_of};
 use crate::{
@@ -33,13 +33,13 @@ async fn plan(place: &impl Place, args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let shown = args.out.display();
     let store = place.look_at_store().await?;
     // Only who works on a store can ask for its time.
-    let store = if args.unmoved_for.is_some() { place.open_store().await? } else { store };
+    let store = if args.idle_for.is_some() { place.open_store().await? } else { store };
     let plan = desk_of(store).plan(args.action.into(), &args.filter()).await?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out);
     let written = file.as_mut().map(|file| file.write_all(&serde_json::to_vec_pretty(&plan).unwrap_or_default()));
     written.map_err(|error| anyhow::anyhow!("cannot write {shown}: {error}"))??;
     for planned in &plan.sagas {
-        let PlannedAct { key, status, step, reason, refusal, .. } = planned;
+        let PlannedAction { key, status, step, reason, refusal, .. } = planned;
         let step = step.as_deref().unwrap_or("-");
         let why = reason.as_deref().unwrap_or("-");
         let refusal = refusal.as_ref().map(|refusal| format!(" (would be refused: {refusal})")).unwrap_or_default();
@@ -57,23 +57,23 @@ async fn plan(place: &impl Place, args: &PlanArgs) -> anyhow::Result<ExitCode> {
 async fn run(place: &impl Place, args: &CarryOutArgs) -> anyhow::Result<ExitCode> {
     let shown = args.plan.display();
     let text = std::fs::read(&args.plan).with_context(|| format!("cannot read {shown}"))?;
-    let plan: BulkPlan =
+    let plan: BatchPlan =
         serde_json::from_slice(&text).with_context(|| format!("{shown} is no plan that `bulk plan` wrote"))?;
     let desk = desk(place, &args.act).await?;
     let count = plan.sagas.len();
-    let progress = |place: usize, result: &BulkResult| {
+    let progress = |place: usize, result: &BatchResult| {
         let said = match result {
-            BulkResult::Done => "done".to_owned(),
-            BulkResult::Already => "done before".to_owned(),
-            BulkResult::Refused(why) => format!("refused: {why}"),
-            BulkResult::Failed(why) => format!("failed: {why}"),
+            BatchResult::Done => "done".to_owned(),
+            BatchResult::Already => "done before".to_owned(),
+            BatchResult::Refused(why) => format!("refused: {why}"),
+            BatchResult::Failed(why) => format!("failed: {why}"),
             _ => String::new(),
         };
         let key = plan.sagas.get(place).map_or("", |planned| planned.key.as_str());
         say(format_args!("{}/{count} {key}: {said}", place + 1));
     };
-    let summary = desk.carry_out(&plan, &args.act.reason, args.per_second, progress).await?;
-    let BulkSummary { done, already, refused, failed, .. } = &summary;
+    let summary = desk.execute(&plan, &args.act.reason, args.per_second, progress).await?;
+    let BatchSummary { done, already, refused, failed, .. } = &summary;
     let left = refused.len() + failed.len();
     print(format_args!("{done} done, {already} done before, {} refused, {} failed\n", refused.len(), failed.len()))?;
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })

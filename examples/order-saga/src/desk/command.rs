@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use saga_core::{
-    engine::{Cancellation, Pausing, Resumption, RuntimeError},
+    engine::{CancelOutcome, PauseOutcome, ResumeOutcome, RuntimeError},
     store::Status,
 };
 
@@ -24,11 +24,11 @@ const ENDED: u8 = 3;
 pub async fn cancel(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
     let desk = desk(place, &args.act).await?;
     let said = desk.cancel(&args.key, &args.act.reason).await.map(|cancellation| match cancellation {
-        Cancellation::Begun => {
+        CancelOutcome::Begun => {
             (ExitCode::SUCCESS, "is cancelled; whoever works on the store undoes what was done of it")
         }
-        Cancellation::UnderWay => (ExitCode::SUCCESS, "is being undone already"),
-        Cancellation::Ended(status) => ended(status),
+        CancelOutcome::UnderWay => (ExitCode::SUCCESS, "is being undone already"),
+        CancelOutcome::Ended(status) => ended(status),
     });
     say(place, args, said)
 }
@@ -45,9 +45,9 @@ pub async fn cancel(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitC
 pub async fn pause(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
     let desk = desk(place, &args.act).await?;
     let said = desk.pause(&args.key, &args.act.reason).await.map(|pausing| match pausing {
-        Pausing::Paused => (ExitCode::SUCCESS, "is paused: nothing new of it begins before `order-saga resume`"),
-        Pausing::Already => (ExitCode::SUCCESS, "is paused already"),
-        Pausing::Ended(status) => ended(status),
+        PauseOutcome::Paused => (ExitCode::SUCCESS, "is paused: nothing new of it begins before `order-saga resume`"),
+        PauseOutcome::Already => (ExitCode::SUCCESS, "is paused already"),
+        PauseOutcome::Ended(status) => ended(status),
     });
     say(place, args, said)
 }
@@ -64,9 +64,9 @@ pub async fn pause(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCo
 pub async fn resume(place: &impl Place, args: &DeskArgs) -> anyhow::Result<ExitCode> {
     let desk = desk(place, &args.act).await?;
     let said = desk.resume(&args.key, &args.act.reason).await.map(|resumption| match resumption {
-        Resumption::Resumed => (ExitCode::SUCCESS, "goes on; whoever works on the store does what waited"),
-        Resumption::NotPaused(status) if status.is_ended() => ended(status),
-        Resumption::NotPaused(_) => (ExitCode::SUCCESS, "is not paused"),
+        ResumeOutcome::Resumed => (ExitCode::SUCCESS, "goes on; whoever works on the store does what waited"),
+        ResumeOutcome::NotPaused(status) if status.is_ended() => ended(status),
+        ResumeOutcome::NotPaused(_) => (ExitCode::SUCCESS, "is not paused"),
     });
     say(place, args, said)
 }

@@ -1,5 +1,5 @@
 use saga_core::{
-    engine::{Inspector, SagaDesk},
+    engine::{SagaAdmin, SagaQuery},
     store::Store,
 };
 
@@ -11,19 +11,19 @@ use crate::{
 };
 
 /// The desk of a store that is there already, for somebody who says who he is.
-pub(super) async fn desk<P: Place>(place: &P, act: &ActArgs) -> anyhow::Result<SagaDesk<P::Store>> {
+pub(super) async fn desk<P: Place>(place: &P, act: &ActArgs) -> anyhow::Result<SagaAdmin<P::Store>> {
     place.look_at_store().await?;
-    Ok(desk_of(place.open_store().await?).by(act.by()))
+    Ok(desk_of(place.open_store().await?).actor(act.by()))
 }
 
 /// The desk of all that this program knows.
-pub(super) fn desk_of<S: Store<Conn: ShopConn>>(store: S) -> SagaDesk<S> {
-    let desk = SagaDesk::new(store).replies_to(ServiceName::Orders.as_str());
+pub(super) fn desk_of<S: Store<Conn: ShopConn>>(store: S) -> SagaAdmin<S> {
+    let desk = SagaAdmin::new(store).replies_to(ServiceName::Orders.as_str());
     desk.saga(&create_order()).saga(&create_order_across_services()).service(&payments()).service(&shipping())
 }
 
 /// What can be asked about all that this program knows.
-pub(crate) fn definitions<S: Store<Conn: ShopConn>>(store: S) -> Inspector<S> {
-    let inspector = Inspector::new(store);
+pub(crate) fn definitions<S: Store<Conn: ShopConn>>(store: S) -> SagaQuery<S> {
+    let inspector = SagaQuery::new(store);
     inspector.saga(&create_order()).saga(&create_order_across_services()).service(&payments()).service(&shipping())
 }

@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use saga_core::{
-    engine::{Operator, Restart, SagaDesk, SagaStatus},
+    engine::{RestartOutcome, SagaAdmin, SagaControl, SagaStatus},
     store::{Status, Store},
 };
 
@@ -85,22 +85,22 @@ pub async fn force(place: &impl Place, args: &ForceArgs) -> anyhow::Result<ExitC
 pub async fn restart(place: &impl Place, args: &RestartArgs) -> anyhow::Result<ExitCode> {
     let (desk, _) = seen(place, &args.desk).await?;
     let said = match desk.restart(&args.desk.key, &args.from, &args.new_key, &args.desk.act.reason).await? {
-        Restart::Begun => "is started instead",
-        Restart::Already => "was started instead before",
+        RestartOutcome::Begun => "is started instead",
+        RestartOutcome::Already => "was started instead before",
     };
     print(format_args!("{}: {} {said}\n", args.desk.key, args.new_key))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn seen<P: Place>(place: &P, args: &DeskArgs) -> anyhow::Result<(SagaDesk<P::Store>, SagaStatus)> {
+async fn seen<P: Place>(place: &P, args: &DeskArgs) -> anyhow::Result<(SagaAdmin<P::Store>, SagaStatus)> {
     let (desk, inspector) = (desk(place, &args.act).await?, definitions(place.look_at_store().await?));
-    match inspector.status(&args.key).await? {
+    match inspector.describe(&args.key).await? {
         Some(status) => Ok((desk, status)),
         None => bail!("there is no order {} in {}", args.key, place.shown()),
     }
 }
 
-fn operator<S: Store>(desk: &SagaDesk<S>, status: &SagaStatus, seen: &SeenArgs) -> anyhow::Result<Operator<S>> {
+fn operator<S: Store>(desk: &SagaAdmin<S>, status: &SagaStatus, seen: &SeenArgs) -> anyhow::Result<SagaControl<S>> {
     Ok(desk.operator(status.summary.key.as_str(), seen.revision.unwrap_or(status.revision))?)
 }
 

@@ -2,8 +2,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use saga_core::{
-    engine::DeadLetterDesk,
-    store::{LetterFilter, LetterId},
+    engine::DeadLetterAdmin,
+    store::{DeadLetterFilter, DeadLetterId},
 };
 use serde_json::json;
 
@@ -31,11 +31,11 @@ pub async fn letters(place: &impl Place, command: &LettersCommand) -> anyhow::Re
         LettersCommand::List(args) => list(place, args).await?,
         LettersCommand::Show(args) => show(place, args).await?,
         LettersCommand::Replay(args) => {
-            writing(place).await?.replay(LetterId(args.id), &args.reason).await?;
+            writing(place).await?.replay(DeadLetterId(args.id), &args.reason).await?;
             print(format_args!("{} is handed in again\n", args.id))?;
         }
         LettersCommand::Discard(args) => {
-            writing(place).await?.discard(LetterId(args.id), &args.reason).await?;
+            writing(place).await?.discard(DeadLetterId(args.id), &args.reason).await?;
             print(format_args!("{} is discarded\n", args.id))?;
         }
     }
@@ -43,8 +43,8 @@ pub async fn letters(place: &impl Place, command: &LettersCommand) -> anyhow::Re
 }
 
 async fn list(place: &impl Place, args: &LettersListArgs) -> anyhow::Result<()> {
-    let desk = DeadLetterDesk::new(place.look_at_store().await?);
-    let mut filter = LetterFilter { state: args.state.into(), limit: PAGE, ..LetterFilter::default() };
+    let desk = DeadLetterAdmin::new(place.look_at_store().await?);
+    let mut filter = DeadLetterFilter { state: args.state.into(), limit: PAGE, ..DeadLetterFilter::default() };
     let mut shown = Vec::new();
     loop {
         let letters = desk.list(filter.clone()).await?;
@@ -67,8 +67,8 @@ async fn list(place: &impl Place, args: &LettersListArgs) -> anyhow::Result<()> 
 }
 
 async fn show(place: &impl Place, args: &LetterArgs) -> anyhow::Result<()> {
-    let desk = DeadLetterDesk::new(place.look_at_store().await?);
-    let Some(letter) = desk.show(LetterId(args.id)).await? else {
+    let desk = DeadLetterAdmin::new(place.look_at_store().await?);
+    let Some(letter) = desk.show(DeadLetterId(args.id)).await? else {
         bail!("there is no dead letter {} in {}", args.id, place.shown());
     };
     if args.json {
@@ -80,7 +80,7 @@ async fn show(place: &impl Place, args: &LetterArgs) -> anyhow::Result<()> {
 }
 
 /// The desk of a store that is there: what is handed in again waits for whoever works on it.
-async fn writing<P: Place>(place: &P) -> anyhow::Result<DeadLetterDesk<P::Store>> {
+async fn writing<P: Place>(place: &P) -> anyhow::Result<DeadLetterAdmin<P::Store>> {
     place.look_at_store().await?;
-    Ok(DeadLetterDesk::new(place.open_store().await?))
+    Ok(DeadLetterAdmin::new(place.open_store().await?))
 }

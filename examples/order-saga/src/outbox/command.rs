@@ -2,7 +2,7 @@ use std::{fmt, process::ExitCode};
 
 use anyhow::bail;
 use saga_core::{
-    engine::OutboxDesk,
+    engine::OutboxAdmin,
     store::{MessageId, ParkedKey, Store},
 };
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use crate::{
 /// Dropped, an action took effect or not; the same again acts once.
 pub async fn outbox(place: &impl Place, command: &OutboxCommand) -> anyhow::Result<ExitCode> {
     match command {
-        OutboxCommand::List(args) => list(&OutboxDesk::new(place.look_at_store().await?), args).await?,
+        OutboxCommand::List(args) => list(&OutboxAdmin::new(place.look_at_store().await?), args).await?,
         OutboxCommand::Release(args) => {
             let desk = writing(place).await?;
             let message = parked(&desk, &args.message).await?;
@@ -42,7 +42,7 @@ pub async fn outbox(place: &impl Place, command: &OutboxCommand) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(desk: &OutboxDesk<impl Store>, args: &OutboxListArgs) -> anyhow::Result<()> {
+async fn list(desk: &OutboxAdmin<impl Store>, args: &OutboxListArgs) -> anyhow::Result<()> {
     let (depth, parked) = (desk.depth().await?, desk.parked().await?);
     if args.json {
         let parked: Vec<Value> = parked.iter().map(as_json).collect();
@@ -86,14 +86,14 @@ fn as_json(key: &ParkedKey) -> Value {
 }
 
 /// The message of that id, which could not be sent.
-async fn parked(desk: &OutboxDesk<impl Store>, id: &str) -> anyhow::Result<MessageId> {
+async fn parked(desk: &OutboxAdmin<impl Store>, id: &str) -> anyhow::Result<MessageId> {
     let parked = desk.parked().await?.into_iter().map(|key| key.message).find(|message| message.to_string() == id);
     let Some(message) = parked else { bail!("no key is parked for the message {id:?}; see: order-saga outbox list") };
     Ok(message)
 }
 
 /// The desk of a store that is there.
-async fn writing<P: Place>(place: &P) -> anyhow::Result<OutboxDesk<P::Store>> {
+async fn writing<P: Place>(place: &P) -> anyhow::Result<OutboxAdmin<P::Store>> {
     place.look_at_store().await?;
-    Ok(OutboxDesk::new(place.open_store().await?))
+    Ok(OutboxAdmin::new(place.open_store().await?))
 }

@@ -26,7 +26,7 @@ pub struct Shipment {
 
 /// Asks the carrier to drop whatever was booked under a key, and to book nothing under it from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Cancellation {
+pub struct CancelOutcome {
     /// Which order it was.
     pub order_id: String,
     /// The key that the shipment was asked for with.
@@ -66,7 +66,7 @@ pub(super) fn book(
     Ok((Reply::ok(json!({ "shipment_id": id, "price_cents": price_cents })), Event::Took(id)))
 }
 
-pub(super) fn cancel(tx: &Transaction<'_>, cancellation: &Cancellation) -> rusqlite::Result<(Reply, Event)> {
+pub(super) fn cancel(tx: &Transaction<'_>, cancellation: &CancelOutcome) -> rusqlite::Result<(Reply, Event)> {
     let key = &cancellation.shipment_key;
     let number = |sql: &str| tx.query_row(sql, [key], |row| row.get::<_, i64>(0));
     let booked = number("SELECT count(*) FROM shipments WHERE key = ?1")?;

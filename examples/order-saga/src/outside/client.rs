@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    Cancellation, Charge, Payment, Refund, Reply, Services, Shipment, ShipmentRequest, Tally, server::IDEMPOTENCY_KEY,
+    CancelOutcome, Charge, Payment, Refund, Reply, Services, Shipment, ShipmentRequest, Tally, server::IDEMPOTENCY_KEY,
 };
 
 /// The way to the services outside: in this process, or over HTTP.
@@ -209,7 +209,7 @@ impl Carrier {
     /// # Cancel safety
     ///
     /// As [`book`](Self::book).
-    pub async fn cancel(&self, key: &str, cancellation: &Cancellation) -> Result<(), StepError> {
+    pub async fn cancel(&self, key: &str, cancellation: &CancelOutcome) -> Result<(), StepError> {
         self.0.ask::<Value>("/cancellations", key, cancellation).await.map(drop)
     }
 }

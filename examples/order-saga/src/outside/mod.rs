@@ -21,7 +21,7 @@ mod tally;
 mod tests;
 
 pub use book::{Book, Reply};
-pub use carrier::{Cancellation, Shipment, ShipmentRequest};
+pub use carrier::{CancelOutcome, Shipment, ShipmentRequest};
 pub use client::{Carrier, Gateway, Outside};
 pub use dice::{Dice, Weather};
 pub use gateway::{Charge, Payment, Refund};

@@ -1,8 +1,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration, vec};
 
 use saga_core::{
-    Outcome, Running, Runtime, Saga, StartError,
-    engine::{RuntimeError, Standing},
+    Outcome, Runtime, Saga, SagaHandle, StartError,
+    engine::{ComponentHealth, RuntimeError},
     store::Store,
 };
 use tokio::task::JoinSet;
@@ -40,7 +40,7 @@ pub(super) enum Job {
 #[derive(Debug, Default)]
 pub(super) struct Driven {
     pub(super) started: usize,
-    pub(super) already_known: usize,
+    pub(super) already_started: usize,
     pub(super) refused: Vec<(usize, String)>,
     pub(super) completed: usize,
     pub(super) compensated_by_reason: BTreeMap<String, usize>,
@@ -57,7 +57,7 @@ enum One {
     NotStarted,
     Lost { key: String },
     Earlier { key: String, outcome: Option<Outcome> },
-    Started { key: String, already_known: bool, again: bool, outcome: Option<Outcome> },
+    Started { key: String, already_started: bool, again: bool, outcome: Option<Outcome> },
 }
 
 impl<'a, S: Store> Drive<'a, S> {
@@ -115,7 +115,7 @@ impl<'a, S: Store> Drive<'a, S> {
                     self.runtime.shutdown().await;
                 }
                 _ = look.tick() => {
-                    if matches!(self.runtime.health().store, Standing::Fails { .. }) {
+                    if matches!(self.runtime.health().store, ComponentHealth::Failing { .. }) {
                         self.outage.was_seen();
                     }
                 }
@@ -179,9 +179,9 @@ async fn run_one<S: Store>(
             Err(error) => return Ok(One::Refused { line: *line, sentence: error.to_string() }),
         };
         outage.is_over();
-        let already_known = running.already_known();
+        let already_started = running.already_started();
         match outcome(&running).await {
-            Ok(outcome) => return Ok(One::Started { key, already_known, again, outcome }),
+            Ok(outcome) => return Ok(One::Started { key, already_started, again, outcome }),
             Err(RuntimeError::Lost { .. }) => {
                 outage.was_seen();
                 say(format_args!("the database has lost the order {key}, which is started again"));
@@ -193,7 +193,7 @@ async fn run_one<S: Store>(
 }
 
 /// Nothing where the runtime was shut down before the saga ended.
-async fn outcome<S: Store>(running: &Running<S>) -> Result<Option<Outcome>, RuntimeError> {
+async fn outcome<S: Store>(running: &SagaHandle<S>) -> Result<Option<Outcome>, RuntimeError> {
     match running.outcome().await {
         Ok(outcome) => Ok(Some(outcome)),
         Err(RuntimeError::Ended) => Ok(None),
@@ -203,17 +203,17 @@ async fn outcome<S: Store>(running: &Running<S>) -> Result<Option<Outcome>, Runt
 
 impl Driven {
     fn take(&mut self, one: One, progress: &mut Progress) {
-        let (key, already_known, outcome) = match one {
+        let (key, already_started, outcome) = match one {
             One::NotStarted => return,
             One::Refused { line, sentence } => return self.refused.push((line, sentence)),
             One::Lost { key } => return self.lost.push(key),
             One::Earlier { key, outcome } => return self.take_earlier(&key, outcome),
-            One::Started { key, already_known, again, outcome } => {
+            One::Started { key, already_started, again, outcome } => {
                 self.started_again += usize::from(again);
-                (key, already_known, outcome)
+                (key, already_started, outcome)
             }
         };
-        *(if already_known { &mut self.already_known } else { &mut self.started }) += 1;
+        *(if already_started { &mut self.already_started } else { &mut self.started }) += 1;
         match outcome {
             None => return,
             Some(Outcome::Completed { .. }) => self.completed += 1,
@@ -237,7 +237,7 @@ impl Driven {
     fn corrected_by(self, again: Self) -> Self {
         Self {
             started: self.started,
-            already_known: self.already_known,
+            already_started: self.already_started,
             started_again: self.started_again + again.started + again.started_again,
             lost: [self.lost, again.lost].concat(),
             ..again

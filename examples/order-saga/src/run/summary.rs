@@ -16,7 +16,7 @@ pub struct Summary {
     /// Sagas that this run started.
     pub started: usize,
     /// Orders that an earlier run or an earlier line had started.
-    pub already_known: usize,
+    pub already_started: usize,
     /// Lines that were not taken.
     pub refused: usize,
     /// Orders of this run that are completed.
@@ -48,13 +48,13 @@ impl Summary {
     pub(super) fn of(intake: Intake) -> (Self, Vec<Numbered>) {
         let Intake { orders, repeated, refused } = intake;
         let lines = orders.len() + repeated + refused.len();
-        (Self { orders: lines, already_known: repeated, refused: refused.len(), ..Self::default() }, orders)
+        (Self { orders: lines, already_started: repeated, refused: refused.len(), ..Self::default() }, orders)
     }
 
     /// Adds what came of the orders.
     pub(super) fn add(&mut self, driven: &Driven, found_unfinished: usize, elapsed: Duration) {
         self.started = driven.started;
-        self.already_known += driven.already_known;
+        self.already_started += driven.already_started;
         self.refused += driven.refused.len();
         self.completed = driven.completed;
         self.compensated = driven.compensated();
@@ -84,7 +84,7 @@ impl fmt::Display for Summary {
         let mut row = |name: &str, value: &dyn fmt::Display| writeln!(f, "{name:<36} {value:>10}");
         row("orders", &self.orders)?;
         row("  started", &self.started)?;
-        row("  already known", &self.already_known)?;
+        row("  already known", &self.already_started)?;
         row("  refused", &self.refused)?;
         row("completed", &self.completed)?;
         row("compensated", &self.compensated)?;

@@ -17,7 +17,7 @@ pub(super) async fn host<P: Place>(
         let runtime =
             hosting(Runtime::builder(place.open_store().await?)).transport(transport.clone()).settings(|settings| {
                 args.times.apply(settings);
-                settings.calls = args.calls.map_or(settings.calls, NonZeroUsize::get);
+                settings.external_calls_max = args.calls.map_or(settings.external_calls_max, NonZeroUsize::get);
             });
         Ok(runtime.start().await?)
     })

@@ -2,8 +2,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use saga_core::{
-    engine::{Acted, Inspector},
-    store::{ActFilter, SagaFilter},
+    engine::{AuditRecord, SagaQuery},
+    store::{AuditFilter, SagaFilter},
 };
 use serde_json::json;
 
@@ -32,12 +32,12 @@ const PAGE: usize = 1_000;
 /// It may be dropped at any time; it only reads.
 pub async fn show(place: &impl Place, args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let inspector = inspector(place).await?;
-    let Some(saga) = inspector.status(&args.key).await? else {
+    let Some(saga) = inspector.describe(&args.key).await? else {
         bail!("there is no order {} in {}", args.key, place.shown());
     };
     print(Shown(&saga))?;
     for child in saga.steps.iter().filter_map(|step| step.child.as_ref()) {
-        if let Some(child) = inspector.status(child.key.as_str()).await? {
+        if let Some(child) = inspector.describe(child.key.as_str()).await? {
             print(format_args!("\n{}", Shown(&child)))?;
         }
     }
@@ -86,8 +86,8 @@ pub async fn audit(place: &impl Place, args: &AuditArgs) -> anyhow::Result<ExitC
     let (mut before, mut left) = (None, args.limit);
     while left > 0 {
         let limit = left.min(PAGE);
-        let acts = inspector.acts(ActFilter { before, limit, ..ActFilter::default() }).await?;
-        for Acted { key, at, act, .. } in &acts {
+        let acts = inspector.audit_log(AuditFilter { before, limit, ..AuditFilter::default() }).await?;
+        for AuditRecord { key, at, entry: act, .. } in &acts {
             let (key, at) = (key.as_str(), moment(*at));
             if args.json {
                 print(format_args!("{}\n", json!({ "at": at, "key": key, "act": act })))?;
@@ -102,6 +102,6 @@ pub async fn audit(place: &impl Place, args: &AuditArgs) -> anyhow::Result<ExitC
 }
 
 /// What can be asked about the sagas of a store, while a program works on it or not.
-async fn inspector<P: Place>(place: &P) -> anyhow::Result<Inspector<P::Store>> {
+async fn inspector<P: Place>(place: &P) -> anyhow::Result<SagaQuery<P::Store>> {
     Ok(definitions(place.look_at_store().await?))
 }

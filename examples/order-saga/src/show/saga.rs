@@ -1,6 +1,6 @@
 use std::fmt;
 
-use saga_core::engine::{ChildStatus, Happening, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
+use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
 use saga_core::machine::StepPhase;
 
 use super::time::{after, moment};
@@ -45,7 +45,7 @@ impl fmt::Display for Shown<'_> {
         if !history.is_empty() {
             writeln!(f, "\nwhat else happened")?;
         }
-        for Happening { at, kind, step, attempt, detail, .. } in history {
+        for HistoryEvent { at, kind, step, attempt, detail, .. } in history {
             let step = step.as_ref().map_or("the saga", |step| step.as_str());
             let attempt = if *attempt > 0 { format!(", attempt {attempt}") } else { String::new() };
             writeln!(f, "{:>10}  {step}: {}{attempt}: {detail}", after(start, *at), kind.as_str())?;
@@ -64,7 +64,7 @@ fn stands(summary: &SagaSummary) -> String {
         },
     };
     let Some(paused) = &summary.paused else { return stands };
-    let by = paused.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let by = paused.actor.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let since = paused.since.map(|since| format!(" since {} UTC", moment(since))).unwrap_or_default();
     let also = summary.outcome.as_ref().map(|outcome| format!("; {outcome}")).unwrap_or_default();
     format!("paused{by}{since}: {}{also}", paused.reason)

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use saga_core::{
-    engine::{DeadLetterDesk, Inspector, OutboxDesk},
-    store::{LetterFilter, SagaFilter, Status, Store},
+    engine::{DeadLetterAdmin, OutboxAdmin, SagaQuery},
+    store::{DeadLetterFilter, SagaFilter, Status, Store},
 };
 use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
@@ -85,13 +85,13 @@ pub(super) async fn unrest(stores: &[Looked], within: Duration) -> anyhow::Resul
 
 impl Unrest {
     async fn look<S: Store + Clone>(&mut self, store: &S) -> anyhow::Result<()> {
-        self.look_at_sagas(&Inspector::new(store.clone())).await?;
+        self.look_at_sagas(&SagaQuery::new(store.clone())).await?;
         self.look_at_work(store).await?;
-        self.look_at_outbox(&OutboxDesk::new(store.clone())).await?;
-        self.look_at_letters(&DeadLetterDesk::new(store.clone())).await
+        self.look_at_outbox(&OutboxAdmin::new(store.clone())).await?;
+        self.look_at_letters(&DeadLetterAdmin::new(store.clone())).await
     }
 
-    async fn look_at_sagas(&mut self, inspector: &Inspector<impl Store>) -> anyhow::Result<()> {
+    async fn look_at_sagas(&mut self, inspector: &SagaQuery<impl Store>) -> anyhow::Result<()> {
         for status in Status::ALL.into_iter().filter(|status| !status.is_ended()) {
             let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
             for saga in inspector.list(filter).await? {
@@ -99,7 +99,7 @@ impl Unrest {
                 self.find(saga.key.as_str(), format!("its saga is {status}"));
             }
         }
-        for saga in inspector.forgotten(NAMED_MAX).await? {
+        for saga in inspector.orphaned(NAMED_MAX).await? {
             self.find(&format!("saga {}", saga.0), "it waits for nothing, so that nobody goes on with it".to_owned());
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Unrest {
         Ok(())
     }
 
-    async fn look_at_outbox(&mut self, outbox: &OutboxDesk<impl Store>) -> anyhow::Result<()> {
+    async fn look_at_outbox(&mut self, outbox: &OutboxAdmin<impl Store>) -> anyhow::Result<()> {
         let (depth, parked) = (outbox.depth().await?, outbox.parked().await?);
         if depth.rows > 0 {
             // Behind a key that waits for a person nothing moves by itself.
@@ -133,8 +133,8 @@ impl Unrest {
         Ok(())
     }
 
-    async fn look_at_letters(&mut self, letters: &DeadLetterDesk<impl Store>) -> anyhow::Result<()> {
-        let filter = LetterFilter { limit: NAMED_MAX, ..LetterFilter::default() };
+    async fn look_at_letters(&mut self, letters: &DeadLetterAdmin<impl Store>) -> anyhow::Result<()> {
+        let filter = DeadLetterFilter { limit: NAMED_MAX, ..DeadLetterFilter::default() };
         for letter in letters.list(filter).await? {
             let letter = letter.letter;
             let wrong = format!("it is open, {}: {}", letter.reason.as_str(), letter.detail);

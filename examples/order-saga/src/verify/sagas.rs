@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use saga_core::{
-    engine::Inspector,
+    engine::SagaQuery,
     machine::StepPhase,
     store::{SagaFilter, SagaRow, Status, Store},
 };
@@ -69,10 +69,10 @@ impl OrderSaga {
         Ok(sagas)
     }
 
-    async fn of<S: Store>(inspector: &Inspector<S>, row: SagaRow) -> anyhow::Result<Option<Self>> {
+    async fn of<S: Store>(inspector: &SagaQuery<S>, row: SagaRow) -> anyhow::Result<Option<Self>> {
         let key = row.key.to_string();
         let order = serde_json::from_slice(&row.input).with_context(|| format!("the input of {key} is no order"))?;
-        let Some(status) = inspector.status(&key).await? else { return Ok(None) };
+        let Some(status) = inspector.describe(&key).await? else { return Ok(None) };
         let step = |step: saga_core::engine::StepStatus| SagaStep {
             phase: step.phase,
             is_recorded: step.recorded_at.is_some(),

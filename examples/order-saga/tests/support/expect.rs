@@ -8,7 +8,7 @@ pub(crate) fn all_ended(shop: &Shop, ran: &Ran) -> Value {
     assert_eq!(ran.code, 0, "{ran}");
     let said = ran.json();
     assert_eq!(number(&said, "orders"), REAL_ORDERS);
-    assert_eq!(number(&said, "started") + number(&said, "already_known"), REAL_ORDERS);
+    assert_eq!(number(&said, "started") + number(&said, "already_started"), REAL_ORDERS);
     assert_eq!((number(&said, "refused"), number(&said, "stuck")), (0, 0));
     assert_eq!(number(&said, "completed") + number(&said, "compensated"), REAL_ORDERS);
     for (step, least) in [("place-order", 400), ("reserve-stock", 5), ("charge-card", 3), ("book-shipment", 3)] {

@@ -1,6 +1,6 @@
 //! The order whose steps take a batch: one INSERT for all orders that are at that step.
 
-use saga_core::{Answers, Batch, Saga, StepError, saga_step};
+use saga_core::{Batch, BatchResults, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use sqlx::PgConnection;
 
@@ -13,24 +13,24 @@ async fn insert_all(tx: &mut PgConnection, sql: &'static str, orders: &Batch<Ord
 }
 
 #[saga_step(no_compensation, name = "reserve-stock")]
-async fn reserve_all(tx: &mut PgConnection, orders: Batch<Order>) -> Result<Answers<Order>, StepError> {
+async fn reserve_all(tx: &mut PgConnection, orders: Batch<Order>) -> Result<BatchResults<Order>, StepError> {
     let sql = "INSERT INTO reservations (order_id, amount) SELECT * FROM unnest($1::bigint[], $2::bigint[])";
     insert_all(tx, sql, &orders).await?;
-    Ok(orders.answer(Order::clone))
+    Ok(orders.map_each(Order::clone))
 }
 
 #[saga_step(no_compensation, name = "charge-card")]
-async fn charge_all(tx: &mut PgConnection, orders: Batch<Order>) -> Result<Answers<Order>, StepError> {
+async fn charge_all(tx: &mut PgConnection, orders: Batch<Order>) -> Result<BatchResults<Order>, StepError> {
     let sql = "INSERT INTO payments (order_id, amount) SELECT * FROM unnest($1::bigint[], $2::bigint[])";
     insert_all(tx, sql, &orders).await?;
-    Ok(orders.answer(Order::clone))
+    Ok(orders.map_each(Order::clone))
 }
 
 #[saga_step(no_compensation, name = "confirm-order")]
-async fn confirm_all(tx: &mut PgConnection, orders: Batch<Order>) -> Result<Answers<Order>, StepError> {
+async fn confirm_all(tx: &mut PgConnection, orders: Batch<Order>) -> Result<BatchResults<Order>, StepError> {
     let sql = "INSERT INTO confirmations (order_id, amount) SELECT * FROM unnest($1::bigint[], $2::bigint[])";
     insert_all(tx, sql, &orders).await?;
-    Ok(orders.answer(Order::clone))
+    Ok(orders.map_each(Order::clone))
 }
 
 pub(super) fn saga() -> anyhow::Result<Saga<PostgresStore, Order>> {

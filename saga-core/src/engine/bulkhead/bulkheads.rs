@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::claim_plan::ClaimPlan;
-use super::pace::Pace;
-use super::permits::{Line, Place};
-use super::seat::{Pool, Seat, Seats};
+use super::pace::CallDuration;
+use super::permits::{ConcurrencyPermit, QueueSlot};
+use super::seat::{ConcurrencyKey, Pool, Seats};
 use super::usage::{SHARES, Usage};
 use crate::env::Environment;
 use crate::machine::Effect;
@@ -74,7 +74,7 @@ pub(in super::super) struct Bulkheads {
 struct State {
     places: Usage,
     lines: Usage,
-    paces: Vec<Pace>,
+    paces: Vec<CallDuration>,
     /// Whether there may be work in the store that found no place here.
     is_short: bool,
 }
@@ -92,24 +92,30 @@ impl Bulkheads {
         let state = State {
             places: Usage::new(definitions, steps),
             lines: Usage::new(definitions, steps),
-            paces: vec![Pace::default(); definitions],
+            paces: vec![CallDuration::default(); definitions],
             is_short: false,
         };
         Arc::new(Self { seats, sizes, env, state: Mutex::new(state), freed: Notify::new(), queues, beside })
     }
 
     /// The seat of a command for the step of that index, or for an item of it.
-    pub(in super::super) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> Seat {
+    pub(in super::super) fn seat(
+        &self,
+        definition: &DefinitionId,
+        step: usize,
+        is_undo: bool,
+        effect: Effect,
+    ) -> ConcurrencyKey {
         self.seats.seat(definition, step, is_undo, effect)
     }
 
     /// Whether its step or its saga set a limit.
-    pub(in super::super) fn is_limited(&self, seat: Seat) -> bool {
+    pub(in super::super) fn is_limited(&self, seat: ConcurrencyKey) -> bool {
         seat.has_step_limit() || self.definition_limit(seat).is_some()
     }
 
     /// A place, if there is room for another one.
-    pub(in super::super) fn try_place(self: &Arc<Self>, seat: Seat) -> Option<Place> {
+    pub(in super::super) fn try_place(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<QueueSlot> {
         let mut state = self.lock();
         if self.room(&state, seat) == 0 {
             state.is_short = true;
@@ -118,20 +124,20 @@ impl Bulkheads {
         state.places.enter_pool(seat);
         state.places.enter_limits(seat);
         drop(state);
-        Some(Place::new(self, seat, None))
+        Some(QueueSlot::new(self, seat, None))
     }
 
     /// A place for what this process has already.
-    pub(in super::super) fn place(self: &Arc<Self>, seat: Seat) -> Place {
+    pub(in super::super) fn place(self: &Arc<Self>, seat: ConcurrencyKey) -> QueueSlot {
         let mut state = self.lock();
         state.places.enter_pool(seat);
         state.places.enter_limits(seat);
         drop(state);
-        Place::new(self, seat, None)
+        QueueSlot::new(self, seat, None)
     }
 
     /// A line, if one is free for this command.
-    pub(in super::super) fn try_line(self: &Arc<Self>, seat: Seat) -> Option<Line> {
+    pub(in super::super) fn try_line(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
         let mut state = self.lock();
         let users = self.seats.users[seat.pool as usize];
         let has_share = state.lines.of_definition(seat) < self.sizes.lines_of_one(seat.pool)
@@ -142,18 +148,18 @@ impl Bulkheads {
         state.lines.enter_pool(seat);
         state.lines.enter_limits(seat);
         drop(state);
-        Some(Line::new(self, seat, Some(self.time())))
+        Some(ConcurrencyPermit::new(self, seat, Some(self.time())))
     }
 
     /// The right to run beside the lines of the pool, if the limits allow it.
-    pub(in super::super) fn try_beside(self: &Arc<Self>, seat: Seat) -> Option<Line> {
+    pub(in super::super) fn try_beside(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
         let mut state = self.lock();
         if !self.is_within_limits(&state, seat) {
             return None;
         }
         state.lines.enter_limits(seat);
         drop(state);
-        Some(Line::new(self, seat, None))
+        Some(ConcurrencyPermit::new(self, seat, None))
     }
 
     /// What to claim: nothing where there is room for nothing. `is_fair`: each definition gets a part of the claim,
@@ -169,8 +175,8 @@ impl Bulkheads {
     /// much is kept: what is given back and taken again costs two statements.
     pub(in super::super) fn surplus(&self) -> Vec<usize> {
         let state = self.lock();
-        let of = |(definition, pace): (u32, &Pace)| {
-            let held = state.places.of_definition(Seat { pool: Pool::Calls, definition, step: None });
+        let of = |(definition, pace): (u32, &CallDuration)| {
+            let held = state.places.of_definition(ConcurrencyKey { pool: Pool::Calls, definition, step: None });
             let worth = pace.places(self.sizes.calls);
             if held > worth.saturating_mul(2) { held - worth } else { 0 }
         };
@@ -186,7 +192,7 @@ impl Bulkheads {
     }
 
     /// How many more commands of that seat may have a place.
-    fn room(&self, state: &State, seat: Seat) -> usize {
+    fn room(&self, state: &State, seat: ConcurrencyKey) -> usize {
         let users = self.seats.users[seat.pool as usize];
         let mut room = state.places.fair_room(seat, self.sizes.places, users);
         if let (Pool::Calls, Some(pace)) = (seat.pool, state.paces.get(seat.definition as usize)) {
@@ -204,7 +210,7 @@ impl Bulkheads {
         room
     }
 
-    fn is_within_limits(&self, state: &State, seat: Seat) -> bool {
+    fn is_within_limits(&self, state: &State, seat: ConcurrencyKey) -> bool {
         seat.step.is_none_or(|step| state.lines.of_step(step) < self.step_limit(step))
             && self.definition_limit(seat).is_none_or(|limit| state.lines.of_limited(seat, true) < limit)
     }
@@ -213,11 +219,11 @@ impl Bulkheads {
         self.seats.step_limits.get(step as usize).copied().unwrap_or(usize::MAX)
     }
 
-    fn definition_limit(&self, seat: Seat) -> Option<usize> {
+    fn definition_limit(&self, seat: ConcurrencyKey) -> Option<usize> {
         self.seats.definition_limits.get(seat.definition as usize).copied().flatten()
     }
 
-    pub(super) fn leave_place(&self, seat: Seat) {
+    pub(super) fn leave_place(&self, seat: ConcurrencyKey) {
         let mut state = self.lock();
         state.places.leave_pool(seat);
         state.places.leave_limits(seat);
@@ -229,8 +235,8 @@ impl Bulkheads {
     }
 
     /// Counts a place among those that no call waits for.
-    pub(super) fn move_beside(&self, seat: Seat) -> Seat {
-        let beside = Seat { pool: Pool::Transactions, ..seat };
+    pub(super) fn move_beside(&self, seat: ConcurrencyKey) -> ConcurrencyKey {
+        let beside = ConcurrencyKey { pool: Pool::Transactions, ..seat };
         let mut state = self.lock();
         state.places.leave_pool(seat);
         state.places.leave_limits(seat);
@@ -244,12 +250,12 @@ impl Bulkheads {
         beside
     }
 
-    pub(super) fn leave_pool(&self, seat: Seat) {
+    pub(super) fn leave_pool(&self, seat: ConcurrencyKey) {
         self.lock().lines.leave_pool(seat);
         self.queues[seat.pool as usize].notify_one();
     }
 
-    pub(super) fn leave_line(&self, seat: Seat, began: Option<Duration>) {
+    pub(super) fn leave_line(&self, seat: ConcurrencyKey, began: Option<Duration>) {
         let took = began.map(|began| self.time().saturating_sub(began));
         let mut state = self.lock();
         state.lines.leave_limits(seat);

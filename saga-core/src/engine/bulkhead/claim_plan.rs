@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::seat::{Seat, Seats, SeatsOf};
+use super::seat::{ConcurrencyKey, Seats, SeatsOf};
 use crate::store::{ClaimShare, DefinitionId};
 
 /// How many rows are claimed at a time.
@@ -17,7 +17,12 @@ pub(in super::super) struct ClaimPlan {
 
 impl ClaimPlan {
     /// The plan for these definitions, where `room` says how many more commands of a seat may have a place.
-    pub(super) fn new(known: &[DefinitionId], seats: &Seats, is_fair: bool, room: impl Fn(Seat) -> usize) -> Self {
+    pub(super) fn new(
+        known: &[DefinitionId],
+        seats: &Seats,
+        is_fair: bool,
+        room: impl Fn(ConcurrencyKey) -> usize,
+    ) -> Self {
         let part = if is_fair { CLAIM_MAX.div_ceil(known.len().max(1)) } else { CLAIM_MAX };
         let mut plan = Self { shares: None, is_short: false };
         let mut shares = Vec::new();
@@ -43,7 +48,7 @@ impl ClaimPlan {
 fn shares_of<'a>(
     definition: &'a DefinitionId,
     of: &'a SeatsOf,
-    room: impl Fn(Seat) -> usize + 'a,
+    room: impl Fn(ConcurrencyKey) -> usize + 'a,
 ) -> impl Iterator<Item = ClaimShare> + 'a {
     of.claimable.iter().filter_map(move |claimable| {
         let limit = room(claimable.seat);

@@ -17,5 +17,5 @@ mod usage;
 pub(super) use self::bulkheads::{Bulkheads, Sizes};
 pub(super) use self::claim_plan::{CLAIM_MAX, ClaimPlan};
 pub(super) use self::fair_lane::FairLane;
-pub(super) use self::permits::{Admission, Line, Place};
-pub(super) use self::seat::{Pool, Seat};
+pub(super) use self::permits::{Admission, ConcurrencyPermit, QueueSlot};
+pub(super) use self::seat::{ConcurrencyKey, Pool};

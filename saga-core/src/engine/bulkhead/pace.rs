@@ -8,15 +8,15 @@ const WEIGHT: u32 = 3;
 /// How long the calls of a definition took lately. Before the first one it is taken for a long call: one that fails at once
 /// says little about the next.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace(Duration);
+pub(super) struct CallDuration(Duration);
 
-impl Default for Pace {
+impl Default for CallDuration {
     fn default() -> Self {
         Self(AHEAD)
     }
 }
 
-impl Pace {
+impl CallDuration {
     pub(super) fn took(&mut self, duration: Duration) {
         let mean = self.0;
         self.0 = mean.saturating_sub(mean / (1 << WEIGHT)).saturating_add(duration / (1 << WEIGHT));
@@ -37,20 +37,20 @@ mod tests {
 
     #[test]
     fn short_calls_have_a_longer_queue() {
-        let mut pace = Pace::default();
+        let mut pace = CallDuration::default();
         assert_eq!(pace.places(64), 128, "nothing is known");
         (0..100).for_each(|_| pace.took(Duration::from_millis(10)));
         assert!((6_400..6_500).contains(&pace.places(64)), "{pace:?}");
         (0..40).for_each(|_| pace.took(Duration::from_secs(25)));
         assert_eq!(pace.places(64), 128);
-        assert!(Pace(Duration::ZERO).places(64) > 1_000_000, "no division by nothing");
+        assert!(CallDuration(Duration::ZERO).places(64) > 1_000_000, "no division by nothing");
     }
 
     /// Found by the simulation, seed 572512882495: behind one call that failed at once, a process took a minute of work, and
     /// the others stood idle.
     #[test]
     fn one_call_that_fails_at_once_makes_no_long_queue() {
-        let mut pace = Pace::default();
+        let mut pace = CallDuration::default();
         pace.took(Duration::ZERO);
         assert_eq!(pace.places(4), 8);
     }

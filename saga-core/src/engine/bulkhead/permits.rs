@@ -2,23 +2,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bulkheads::Bulkheads;
-use super::seat::Seat;
+use super::seat::ConcurrencyKey;
 
 /// A place in the memory of this process, and the line of the command that has it, once it may run. The next command of the
 /// saga inherits both where it has the same seat.
 #[derive(Debug)]
-pub(in super::super) struct Place {
+pub(in super::super) struct QueueSlot {
     bulkheads: Arc<Bulkheads>,
-    seat: Seat,
-    line: Option<Line>,
+    seat: ConcurrencyKey,
+    line: Option<ConcurrencyPermit>,
 }
 
-impl Place {
-    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: Seat, line: Option<Line>) -> Self {
+impl QueueSlot {
+    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, line: Option<ConcurrencyPermit>) -> Self {
         Self { bulkheads: Arc::clone(bulkheads), seat, line }
     }
 
-    pub(in super::super) fn seat(&self) -> Seat {
+    pub(in super::super) fn seat(&self) -> ConcurrencyKey {
         self.seat
     }
 
@@ -27,11 +27,11 @@ impl Place {
     }
 
     /// Gives the command in this place its line.
-    pub(in super::super) fn set_line(&mut self, line: Option<Line>) {
+    pub(in super::super) fn set_line(&mut self, line: Option<ConcurrencyPermit>) {
         self.line = line;
     }
 
-    pub(in super::super) fn take_line(&mut self) -> Option<Line> {
+    pub(in super::super) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
         self.line.take()
     }
 
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.line = None;
         self.bulkheads.leave_place(self.seat);
@@ -58,27 +58,27 @@ pub(in super::super) enum Admission {
     /// It waits until a line or a limit leaves room for it.
     Waits,
     /// It runs, with the line that it holds meanwhile, if it needs one of its own.
-    Runs(Option<Line>),
+    Runs(Option<ConcurrencyPermit>),
 }
 
 impl Admission {
     /// It runs if there is a line for it.
-    pub(in super::super) fn on(line: Option<Line>) -> Self {
+    pub(in super::super) fn on(line: Option<ConcurrencyPermit>) -> Self {
         line.map_or(Self::Waits, |line| Self::Runs(Some(line)))
     }
 }
 
 /// The right of a command to run now.
 #[derive(Debug)]
-pub(in super::super) struct Line {
+pub(in super::super) struct ConcurrencyPermit {
     bulkheads: Arc<Bulkheads>,
-    seat: Seat,
+    seat: ConcurrencyKey,
     /// When it began to run, as long as it holds one of the pool's lines.
     began: Option<Duration>,
 }
 
-impl Line {
-    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: Seat, began: Option<Duration>) -> Self {
+impl ConcurrencyPermit {
+    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, began: Option<Duration>) -> Self {
         Self { bulkheads: Arc::clone(bulkheads), seat, began }
     }
 
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
         self.bulkheads.leave_line(self.seat, self.began);
     }

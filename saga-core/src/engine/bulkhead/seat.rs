@@ -25,7 +25,7 @@ impl Pool {
 
 /// Where a command counts: all that have the same seat share the same limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Seat {
+pub(in super::super) struct ConcurrencyKey {
     pub(in super::super) pool: Pool,
     /// The number of the definition's name.
     pub(in super::super) definition: u32,
@@ -33,7 +33,7 @@ pub(in super::super) struct Seat {
     pub(super) step: Option<u32>,
 }
 
-impl Seat {
+impl ConcurrencyKey {
     /// Whose turn it is in a queue: what the engine does itself is not behind the calls of its definition.
     pub(in super::super) fn flow(self) -> u32 {
         2 * self.definition + u32::from(self.pool == Pool::Calls)
@@ -48,7 +48,7 @@ impl Seat {
 /// What a claim may ask for of a definition: all that counts in one place.
 #[derive(Debug)]
 pub(super) struct Claimable {
-    pub(super) seat: Seat,
+    pub(super) seat: ConcurrencyKey,
     pub(super) steps: Arc<[ClaimStep]>,
 }
 
@@ -108,10 +108,10 @@ impl Seats {
     }
 
     /// The seat of a command for the step of that index, or for an item of it.
-    pub(super) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> Seat {
+    pub(super) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> ConcurrencyKey {
         let of = self.get(definition);
         let limit = of.and_then(|of| of.limits.get(step)).and_then(|limits| limits[usize::from(is_undo)]);
-        Seat {
+        ConcurrencyKey {
             pool: Pool::of(effect),
             definition: of.map(|of| of.number).unwrap_or_default(),
             step: limit.filter(|_| matches!(effect, Effect::External | Effect::Transactional)),
@@ -139,11 +139,11 @@ impl SeatsOf {
             for (kind, effect, limit) in
                 [(WorkKind::Do, shape.effect, limits[0]), (WorkKind::Undo, undo_effect, limits[1])]
             {
-                let seat = Seat { pool: Pool::of(effect), definition: number, step: limit };
+                let seat = ConcurrencyKey { pool: Pool::of(effect), definition: number, step: limit };
                 rows.add(seat, ClaimStep { kind, step: step.name });
             }
         }
-        let seat = Seat { pool: Pool::Transactions, definition: number, step: None };
+        let seat = ConcurrencyKey { pool: Pool::Transactions, definition: number, step: None };
         // The row of a deadline is of no step.
         rows.add(seat, ClaimStep { kind: WorkKind::Deadline, step: "" });
         let claimable = rows.0.into_iter().map(|(seat, steps)| Claimable { seat, steps: steps.into() });
@@ -153,10 +153,10 @@ impl SeatsOf {
 
 /// The rows of a definition that a claim may find, by where they count.
 #[derive(Default)]
-struct Rows(Vec<(Seat, Vec<ClaimStep>)>);
+struct Rows(Vec<(ConcurrencyKey, Vec<ClaimStep>)>);
 
 impl Rows {
-    fn add(&mut self, seat: Seat, step: ClaimStep) {
+    fn add(&mut self, seat: ConcurrencyKey, step: ClaimStep) {
         match self.0.iter_mut().find(|(known, _)| *known == seat) {
             Some((_, steps)) => steps.push(step),
             None => self.0.push((seat, vec![step])),

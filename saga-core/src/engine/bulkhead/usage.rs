@@ -1,4 +1,4 @@
-use super::seat::{Pool, Seat};
+use super::seat::{ConcurrencyKey, Pool};
 
 /// For one part that is left free, a definition may take so many: alone it takes all but an eighth, which is there for the
 /// first of any other definition, and two take half each.
@@ -25,12 +25,12 @@ impl Usage {
         self.pools[pool as usize]
     }
 
-    pub(super) fn of_definition(&self, seat: Seat) -> usize {
+    pub(super) fn of_definition(&self, seat: ConcurrencyKey) -> usize {
         self.shares.get(seat.definition as usize).map_or(0, |shares| shares[seat.pool as usize])
     }
 
     /// What counts against the limit of the seat's definition, in its own pool or in both.
-    pub(super) fn of_limited(&self, seat: Seat, in_both: bool) -> usize {
+    pub(super) fn of_limited(&self, seat: ConcurrencyKey, in_both: bool) -> usize {
         let of = self.limited.get(seat.definition as usize).copied().unwrap_or_default();
         if in_both { of.iter().sum() } else { of[seat.pool as usize] }
     }
@@ -40,7 +40,7 @@ impl Usage {
     }
 
     /// How many more of `all` the seat's definition may take, so that others find some.
-    pub(super) fn fair_room(&self, seat: Seat, all: usize, users: usize) -> usize {
+    pub(super) fn fair_room(&self, seat: ConcurrencyKey, all: usize, users: usize) -> usize {
         let free = all.saturating_sub(self.of_pool(seat.pool));
         if users <= 1 || free == 0 {
             return free;
@@ -52,21 +52,21 @@ impl Usage {
         more.max(usize::from(own < allowed)).min(free)
     }
 
-    pub(super) fn enter_pool(&mut self, seat: Seat) {
+    pub(super) fn enter_pool(&mut self, seat: ConcurrencyKey) {
         self.pools[seat.pool as usize] += 1;
         if let Some(shares) = self.shares.get_mut(seat.definition as usize) {
             shares[seat.pool as usize] += 1;
         }
     }
 
-    pub(super) fn leave_pool(&mut self, seat: Seat) {
+    pub(super) fn leave_pool(&mut self, seat: ConcurrencyKey) {
         self.pools[seat.pool as usize] -= 1;
         if let Some(shares) = self.shares.get_mut(seat.definition as usize) {
             shares[seat.pool as usize] -= 1;
         }
     }
 
-    pub(super) fn enter_limits(&mut self, seat: Seat) {
+    pub(super) fn enter_limits(&mut self, seat: ConcurrencyKey) {
         if let Some(limited) = self.limited.get_mut(seat.definition as usize) {
             limited[seat.pool as usize] += 1;
         }
@@ -75,7 +75,7 @@ impl Usage {
         }
     }
 
-    pub(super) fn leave_limits(&mut self, seat: Seat) {
+    pub(super) fn leave_limits(&mut self, seat: ConcurrencyKey) {
         if let Some(limited) = self.limited.get_mut(seat.definition as usize) {
             limited[seat.pool as usize] -= 1;
         }
@@ -89,8 +89,8 @@ impl Usage {
 mod tests {
     use super::*;
 
-    fn seat(definition: u32) -> Seat {
-        Seat { pool: Pool::Calls, definition, step: None }
+    fn seat(definition: u32) -> ConcurrencyKey {
+        ConcurrencyKey { pool: Pool::Calls, definition, step: None }
     }
 
     fn fill(usage: &mut Usage, definition: u32, all: usize) -> usize {

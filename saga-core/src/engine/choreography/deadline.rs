@@ -6,34 +6,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::arrivals::Arrived;
-use super::super::letters::Problem;
-use super::super::remote::addressed;
-use super::super::shared::Shared;
+use super::super::arrivals::InboundMessage;
+use super::super::letters::HandleError;
+use super::super::remote::message_to;
+use super::super::shared::EngineContext;
 use super::reactions::barring;
-use crate::choreography::Telling;
+use crate::choreography::EventEncoder;
 use crate::machine::{AtDeadline, SagaState, at_deadline};
 use crate::saga::Definition;
-use crate::store::{Changes, DeadReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
+use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
 
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How often a pivot that moves all the time is looked at again at once.
 const LOOKS_MAX: usize = 8;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// Waits until the deadline, and decides then.
     pub(super) async fn handle_deadline(
         self: &Arc<Self>,
         pivot: &Arc<Definition<S>>,
         after: Duration,
-        tell: &Telling,
-        arrived: &Arrived,
-    ) -> Result<(), Problem> {
+        tell: &EventEncoder,
+        arrived: &InboundMessage,
+    ) -> Result<(), HandleError> {
         let message = &arrived.message;
         // What cannot be told is known before it is too late.
-        let payload =
-            tell.make(&message.payload, b"null").map_err(|why| Problem::Dead(DeadReason::Undecodable, why))?;
+        let payload = tell
+            .make(&message.payload, b"null")
+            .map_err(|why| HandleError::Dead(DeadLetterReason::Undecodable, why))?;
         let left = after.saturating_sub(arrived.age);
         if !left.is_zero() {
             return self.look_later(arrived, left).await;
@@ -42,7 +43,7 @@ impl<S: Store> Shared<S> {
         for _ in 0..LOOKS_MAX {
             let row = self.store.saga(&message.tenant, &asked.key).await?;
             let state = row.map(|row| SagaState::decode(&row.state, pivot.steps.len())).transpose();
-            let state = state.map_err(|why| Problem::Later { why, is_counted: true })?;
+            let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
             match at_deadline(state.as_ref()) {
                 AtDeadline::Wait => return self.look_later(arrived, LOOK_AGAIN).await,
                 AtDeadline::Decided => {
@@ -52,25 +53,25 @@ impl<S: Store> Shared<S> {
                 }
                 AtDeadline::Bar => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
-                    if self.bar_and_tell(&asked, arrived, Some(passed)).await? {
+                    if self.tombstone_and_emit(&asked, arrived, Some(passed)).await? {
                         return Ok(());
                     }
                 }
             }
         }
-        Err(Problem::Later { why: "its pivot moves all the time".to_owned(), is_counted: false })
+        Err(HandleError::Later { why: "its pivot moves all the time".to_owned(), is_counted: false })
     }
 
     /// Bars a step that has not begun, at once, and tells nobody.
     pub(super) async fn handle_bar(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
-        arrived: &Arrived,
-    ) -> Result<(), Problem> {
+        arrived: &InboundMessage,
+    ) -> Result<(), HandleError> {
         self.check_age(arrived)?;
         let asked = barring(definition, &arrived.message)?;
         if self.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
-            && self.bar_and_tell(&asked, arrived, None).await?
+            && self.tombstone_and_emit(&asked, arrived, None).await?
         {
             return Ok(());
         }
@@ -80,15 +81,15 @@ impl<S: Store> Shared<S> {
     }
 
     /// The row falls due again; that is no attempt.
-    pub(super) async fn look_later(&self, arrived: &Arrived, due_in: Duration) -> Result<(), Problem> {
+    pub(super) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = arrived.work else { return Ok(()) };
-        let postponed = Postponed { work, due_in, attempts: 0, maybe: false, error: None };
+        let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
         let _ = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
         Ok(())
     }
 
     /// The event that says that the deadline has passed.
-    fn passed(&self, name: &str, payload: Vec<u8>, key: &crate::key::Key, arrived: &Arrived) -> NewMessage {
+    fn passed(&self, name: &str, payload: Vec<u8>, key: &crate::key::Key, arrived: &InboundMessage) -> NewMessage {
         let (tenant, id) = (&arrived.message.tenant, MessageId(self.random_uuid()));
         let traceparent = arrived.message.headers.traceparent.clone();
         NewMessage {
@@ -98,7 +99,7 @@ impl<S: Store> Shared<S> {
             event_type: name.to_owned(),
             payload,
             headers: Headers { saga_key: Some(key.to_string()), traceparent, ..Headers::default() },
-            ..addressed(id, tenant, "")
+            ..message_to(id, tenant, "")
         }
     }
 }

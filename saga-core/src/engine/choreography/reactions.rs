@@ -9,17 +9,18 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::super::arrivals::Arrived;
+use super::super::arrivals::InboundMessage;
 use super::super::canonical::request_hash;
-use super::super::hosted::{Asked, Made};
-use super::super::letters::Problem;
-use super::super::shared::Shared;
+use super::super::hosted::{HostRequest, MappedEvent};
+use super::super::letters::HandleError;
+use super::super::shared::EngineContext;
 use crate::choreography::{Reaction, Reacts};
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
 use crate::step::Outputs;
 use crate::store::{
-    Changes, DeadReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
+    Changes, DeadLetterReason, Message, MessageId, MessageKind, NewReceived, RecordedOutcome, SagaRow, Status, Store,
+    WorkId,
 };
 
 /// How soon an event that waits for what its step needs is looked at again: after a quarter of its age, within these.
@@ -33,11 +34,11 @@ const NUMBERS_FROM: u64 = 1 << 63;
 
 /// What comes of an event that asks for a step.
 enum Wanted<S: Store> {
-    Run(Asked<S>),
+    Run(HostRequest<S>),
     /// It cannot be done any more.
-    Bar(Asked<S>),
+    Bar(HostRequest<S>),
     /// It was asked for before, or barred.
-    Known(Asked<S>, Box<SagaRow>),
+    Known(HostRequest<S>, Box<SagaRow>),
     /// What it needs is not there yet.
     Wait,
 }
@@ -51,7 +52,7 @@ enum Earlier {
     Undone,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// What a service receives beside what is addressed to it.
     pub(in crate::engine) fn topics_of(&self, service: &str) -> Vec<String> {
         let mut topics: Vec<String> =
@@ -64,9 +65,9 @@ impl<S: Store> Shared<S> {
     /// Reads the store's clock, where that was not done lately: what an event causes is timed by it.
     pub(in crate::engine) async fn read_clock(&self) {
         if self.store_clock.now(self.env.now()).is_none()
-            && let Some(receipt) = self.ask("receive", || self.store.receive(Vec::new())).await
+            && let Some(receipt) = self.retry_store("receive", || self.store.receive(Vec::new())).await
         {
-            self.store_clock.said(receipt.now, self.env.now());
+            self.store_clock.set(receipt.now, self.env.now());
         }
     }
 
@@ -91,29 +92,30 @@ impl<S: Store> Shared<S> {
     }
 
     /// Whether an event can be handled at all.
-    pub(in crate::engine) fn check_event(&self, message: &Message, service: &str) -> Result<(), Problem> {
+    pub(in crate::engine) fn check_event(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         let key = message.headers.saga_key.as_deref().unwrap_or_default();
-        Key::from_message(key).map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        Key::from_message(key)
+            .map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         self.reaction(message, service).map(drop)
     }
 
     /// Whether a report can be handled at all.
-    pub(in crate::engine) fn check_fact(&self, message: &Message, service: &str) -> Result<(), Problem> {
+    pub(in crate::engine) fn check_fact(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         if !self.reactions_of(service).any(|reaction| matches!(reaction.does, Reacts::Mark(_))) {
             let detail = format!("the service `{service}` does not follow sagas; let one of its events mark them");
-            return Err(Problem::Dead(DeadReason::Unwanted, detail));
+            return Err(HandleError::Dead(DeadLetterReason::NoSubscriber, detail));
         }
         for (name, text) in [("saga-step", &message.headers.step), ("saga-reply-to", &message.headers.reply_to)] {
             if text.as_ref().is_none_or(|text| text.is_empty() || text.len() > NAME_BYTES_MAX) {
                 let detail = format!("the header `{name}` is missing, or too long");
-                return Err(Problem::Dead(DeadReason::Unreadable, detail));
+                return Err(HandleError::Dead(DeadLetterReason::Unreadable, detail));
             }
         }
         saga_key_of(message).map(drop)
     }
 
     /// Does what a service does when an event comes.
-    pub(in crate::engine) async fn handle_event(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(in crate::engine) async fn handle_event(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let (message, service) = (&arrived.message, &arrived.source);
         if message.headers.step.is_none() && self.reactions_of(service).any(|reaction| reaction.is_to(message)) {
             return self.take_apart(arrived).await;
@@ -144,19 +146,22 @@ impl<S: Store> Shared<S> {
     }
 
     /// The step that an event asks for, with the input that is made of the event.
-    pub(in crate::engine) async fn asked_by_event(self: &Arc<Self>, arrived: &Arrived) -> Result<Asked<S>, Problem> {
+    pub(in crate::engine) async fn asked_by_event(
+        self: &Arc<Self>,
+        arrived: &InboundMessage,
+    ) -> Result<HostRequest<S>, HandleError> {
         match self.wanted_by_event(arrived).await? {
             Wanted::Run(asked) => Ok(asked),
             Wanted::Bar(_) | Wanted::Known(..) | Wanted::Wait => {
-                Err(Problem::Later { why: "it is not to begin now".to_owned(), is_counted: false })
+                Err(HandleError::Later { why: "it is not to begin now".to_owned(), is_counted: false })
             }
         }
     }
 
-    async fn wanted_by_event(self: &Arc<Self>, arrived: &Arrived) -> Result<Wanted<S>, Problem> {
+    async fn wanted_by_event(self: &Arc<Self>, arrived: &InboundMessage) -> Result<Wanted<S>, HandleError> {
         let (message, service) = (&arrived.message, &arrived.source);
         let Reacts::Run { definition, input, is_each } = &self.reaction(message, service)?.does else {
-            return Err(Problem::Later { why: "it asks for no step".to_owned(), is_counted: true });
+            return Err(HandleError::Later { why: "it asks for no step".to_owned(), is_counted: true });
         };
         self.check_age(arrived)?;
         let (saga_key, by) = (saga_key_of(message)?, event_id_of(message));
@@ -164,8 +169,8 @@ impl<S: Store> Shared<S> {
         let key = if *is_each { saga_key.hosted_for_event(step, number_of(by)) } else { saga_key.hosted(step) };
         let by = by.0.as_u128();
         let asked = |input, earlier| {
-            let made = Some(Made { input, hash: request_hash(&message.payload), earlier });
-            Asked { definition: Arc::clone(definition), key: key.clone(), reply_to: String::new(), by, made }
+            let made = Some(MappedEvent { input, hash: request_hash(&message.payload), earlier });
+            HostRequest { definition: Arc::clone(definition), key: key.clone(), reply_to: String::new(), by, made }
         };
         let earlier = match self.earlier_of(definition, &message.tenant, &saga_key).await? {
             Earlier::Known(earlier) => earlier,
@@ -173,7 +178,7 @@ impl<S: Store> Shared<S> {
                 let row = self.store.saga(&message.tenant, &key).await?;
                 return Ok(row.map_or(Wanted::Wait, |row| Wanted::Known(asked(Vec::new(), Vec::new()), Box::new(row))));
             }
-            Earlier::Undone => return Ok(Wanted::Bar(Asked { key, ..barring(definition, message)? })),
+            Earlier::Undone => return Ok(Wanted::Bar(HostRequest { key, ..barring(definition, message)? })),
         };
         match made_of(input, message) {
             Ok(input) => Ok(Wanted::Run(asked(input, earlier))),
@@ -191,7 +196,7 @@ impl<S: Store> Shared<S> {
         definition: &Definition<S>,
         tenant: &Tenant,
         saga_key: &Key,
-    ) -> Result<Earlier, Problem> {
+    ) -> Result<Earlier, HandleError> {
         let mut earlier = Vec::new();
         for reads in definition.told.iter().flat_map(|told| &told.reads) {
             let key = saga_key.hosted(reads.step);
@@ -215,9 +220,9 @@ impl<S: Store> Shared<S> {
     }
 
     /// An event that was put into its row as it came, since nothing was done for it at the time.
-    async fn take_apart(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    async fn take_apart(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let parts = self.meant_by(arrived.message.clone(), &arrived.source);
-        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+        let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.take_ids(parts.len()).await.ok_or_else(later)?;
         let row = |(message, id)| NewReceived { work: WorkId(id), message, lease: None };
         self.store.receive(parts.into_iter().zip(ids).map(row).collect()).await?;
@@ -227,12 +232,12 @@ impl<S: Store> Shared<S> {
         Ok(())
     }
 
-    fn reaction(&self, message: &Message, service: &str) -> Result<&Reaction<S>, Problem> {
+    fn reaction(&self, message: &Message, service: &str) -> Result<&Reaction<S>, HandleError> {
         let name = message.headers.step.as_deref().unwrap_or_default();
         let found = self.reactions_of(service).find(|reaction| reaction.is_to(message) && reaction.name() == name);
         found.ok_or_else(|| {
             let detail = format!("the service `{service}` does nothing when the event `{}` comes", message.event_type);
-            Problem::Dead(DeadReason::Unwanted, detail)
+            HandleError::Dead(DeadLetterReason::NoSubscriber, detail)
         })
     }
 
@@ -248,22 +253,25 @@ impl<S: Store> Reaction<S> {
 }
 
 /// A step that an event takes back: nothing is known of what it took.
-pub(super) fn barring<S: Store>(definition: &Arc<Definition<S>>, message: &Message) -> Result<Asked<S>, Problem> {
+pub(super) fn barring<S: Store>(
+    definition: &Arc<Definition<S>>,
+    message: &Message,
+) -> Result<HostRequest<S>, HandleError> {
     let key = saga_key_of(message)?.hosted(definition.steps[0].name);
     let by = event_id_of(message).0.as_u128();
-    let made = Some(Made { input: b"null".to_vec(), hash: Vec::new(), earlier: Vec::new() });
-    Ok(Asked { definition: Arc::clone(definition), key, reply_to: String::new(), by, made })
+    let made = Some(MappedEvent { input: b"null".to_vec(), hash: Vec::new(), earlier: Vec::new() });
+    Ok(HostRequest { definition: Arc::clone(definition), key, reply_to: String::new(), by, made })
 }
 
-fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, Problem> {
+fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, HandleError> {
     input.apply(&message.payload, &Outputs::new()).map_err(|problem| {
-        Problem::Dead(DeadReason::Undecodable, format!("no input can be made of the event: {problem}"))
+        HandleError::Dead(DeadLetterReason::Undecodable, format!("no input can be made of the event: {problem}"))
     })
 }
 
-fn saga_key_of(message: &Message) -> Result<Key, Problem> {
+fn saga_key_of(message: &Message) -> Result<Key, HandleError> {
     let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
-    key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))
+    key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))
 }
 
 /// The id of the event, not of the part of it that is handled.

@@ -5,16 +5,16 @@ use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest, Sha256};
 
-use super::super::arrivals::Arrived;
-use super::super::in_flight::InFlight;
-use super::super::letters::Problem;
-use super::super::remote::addressed;
-use super::super::shared::Shared;
+use super::super::arrivals::InboundMessage;
+use super::super::in_flight::SagaInstance;
+use super::super::letters::HandleError;
+use super::super::remote::message_to;
+use super::super::shared::EngineContext;
 use crate::key::Key;
 use crate::machine::{Fact, Mark, Timeline, reported};
 use crate::store::{
-    Advance, Answer, Changes, DeadReason, DefinitionId, Headers, Message, MessageId, MessageKind, Miss, NewMessage,
-    NewSaga, SagaId, Status, Store,
+    Advance, Answer, Changes, DeadLetterReason, DefinitionId, Headers, Message, MessageId, MessageKind, Miss,
+    NewMessage, NewSaga, SagaId, Status, Store,
 };
 
 /// How often a timeline that moves all the time is joined again at once.
@@ -31,9 +31,9 @@ pub(in crate::engine) fn timeline_key(saga_key: &Key) -> Key {
     saga_key.hosted_for_event(NAME, 0)
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// What a service that reports its steps says of one that has moved.
-    pub(super) fn report(&self, saga: &InFlight<S>, before: Option<Answer>) -> Option<NewMessage> {
+    pub(super) fn report(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
         let follower = saga.definition.told.as_ref()?.reports_to.as_deref()?;
         let (became, reason) = reported(before, &saga.state)?;
         let (_, step) = saga.key.as_str().rsplit_once('>')?;
@@ -51,35 +51,35 @@ impl<S: Store> Shared<S> {
                 reply_to: Some(service.to_owned()),
                 ..Headers::default()
             },
-            ..addressed(MessageId(self.random_uuid()), &saga.tenant, follower)
+            ..message_to(MessageId(self.random_uuid()), &saga.tenant, follower)
         })
     }
 
     /// Joins what a service reports.
-    pub(in crate::engine) async fn handle_fact(self: &Arc<Self>, arrived: &Arrived) -> Result<(), Problem> {
+    pub(in crate::engine) async fn handle_fact(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let (step, service) = (message.headers.step.as_deref(), message.headers.reply_to.as_deref());
         let (step, service) = (step.unwrap_or_default(), service.unwrap_or_default());
         let fact: Fact = serde_json::from_slice(&message.payload)
-            .map_err(|error| Problem::Dead(DeadReason::Undecodable, format!("it is no report: {error}")))?;
+            .map_err(|error| HandleError::Dead(DeadLetterReason::Undecodable, format!("it is no report: {error}")))?;
         self.join(arrived, |timeline| timeline.note_fact(service, step, fact.clone(), message.committed_at)).await
     }
 
     /// Joins an event that marks a saga.
-    pub(super) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &Arrived) -> Result<(), Problem> {
+    pub(super) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         self.join(arrived, |timeline| timeline.note_event(&message.event_type, mark, message.committed_at)).await
     }
 
-    async fn join(self: &Arc<Self>, arrived: &Arrived, note: impl Fn(&mut Timeline)) -> Result<(), Problem> {
+    async fn join(self: &Arc<Self>, arrived: &InboundMessage, note: impl Fn(&mut Timeline)) -> Result<(), HandleError> {
         let message = &arrived.message;
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
-        let key = key.map_err(|problem| Problem::Dead(DeadReason::Unreadable, problem.to_string()))?;
+        let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         let key = timeline_key(&key);
         for _ in 0..JOINS_MAX {
             let row = self.store.saga(&message.tenant, &key).await?;
             let before = row.as_ref().map(|row| Timeline::decode(&row.state)).transpose();
-            let before = before.map_err(|why| Problem::Later { why, is_counted: true })?;
+            let before = before.map_err(|why| HandleError::Later { why, is_counted: true })?;
             let mut timeline = before.clone().unwrap_or_default();
             note(&mut timeline);
             let mut changes = Changes::default();
@@ -100,11 +100,11 @@ impl<S: Store> Shared<S> {
                 return Ok(());
             }
         }
-        Err(Problem::Later { why: "its timeline moves all the time".to_owned(), is_counted: false })
+        Err(HandleError::Later { why: "its timeline moves all the time".to_owned(), is_counted: false })
     }
 
-    async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, Problem> {
-        let later = || Problem::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+    async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, HandleError> {
+        let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.take_ids(1).await.ok_or_else(later)?;
         Ok(NewSaga {
             id: SagaId(ids.start),

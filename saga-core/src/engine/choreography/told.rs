@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::super::callers::reason_bytes;
-use super::super::command::Command;
-use super::super::in_flight::InFlight;
-use super::super::shared::Shared;
-use crate::choreography::{Telling, Told};
+use super::super::command::WorkItem;
+use super::super::in_flight::SagaInstance;
+use super::super::shared::EngineContext;
+use crate::choreography::{EmittedEvents, EventEncoder};
 use crate::log;
 use crate::machine::{Event, failed_by_now};
 use crate::step::{Emitted, Rejection};
@@ -14,8 +14,8 @@ use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, Store};
 
 /// Adds to what a function emitted what its service says is told of its success.
 pub(in crate::engine) fn tell_of_success<S: Store>(
-    command: &Command<S>,
-    told: &Told,
+    command: &WorkItem<S>,
+    told: &EmittedEvents,
     output: Option<&[u8]>,
     emitted: &mut Vec<Emitted>,
 ) -> Result<(), String> {
@@ -29,19 +29,19 @@ pub(in crate::engine) fn tell_of_success<S: Store>(
 }
 
 /// What happened to a step, unless it could not be told: then a person is needed, and nothing has been decided.
-pub(in crate::engine) fn tellable<S: Store>(saga: &InFlight<S>, event: Event) -> Event {
+pub(in crate::engine) fn tellable<S: Store>(saga: &SagaInstance<S>, event: Event) -> Event {
     let (Event::Rejected { step, failure } | Event::Failed { step, failure }) = &event else { return event };
     match failures_told(saga, &failure.reason).into_iter().find_map(Result::err) {
         None => event,
-        Some(problem) => Event::Blocked { step: *step, reason: problem, maybe: false },
+        Some(problem) => Event::Blocked { step: *step, reason: problem, in_doubt: false },
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> EngineContext<S> {
     /// What is told when a step has moved.
     pub(in crate::engine) fn tell_of_move(
         &self,
-        saga: &mut InFlight<S>,
+        saga: &mut SagaInstance<S>,
         before: Option<Answer>,
         changes: &mut Changes,
     ) {
@@ -64,9 +64,9 @@ impl<S: Store> Shared<S> {
 type Made = Result<(&'static str, Vec<u8>), String>;
 
 /// The events that tell that a step came to nothing.
-fn failures_told<S: Store>(saga: &InFlight<S>, reason: &Rejection) -> Vec<Made> {
+fn failures_told<S: Store>(saga: &SagaInstance<S>, reason: &Rejection) -> Vec<Made> {
     let Some(told) = &saga.definition.told else { return Vec::new() };
     let (input, reason) = (saga.input_of(0), reason_bytes(reason));
-    let made = |telling: &Telling| telling.make(input, &reason).map(|payload| (telling.event, payload));
+    let made = |telling: &EventEncoder| telling.make(input, &reason).map(|payload| (telling.event, payload));
     told.failed.iter().map(made).collect()
 }

@@ -168,7 +168,7 @@ impl Receiver {
         let deliver = |message: Message| {
             self.tags += 1;
             self.unsettled.insert(self.tags, message.clone());
-            Delivery { tag: self.tags, redelivered: false, message: Ok(message), death: None, user: None }
+            Delivery { tag: self.tags, redelivered: false, message: Ok(message), dead_letter: None, user: None }
         };
         taken.into_iter().map(deliver).collect()
     }

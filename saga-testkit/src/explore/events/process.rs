@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use saga_core::engine::RuntimeBuilder;
-use saga_core::store::{DeadLetters, LetterFilter, Members, Outbox, SagaFilter, Sagas, Work};
+use saga_core::store::{DeadLetterFilter, DeadLetters, Members, Outbox, SagaFilter, Sagas, Work};
 use saga_core::{Runtime, Service};
 
 use super::super::Explored;
@@ -110,7 +110,7 @@ impl<E: ExploreEvents> Process<E> {
             settings.lease_ttl = LEASE;
             settings.member_ttl = LEASE;
             settings.poll_interval = POLL;
-            settings.drain_limit = LEASE;
+            settings.shutdown_timeout = LEASE;
         })
     }
 
@@ -143,7 +143,7 @@ impl<E: ExploreEvents> Process<E> {
         if !store.forgotten(1).await.map_err(failed)?.is_empty() {
             return Err(format!("{name}: a step waits for nothing"));
         }
-        if let Some(letter) = store.dead_letters(&LetterFilter::default()).await.map_err(failed)?.first() {
+        if let Some(letter) = store.dead_letters(&DeadLetterFilter::default()).await.map_err(failed)?.first() {
             return Err(format!("{name}: a dead letter is left: {:?}", letter.letter));
         }
         let sagas = store.list(&SagaFilter { limit: LIMIT, ..SagaFilter::default() }).await.map_err(failed)?;

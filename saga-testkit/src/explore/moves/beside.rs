@@ -52,7 +52,7 @@ impl<E: Explore> Course<'_, E> {
             in_old.shutdown().await;
             settled(&in_new, KEY).await;
             let running = in_new.attach(KEY).await.map_err(|error| error.to_string())?;
-            (running.ended().await.map_err(|error| error.to_string())?, is_operated)
+            (running.closed().await.map_err(|error| error.to_string())?, is_operated)
         } else {
             let ended = match old_end {
                 Some(ended) => ended,

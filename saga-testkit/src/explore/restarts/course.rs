@@ -89,14 +89,14 @@ impl<E: Explore> Course<'_, E> {
         let runtime = process.open(|builder| builder.saga(&saga)).await?;
         let started = runtime.start(&saga, KEY, self.subject.input()).await;
         let running = started.map_err(|error| error.to_string())?;
-        let desk = runtime.desk();
+        let desk = runtime.admin();
         let (outcome, meanwhile) = tokio::join!(running.outcome(), self.subject.meanwhile(&desk, KEY));
         meanwhile.map_err(|problem| format!("what was done meanwhile: {problem}"))?;
         let is_stuck = matches!(outcome.map_err(|error| error.to_string())?, Outcome::Stuck { .. });
         if is_stuck {
             force(&runtime).await?;
         }
-        match running.ended().await.map_err(|error| error.to_string())? {
+        match running.closed().await.map_err(|error| error.to_string())? {
             Outcome::Compensated { .. } => {}
             other => return Err(format!("the old saga was to come to nothing, and is {other}")),
         }
@@ -111,7 +111,7 @@ impl<E: Explore> Course<'_, E> {
     async fn restarted_life(&self, process: &Process<'_, E>) -> Result<Result<Finished, String>, String> {
         let saga = self.subject.saga().instrumented::<Explored<E::Store>>(&process.hook());
         let runtime = process.open(|builder| builder.saga(&saga)).await?;
-        match runtime.desk().restart(KEY, self.from, NEW_KEY, WHY).await {
+        match runtime.admin().restart(KEY, self.from, NEW_KEY, WHY).await {
             Ok(_) => {}
             Err(RuntimeError::Refused { problem, .. }) => {
                 runtime.shutdown().await;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::key::StepId;
 use saga_core::store::{
-    ActFilter, ActRow, Applied, Changes, ClaimedMessages, DeadLetter, DeadLetters, Definitions, Hint, Hints, Ids,
-    Inbox, KeptDefinition, Lease, LeasedLane, LetterFilter, LetterId, LetterState, Listener, MessageId, NewDefinition,
-    NewLetter, NewParked, NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Receipt, Records,
-    SagaFilter, SagaId, SagaMove, SagaRow, SagaWithSteps, Sagas, Standing, Started, Status, StepRecord, StoreError,
-    WorkId,
+    Applied, AuditFilter, AuditRow, Changes, ClaimedMessages, DeadLetter, DeadLetterFilter, DeadLetterId,
+    DeadLetterState, DeadLetters, Definitions, Hint, Hints, Ids, Inbox, Lease, LeasedLane, Listener, MessageId,
+    NewDeadLetter, NewDefinition, NewParked, NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    ReceivedBatch, Records, SagaFilter, SagaId, SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,
+    Status, StepRecord, StoreError, StoredDefinition, WorkId,
 };
 use saga_core::{Key, Tenant};
 
@@ -33,17 +33,17 @@ passed_on! { Sagas:
     fn saga(tenant: &Tenant, key: &Key) -> Option<SagaRow>;
     fn saga_with_steps(tenant: &Tenant, key: &Key) -> Option<SagaWithSteps>;
     fn sagas_by_id(ids: &[SagaId]) -> Vec<SagaRow>;
-    fn standings(ids: &[SagaId]) -> Vec<Standing>;
+    fn standings(ids: &[SagaId]) -> Vec<SagaProgress>;
     fn list(filter: &SagaFilter) -> Vec<SagaRow>;
     fn count(tenant: &Tenant) -> Vec<(Status, u64)>;
     fn forgotten(limit: usize) -> Vec<SagaId>;
-    fn acts(filter: &ActFilter) -> Vec<ActRow>;
+    fn acts(filter: &AuditFilter) -> Vec<AuditRow>;
 }
 
 passed_on! { Definitions:
-    fn register(definitions: Vec<NewDefinition>) -> Vec<KeptDefinition>;
-    fn definitions() -> Vec<KeptDefinition>;
-    fn migrate(moved: SagaMove) -> Applied;
+    fn register(definitions: Vec<NewDefinition>) -> Vec<StoredDefinition>;
+    fn definitions() -> Vec<StoredDefinition>;
+    fn migrate(moved: SagaMigration) -> Applied;
 }
 
 passed_on! { Ids:
@@ -67,23 +67,23 @@ passed_on! { Outbox:
     fn park(parked: &[NewParked]) -> ();
     fn parked(limit: usize) -> Vec<ParkedKey>;
     fn release(message: MessageId) -> bool;
-    fn discard(message: MessageId, letter: &NewLetter, note: &str) -> bool;
+    fn discard(message: MessageId, letter: &NewDeadLetter, note: &str) -> bool;
     fn is_empty() -> bool;
     fn depth() -> OutboxDepth;
 }
 
 passed_on! { Inbox:
-    fn receive(messages: Vec<NewReceived>) -> Receipt;
+    fn receive(messages: Vec<NewReceived>) -> ReceivedBatch;
     fn claim_received(lease: Lease, limit: usize) -> ClaimedMessages;
     fn forget_received(older_than: Duration, limit: usize) -> u64;
 }
 
 passed_on! { DeadLetters:
-    fn bury(letters: Vec<NewLetter>) -> Vec<bool>;
-    fn dead_letters(filter: &LetterFilter) -> Vec<DeadLetter>;
-    fn dead_letter(tenant: &Tenant, id: LetterId) -> Option<DeadLetter>;
-    fn replay_letter(tenant: &Tenant, id: LetterId, work: WorkId, note: &str) -> Option<LetterState>;
-    fn discard_letter(tenant: &Tenant, id: LetterId, note: &str) -> Option<LetterState>;
+    fn bury(letters: Vec<NewDeadLetter>) -> Vec<bool>;
+    fn dead_letters(filter: &DeadLetterFilter) -> Vec<DeadLetter>;
+    fn dead_letter(tenant: &Tenant, id: DeadLetterId) -> Option<DeadLetter>;
+    fn replay_letter(tenant: &Tenant, id: DeadLetterId, work: WorkId, note: &str) -> Option<DeadLetterState>;
+    fn discard_letter(tenant: &Tenant, id: DeadLetterId, note: &str) -> Option<DeadLetterState>;
 }
 
 impl Hints for SimStore {

@@ -47,10 +47,14 @@ impl SimStore {
 
     fn claimed(&self, mut claimed: Claimed) -> Claimed {
         if let Some(seat) = self.seat.as_ref().filter(|seat| seat.world.scenario.load.is_some()) {
-            claimed.work.iter().filter(|work| work.suspect && !work.began).for_each(|work| note(seat, work, &claimed));
+            claimed
+                .work
+                .iter()
+                .filter(|work| work.recovered && !work.began)
+                .for_each(|work| note(seat, work, &claimed));
         }
         if self.has(Plant::TakesWaitingForBegun) {
-            claimed.work.iter_mut().for_each(|work| work.began |= work.suspect);
+            claimed.work.iter_mut().for_each(|work| work.began |= work.recovered);
         }
         claimed
     }
@@ -113,8 +117,8 @@ impl Work for SimStore {
         self.data.begin(work, lease).await
     }
 
-    async fn give_back(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.data.give_back(work).await
+    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
+        self.data.release_work(work).await
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {

@@ -62,7 +62,7 @@ pub(super) fn stuck_though_all_is_certain(ledger: &mut Ledger, random: &mut Rand
 /// The place where a call of a step outside ended so. Its saga has one variant, and nobody acted on it.
 fn ended_outside(ledger: &Ledger, random: &mut Random, end: Left) -> Option<usize> {
     let is_acted_on = |it: usize| {
-        ledger.entries.iter().any(|entry| matches!(entry.what, What::Acted { saga, .. } if saga as usize == it))
+        ledger.entries.iter().any(|entry| matches!(entry.what, What::AuditRecord { saga, .. } if saga as usize == it))
     };
     place(ledger, random, |ledger, what| match what {
         What::Left { call, how } if *how == end => of(ledger, *call).is_some_and(|(saga, step, op)| {

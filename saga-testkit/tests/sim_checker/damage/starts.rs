@@ -61,7 +61,7 @@ pub(super) fn two_acts_on_one_revision(ledger: &mut Ledger, random: &mut Random)
     let saga = random.below(ledger.sagas.len() as u64) as u32;
     for call in [1_000_000, 1_000_001] {
         insert(ledger, 0, What::ActAnswered { call, is_done: true });
-        insert(ledger, 0, What::Acted { saga, row: 0, act: Act::Retry, call, revision: 7 });
+        insert(ledger, 0, What::AuditRecord { saga, row: 0, act: Act::Retry, call, revision: 7 });
     }
     Some(())
 }

@@ -1,10 +1,10 @@
 // rule: payload
-use saga_core::{Answers, Batch, StepError, memory::MemoryConn, saga_step};
+use saga_core::{BatchResults, Batch, StepError, memory::MemoryConn, saga_step};
 
 struct Reservation;
 
 #[saga_step]
-async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>) -> Result<Answers<Reservation>, StepError> {
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>) -> Result<BatchResults<Reservation>, StepError> {
     Ok(orders.answer(|_| Reservation))
 }
 

@@ -1,5 +1,5 @@
 // rule: batch-output
-use saga_core::{Answers, Batch, Output, StepError, memory::MemoryConn, saga_step};
+use saga_core::{BatchResults, Batch, Output, StepError, memory::MemoryConn, saga_step};
 
 #[saga_step]
 async fn price(_order: String) -> Result<u64, StepError> {
@@ -7,7 +7,7 @@ async fn price(_order: String) -> Result<u64, StepError> {
 }
 
 #[saga_step]
-async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>, _price: Output<price>) -> Result<Answers<()>, StepError> {
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>, _price: Output<price>) -> Result<BatchResults<()>, StepError> {
     Ok(orders.answer(|_| ()))
 }
 

@@ -1,8 +1,8 @@
 // rule: batch-ungrouped
-use saga_core::{Answers, Batch, StepError, memory::MemoryConn, saga_step};
+use saga_core::{BatchResults, Batch, StepError, memory::MemoryConn, saga_step};
 
 #[saga_step(group = false)]
-async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>) -> Result<Answers<()>, StepError> {
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>) -> Result<BatchResults<()>, StepError> {
     Ok(orders.answer(|_| ()))
 }
 

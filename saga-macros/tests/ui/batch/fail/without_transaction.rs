@@ -1,8 +1,8 @@
 // rule: batch-without-transaction
-use saga_core::{Answers, Batch, StepError, saga_step};
+use saga_core::{BatchResults, Batch, StepError, saga_step};
 
 #[saga_step]
-async fn charge_card(orders: Batch<String>) -> Result<Answers<()>, StepError> {
+async fn charge_card(orders: Batch<String>) -> Result<BatchResults<()>, StepError> {
     Ok(orders.answer(|_| ()))
 }
 

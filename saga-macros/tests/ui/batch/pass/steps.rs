@@ -1,5 +1,5 @@
 use saga_core::{
-    Answers, Batch, Event, Failure, Saga, Service, State, StepError,
+    BatchResults, Batch, Event, IntoStepError, Saga, Service, State, StepError,
     memory::{MemoryConn, MemoryStore},
     saga_compensation, saga_step,
 };
@@ -22,15 +22,15 @@ impl Event for Reserved {
 #[derive(Debug)]
 struct SoldOut;
 
-impl Failure for SoldOut {
+impl IntoStepError for SoldOut {
     fn into_step_error(self) -> StepError {
         StepError::reject("sold out")
     }
 }
 
 #[saga_step(compensate = release_stock)]
-async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<String>, StepError> {
-    Ok(orders.answer(|order| format!("{} pieces", order.pieces)))
+async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<BatchResults<String>, StepError> {
+    Ok(orders.map_each(|order| format!("{} pieces", order.pieces)))
 }
 
 #[saga_compensation]
@@ -43,8 +43,8 @@ async fn through_an_alias(
     _tx: &mut MemoryConn,
     orders: Batch<Order>,
     State(limit): State<u32>,
-) -> StepResult<Answers<u32>> {
-    Ok(orders.answer_with(|ctx, order| {
+) -> StepResult<BatchResults<u32>> {
+    Ok(orders.map_each_with(|ctx, order| {
         if order.pieces > limit {
             return Err(StepError::reject("too many"));
         }
@@ -54,13 +54,13 @@ async fn through_an_alias(
 }
 
 #[saga_step(no_compensation)]
-async fn own_error(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<Answers<u32>, SoldOut> {
-    Ok(orders.answer(|order| if order.pieces > 9 { Err(SoldOut) } else { Ok(order.pieces) }))
+async fn own_error(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<BatchResults<u32>, SoldOut> {
+    Ok(orders.map_each(|order| if order.pieces > 9 { Err(SoldOut) } else { Ok(order.pieces) }))
 }
 
 #[saga_step(no_compensation)]
-async fn with_question_mark(_tx: &mut MemoryConn, texts: Batch<String>) -> Result<Answers<u32>, StepError> {
-    Ok(texts.answer(|text| -> Result<u32, StepError> { Ok(text.parse::<u32>()?) }))
+async fn with_question_mark(_tx: &mut MemoryConn, texts: Batch<String>) -> Result<BatchResults<u32>, StepError> {
+    Ok(texts.map_each(|text| -> Result<u32, StepError> { Ok(text.parse::<u32>()?) }))
 }
 
 trait ShopConn: Send {
@@ -75,9 +75,9 @@ impl ShopConn for MemoryConn {
 }
 
 #[saga_step]
-async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: Batch<Order>) -> Result<Answers<()>, StepError> {
+async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: Batch<Order>) -> Result<BatchResults<()>, StepError> {
     conn.take(orders.iter().map(|order| order.pieces).sum())?;
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 mod contracts {
@@ -88,8 +88,8 @@ mod contracts {
 }
 
 #[saga_step(implements = contracts::count_stock)]
-async fn count_stock(_tx: &mut MemoryConn, pieces: Batch<u32>) -> Result<Answers<u32>, StepError> {
-    Ok(pieces.answer(|pieces| pieces + 1))
+async fn count_stock(_tx: &mut MemoryConn, pieces: Batch<u32>) -> Result<BatchResults<u32>, StepError> {
+    Ok(pieces.map_each(|pieces| pieces + 1))
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn batch_steps_are_added_like_any_other() {
 fn batch_steps_are_called_with_inputs_of_a_test() {
     let mut transaction = MemoryStore::new().transaction();
     let orders = Batch::for_test([3, 12].map(|pieces| Order { pieces }));
-    let answers = crate::ready(own_error(transaction.conn(), orders)).map(Answers::into_results);
+    let answers = crate::ready(own_error(transaction.conn(), orders)).map(BatchResults::into_results);
     let answers = answers.ok().unwrap();
     assert_eq!(answers[0].as_ref().ok(), Some(&3));
     assert!(answers[1].is_err());

@@ -39,7 +39,7 @@ fn order() -> Saga<MemoryStore, u64> {
                     |branch| {
                         branch
                             .for_each_after::<pack, plan>(8, |_, parcels| parcels)
-                            .when("is-urgent", |order| *order > 9, saga_core::saga::Chain::step::<call_courier>)
+                            .when("is-urgent", |order| *order > 9, saga_core::saga::StepBuilder::step::<call_courier>)
                     },
                 )
                 .when("nothing", |order| *order == 0, |branch| branch)

@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use saga_core::saga::SagaError;
-use saga_core::{IfTaken, Output, Received, Saga, Signal, StepError, memory::MemoryStore, saga_step};
+use saga_core::{IfTaken, Output, Signaled, Saga, Signal, StepError, memory::MemoryStore, saga_step};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -26,7 +26,7 @@ async fn ask(_order: Order) -> Result<Duration, StepError> {
 }
 
 #[saga_step]
-async fn place(_order: Order, Output(approval): Output<IfTaken<Received<Approval>>>) -> Result<(), StepError> {
+async fn place(_order: Order, Output(approval): Output<IfTaken<Signaled<Approval>>>) -> Result<(), StepError> {
     match approval {
         Some(Approval::Granted { .. }) | None => Ok(()),
         Some(Approval::NoAnswer) => Err(StepError::reject("nobody answered")),

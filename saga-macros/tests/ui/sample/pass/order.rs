@@ -59,7 +59,7 @@ async fn refund_card(
     State(_gateway): State<Gateway>,
 ) -> Result<(), StepError> {
     if payment.is_none() && order.total == 0 {
-        return Err(StepError::reject(format!("nothing to refund for {}", ctx.do_key())));
+        return Err(StepError::reject(format!("nothing to refund for {}", ctx.original_key())));
     }
     Ok(())
 }

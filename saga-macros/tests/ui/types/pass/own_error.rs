@@ -1,7 +1,7 @@
 // pass: a step returns the error type of its application, also through an alias
 use saga_core::memory::MemoryStore;
 use saga_core::step::{Args, Handler, Outputs, Run, States};
-use saga_core::{Classify, Failure, StepContext, StepError, StepErrorKind, saga_compensation, saga_step};
+use saga_core::{StepResultExt, IntoStepError, StepContext, StepError, StepErrorKind, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 use crate::ready;
@@ -23,7 +23,7 @@ impl std::fmt::Display for ShopError {
 
 impl std::error::Error for ShopError {}
 
-impl Failure for ShopError {
+impl IntoStepError for ShopError {
     fn into_step_error(self) -> StepError {
         match self {
             Self::OutOfStock { .. } => StepError::reject_with(self),
