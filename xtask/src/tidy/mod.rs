@@ -11,8 +11,11 @@ mod commands;
 mod debt;
 mod dependencies;
 mod finding;
+mod glossary;
 mod graph;
+mod guarantee_list;
 mod guarantees;
+mod guide;
 mod impl_home;
 mod impls;
 mod import_circle;
@@ -41,4 +44,4 @@ mod wide_literal;
 
 pub(crate) use finding::Level;
 pub(crate) use graph::import_graph;
-pub(crate) use run::{RULES_WITH_DEBT, check_workspace, write_debt};
+pub(crate) use run::{RULES_WITH_DEBT, check_workspace, guarantees_page, write_debt};
