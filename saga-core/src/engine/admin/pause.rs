@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::audit::AuditEntry;
-use super::control_error::ControlError;
+use super::control_error::{ControlError, until_applied};
 use super::due_now::due_now;
 use super::saga_admin::{SagaAdmin, refused, unreadable};
 use crate::engine::context::{RuntimeError, outside_step};
@@ -97,14 +97,7 @@ impl<S: Store> SagaAdmin<S> {
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem));
         }
-        loop {
-            match self.try_pause_or_resume(wish, key, seen, &act).await {
-                Ok(()) => return Ok(Ok(())),
-                Err(ControlError::Moved) => {}
-                Err(ControlError::Refused(refusal, status)) => return Ok(Err((refusal, status))),
-                Err(ControlError::Error(error)) => return Err(error),
-            }
-        }
+        until_applied(|| self.try_pause_or_resume(wish, key, seen, &act)).await
     }
 
     async fn try_pause_or_resume(

@@ -13,7 +13,6 @@ use crate::engine::decide::Decider;
 use crate::engine::instance::{NextSlot, NextWork, PendingCommit, SagaInstance};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
-use crate::machine::SagaState;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
 use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Status, Store};
@@ -114,16 +113,6 @@ impl<S: Store> SagaAdmin<S> {
             let (key, definition) = (row.key.to_string(), row.definition.to_string());
             RuntimeError::UnknownDefinition { key, definition }
         })
-    }
-
-    /// The saga's definition and its state.
-    pub(crate) fn read(&self, row: &SagaRow) -> Result<(&Arc<Definition<S>>, SagaState), RuntimeError> {
-        let definition = self.definition_of(row)?;
-        if row.digest != definition.digest {
-            return Err(unreadable(row, "its steps are others than when it was started"));
-        }
-        let state = SagaState::decode(&row.state, definition.steps.len());
-        Ok((definition, state.map_err(|problem| unreadable(row, &problem))?))
     }
 
     /// The saga as the engine decides about it.

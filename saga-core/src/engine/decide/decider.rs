@@ -354,24 +354,8 @@ impl<S: Store> Decider<S> {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
         _ = saga.pick_item(step);
-        WorkItem {
-            saga,
-            work: WorkRef { id: WorkId(id), epoch: 1 },
-            command: order,
-            attempts: 0,
-            in_doubt: false,
-            recovered: false,
-            chains: true,
-            retrying_for: Duration::ZERO,
-            late_success: None,
-            owner,
-            is_claimed_only: false,
-            lease_until: self.env.now().saturating_add(self.settings.lease_ttl),
-            slot: place,
-            inline_start: None,
-            held_lease: None,
-            reported: None,
-        }
+        let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
+        WorkItem::new(saga, WorkId(id), order, owner, lease_until, place)
     }
 
     pub(crate) fn emit(

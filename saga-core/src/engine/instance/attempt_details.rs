@@ -18,6 +18,8 @@ pub(crate) struct AttemptDetails {
     pub(crate) took: Duration,
     /// How much of that falls to this command: of a batch step's call a part.
     pub(crate) share: Duration,
+    /// The id of a signal that is delivered. Its payload is the output.
+    pub(crate) signal_id: Option<String>,
     /// What the attempt reported last of how far it is.
     pub(crate) reported: Option<Arc<[u8]>>,
 }

@@ -28,6 +28,13 @@ impl NextSlot {
     }
 }
 
+impl NextWork {
+    /// For a decision that issues no command.
+    pub(crate) fn none() -> Self {
+        Self { ids: 0, slot: NextSlot::Nowhere }
+    }
+}
+
 /// Where the next command goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NextWork {

@@ -6,7 +6,7 @@ use super::saga_instance::SagaInstance;
 use super::send_via::SendVia;
 use super::work_item::WorkItem;
 use crate::engine::outcome::Outcome;
-use crate::store::{Changes, NewMessage, SagaId, Store};
+use crate::store::{Changes, NewMessage, Postponed, SagaId, Store};
 
 /// What is to be written, and what follows when it is committed.
 pub(crate) struct PendingCommit<S: Store> {
@@ -36,6 +36,14 @@ impl<S: Store> PendingCommit<S> {
     /// A command falls due after so long that nobody has yet.
     pub(crate) fn leave_free(&mut self, due_in: Duration) {
         self.unclaimed_due_in = Some(self.unclaimed_due_in.map_or(due_in, |earlier| earlier.min(due_in)));
+    }
+
+    /// Rows that no process has fall due at other times.
+    pub(crate) fn postpone_rows(&mut self, rows: impl IntoIterator<Item = Postponed>) {
+        for row in rows {
+            self.leave_free(row.due_in);
+            self.changes.postponed.push(row);
+        }
     }
 
     /// Nothing is written, and nothing follows.
