@@ -1,5 +1,7 @@
 //! Only the decider of the engine calls the machine to decide.
 
+use std::collections::BTreeSet;
+
 use super::finding::Finding;
 use super::modules::{Crates, Import, imports};
 
@@ -27,7 +29,11 @@ pub(crate) fn are_in_the_decider(crates: &Crates<'_>) -> Vec<Finding> {
         let message = format!("`{}` of the machine is called here; only {DECIDE} decides", import.item);
         Finding::of_rule(RULE, import.from, import.line, import.item.clone(), message)
     };
-    imports(core).iter().filter(is_outside).map(finding).collect()
+    let mut findings: Vec<Finding> = imports(core).iter().filter(is_outside).map(finding).collect();
+    // A function that is imported and then called is found twice: once for each of the two lines.
+    let mut seen = BTreeSet::new();
+    findings.retain(|finding| seen.insert((finding.path.clone(), finding.message.clone())));
+    findings
 }
 
 #[cfg(test)]
