@@ -9,7 +9,7 @@ use sqlx::query::Query;
 
 use crate::clock::micros;
 use crate::definitions::Numbers;
-use crate::planted::Planted;
+use crate::fault_injection::Mutant;
 use crate::store::PostgresStore;
 
 /// A query of the store.
@@ -61,8 +61,11 @@ impl PostgresStore {
     /// A row for the `FROM` of a statement, which limits how long its transaction waits for locks. It needs no message of
     /// its own, and nothing has to be set back: the setting ends with the transaction, also where that is the statement.
     pub(crate) fn short_wait(&self) -> String {
-        let limit =
-            if self.has_planted(Planted::WaitsForLocks) { 0 } else { millis(self.shared().options.batch_lock_timeout) };
+        let limit = if self.is_mutant(Mutant::WaitsForLocksWithoutLimit) {
+            0
+        } else {
+            millis(self.shared().options.batch_lock_timeout)
+        };
         format!("(SELECT set_config('lock_timeout', '{limit}', true) AS waits OFFSET 0) short")
     }
 }

@@ -10,8 +10,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
 
 use crate::error::{begin_error, commit_error, ended, is_answer_of_server, store_error};
+use crate::fault_injection::Mutant;
 use crate::kept::{Kept, Place};
-use crate::planted::Planted;
 use crate::store::PostgresStore;
 
 /// A connection of the pool. One that is dropped before its call came to its end is closed: it may be in the middle of a
@@ -21,15 +21,15 @@ pub(crate) struct Lent {
     conn: Option<PoolConnection<Postgres>>,
     place: Option<Place>,
     is_sound: bool,
-    /// A test left out to look whether a transaction is still open.
-    trusts_nesting: bool,
+    /// Only a mutant does not look whether a transaction is still open.
+    skips_nesting_check: bool,
 }
 
 impl Lent {
     /// The call came to its end, and the connection is outside any transaction. One that is inside all the same, since a
     /// step leaked a nested transaction, is closed: what its next borrower writes would be rolled back one day.
     pub(crate) fn done(mut self) {
-        self.is_sound = self.trusts_nesting || !self.is_in_transaction();
+        self.is_sound = self.skips_nesting_check || !self.is_in_transaction();
     }
 
     /// The statement came to its end, well or not. A connection that failed in another way is closed.
@@ -92,7 +92,12 @@ impl PostgresStore {
     }
 
     fn lent(&self, conn: PoolConnection<Postgres>, place: Option<Place>) -> Lent {
-        Lent { conn: Some(conn), place, is_sound: false, trusts_nesting: self.has_planted(Planted::TrustsNesting) }
+        Lent {
+            conn: Some(conn),
+            place,
+            is_sound: false,
+            skips_nesting_check: self.is_mutant(Mutant::SkipsNestingCheck),
+        }
     }
 
     /// Runs a call in a task of its own, which ends whatever becomes of the caller.
@@ -117,11 +122,11 @@ impl PostgresStore {
                 conn.begin_with(store.shared().options.begin()).await.map_err(|error| begin_error(operation, error))?;
             let answer = work(&mut tx).await;
             let is_committed = match &answer {
-                Ok(_) => match store.doubt_of(operation) {
-                    Some(doubt) => {
-                        doubt.settle(tx).await?;
+                Ok(_) => match store.commit_fault.take(operation) {
+                    Some(lost) => {
+                        lost.end(tx).await?;
                         conn.done();
-                        return Err(doubt.error(operation));
+                        return Err(lost.error(operation));
                     }
                     None => tx.commit().await.map_err(|error| commit_error(operation, error)),
                 },
@@ -149,12 +154,12 @@ impl PostgresStore {
     pub(crate) fn guards_outside(&self) -> bool {
         let shared = self.shared();
         let is_own = shared.owns_pool && !shared.options.pgbouncer && !shared.options.read_only;
-        is_own && !self.has_planted(Planted::LeavesOutsideOpen)
+        is_own && !self.is_mutant(Mutant::AllowsWritesAfterRollback)
     }
 
-    /// Whether a test left this rule out.
-    pub(crate) fn has_planted(&self, bug: Planted) -> bool {
-        self.shared().options.has_planted(bug)
+    /// Whether a test opened this mutant of the store.
+    pub(crate) fn is_mutant(&self, mutant: Mutant) -> bool {
+        self.shared().options.broken_rule.is(mutant)
     }
 
     /// A statement of the store, for its schema.

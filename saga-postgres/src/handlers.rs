@@ -16,8 +16,8 @@ use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
 use crate::error::{
     FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, is_unwritable, sql_state, store_error,
 };
+use crate::fault_injection::Mutant;
 use crate::grant::{Granted, grant, let_stand};
-use crate::planted::Planted;
 use crate::store::PostgresStore;
 use crate::transaction::{Body, OPERATION};
 
@@ -67,7 +67,8 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
         _ => String::new(),
     };
     // A key that somebody is about to take is not waited for here, where a worker would: see `grant`.
-    let is_start = claims.iter().any(|claim| claim.start.is_some()) && !store.has_planted(Planted::WaitsForLocks);
+    let is_start =
+        claims.iter().any(|claim| claim.start.is_some()) && !store.is_mutant(Mutant::WaitsForLocksWithoutLimit);
     let lock_timeout = if claims.len() == 1 && !is_start { limit } else { options.batch_lock_timeout };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
     let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
@@ -159,7 +160,7 @@ impl Handlers<'_> {
         match verdict {
             HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.use_savepoint(),
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue
-                if self.store.has_planted(Planted::KeepsRejected) =>
+                if self.store.is_mutant(Mutant::KeepsRejectedWrites) =>
             {
                 self.use_savepoint();
             }
@@ -244,7 +245,7 @@ async fn record(
     let left_behind = |error| left_behind(error, last, claims.len());
     for _ in 0..DECISIONS_MAX {
         let_stand(claims, &granted.fresh, &mut changes);
-        if !store.has_planted(Planted::TakesTwins) {
+        if !store.is_mutant(Mutant::AcceptsTwoChangesOfOneSaga) {
             refuse_twins(OPERATION, &changes)?;
         }
         let mut moved: Vec<SagaId> = Vec::new();

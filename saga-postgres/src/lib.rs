@@ -48,8 +48,13 @@ mod clock;
 mod connection;
 mod dead_letters;
 mod definitions;
-mod doubt;
 mod error;
+#[cfg(feature = "fault-injection")]
+#[doc(hidden)]
+pub mod fault_injection;
+#[cfg(not(feature = "fault-injection"))]
+#[path = "no_fault_injection.rs"]
+mod fault_injection;
 mod grant;
 mod handlers;
 mod hints;
@@ -60,11 +65,6 @@ mod members;
 mod moves;
 mod options;
 mod outbox;
-#[cfg(not(feature = "testing"))]
-mod planted;
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub mod planted;
 mod pooler;
 mod records;
 mod rows;

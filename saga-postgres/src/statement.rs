@@ -95,6 +95,6 @@ impl PostgresStore {
     /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
     /// come from the middle of a transaction; behind PgBouncer a statement needs one to stay with its session; and a test may want to lose the answer to a commit.
     pub(crate) fn commits_alone(&self) -> bool {
-        self.shared().owns_pool && self.doubt.is_none() && !self.shared().options.pgbouncer
+        self.shared().owns_pool && !self.commit_fault.is_set() && !self.shared().options.pgbouncer
     }
 }

@@ -13,13 +13,12 @@ use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, Row as _};
 
 use crate::connection;
 use crate::definitions::Definitions;
-use crate::doubt::Doubt;
 use crate::error::{ended, is_conflict, open_error};
+use crate::fault_injection::{BrokenRule, CommitFault, Mutant};
 use crate::hints::HintLine;
 use crate::ids::IdCounter;
 use crate::kept::Kept;
 use crate::options::{PostgresOptions, Relay};
-use crate::planted::Planted;
 use crate::pooler::refuse_unknown_pooler;
 use crate::schema::{self, Failure};
 use crate::statistics::{Counters, Statistics};
@@ -36,7 +35,7 @@ const IDLE_TRUSTED: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<Shared>,
-    pub(crate) doubt: Option<Arc<Doubt>>,
+    pub(crate) commit_fault: CommitFault,
 }
 
 /// What all handles share.
@@ -179,14 +178,6 @@ impl PostgresStore {
         &self.shared.options.schema
     }
 
-    /// For tests: a handle on the same store whose next commit is answered as unknown. It took place if `commits`.
-    #[cfg(feature = "testing")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn doubtful(&self, commits: bool) -> Self {
-        Self { shared: Arc::clone(&self.shared), doubt: Some(Arc::new(Doubt::new(commits))) }
-    }
-
     /// For tests: the pool.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
@@ -194,22 +185,6 @@ impl PostgresStore {
             kept.clear();
         }
         &self.shared.pool
-    }
-
-    /// For tests: does something with the connection that the next call would be lent.
-    ///
-    /// # Errors
-    /// When there is none in time.
-    ///
-    /// # Cancel safety
-    /// Dropped, the connection is closed.
-    #[cfg(feature = "testing")]
-    #[doc(hidden)]
-    pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
-        let mut conn = self.lend("on_next_connection").await?;
-        let answer = call(&mut conn).await;
-        conn.done();
-        Ok(answer)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -220,12 +195,8 @@ impl PostgresStore {
     fn new(options: PostgresOptions, pool: PgPool, server: Server, definitions: Option<Arc<Definitions>>) -> Self {
         let owns_pool = definitions.is_some();
         let definitions = definitions.unwrap_or_default();
-        let statements = Statements {
-            schema: options.quoted_schema(),
-            #[cfg(feature = "testing")]
-            planted: options.planted,
-            met: RwLock::default(),
-        };
+        let statements =
+            Statements { schema: options.quoted_schema(), broken_rule: options.broken_rule, met: RwLock::default() };
         let savepoint = handler_savepoint(&options);
         let shared = Shared {
             hints: HintLine::new(&options),
@@ -241,7 +212,7 @@ impl PostgresStore {
             statistics: Counters::default(),
             savepoint,
         };
-        Self { shared: Arc::new(shared), doubt: None }
+        Self { shared: Arc::new(shared), commit_fault: CommitFault::NONE }
     }
 }
 
@@ -281,8 +252,7 @@ impl Store for PostgresStore {
 /// The statements of a store, each made once for its schema.
 pub(crate) struct Statements {
     schema: String,
-    #[cfg(feature = "testing")]
-    planted: Option<Planted>,
+    broken_rule: BrokenRule,
     met: RwLock<HashMap<String, Arc<str>>>,
 }
 
@@ -291,12 +261,7 @@ impl Statements {
         if let Some(statement) = self.met.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return Arc::clone(statement);
         }
-        let statement = template.to_owned();
-        #[cfg(feature = "testing")]
-        let statement = match self.planted {
-            Some(bug) => bug.spoil(statement),
-            None => statement,
-        };
+        let statement = self.broken_rule.rewrite(template.to_owned());
         let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
         self.met.write().unwrap_or_else(PoisonError::into_inner).insert(template.to_owned(), Arc::clone(&statement));
         statement
@@ -311,7 +276,7 @@ impl fmt::Debug for PostgresStore {
 
 /// A name that nobody guesses. Not one for each transaction: statistics by statement would have a line for each.
 fn handler_savepoint(options: &PostgresOptions) -> String {
-    if options.has_planted(Planted::NamesItsSavepoint) {
+    if options.broken_rule.is(Mutant::FixedSavepointName) {
         return "saga_handler".to_owned();
     }
     // Its keys are random.

@@ -5,8 +5,8 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres
 
 use crate::connection::Lent;
 use crate::error::{begin_error, handlers_commit_error};
+use crate::fault_injection::Mutant;
 use crate::handlers::{self, Savepoints, Stopped, begin_statement};
-use crate::planted::Planted;
 use crate::store::PostgresStore;
 
 pub(crate) const OPERATION: &str = "transact";
@@ -47,7 +47,7 @@ async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoin
     };
     let committed = commit(store, tx, ran.len()).await;
     match committed {
-        Ok(()) if conn.is_in_transaction() && !store.has_planted(Planted::TrustsNesting) => {
+        Ok(()) if conn.is_in_transaction() && !store.is_mutant(Mutant::SkipsNestingCheck) => {
             // What was sent released a savepoint only. The connection is closed; until then nothing of it stays locked.
             statistics.rollbacks.add(1);
             statistics.cut.add(1);
@@ -79,9 +79,9 @@ async fn unguard(store: &PostgresStore, mut conn: Lent) {
 }
 
 async fn commit(store: &PostgresStore, tx: Transaction<'_, Postgres>, commands: usize) -> Result<(), TransactError> {
-    if let Some(doubt) = store.doubt_of(OPERATION) {
-        doubt.settle(tx).await?;
-        return Err(doubt.error(OPERATION).into());
+    if let Some(lost) = store.commit_fault.take(OPERATION) {
+        lost.end(tx).await?;
+        return Err(lost.error(OPERATION).into());
     }
     tx.commit().await.map_err(|error| {
         let error = handlers_commit_error(OPERATION, error);

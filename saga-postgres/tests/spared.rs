@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use saga_core::store::{Claim, HandlerVerdict, Status, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use sqlx::{Executor as _, PgConnection};
 use support::{Body, Place, begun, status};
 
@@ -24,7 +24,7 @@ async fn two(place: &Place) -> (PostgresStore, [Claim; 2]) {
 async fn handlers_that_need_none_run_without_savepoints() {
     let place = Place::new().await;
     // It is known by name here, to be looked for.
-    let options = place.options().planted(Planted::NamesItsSavepoint);
+    let options = place.options().mutant(Mutant::FixedSavepointName);
     let store = PostgresStore::connect_with(options).await.unwrap();
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
     let has_savepoint = Arc::new(Mutex::new(Vec::new()));

@@ -81,8 +81,9 @@ impl GroupError {
         Self { kind: StoreErrorKind::NotWritable, class: RetryClass::Permanent, detail, source: None }
     }
 
-    /// The answer got lost, because a test wants it so.
-    pub(crate) fn doubtful() -> Self {
+    /// A test lost the answer.
+    #[cfg(feature = "fault-injection")]
+    pub(crate) fn lost_answer() -> Self {
         let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
         Self { kind, class, detail: "the answer to the commit did not arrive".to_owned(), source: None }
     }

@@ -27,8 +27,12 @@ mod clock;
 mod connection;
 mod dead_letters;
 mod definitions;
-mod doubt;
 mod error;
+#[cfg(feature = "fault-injection")]
+mod fault_injection;
+#[cfg(not(feature = "fault-injection"))]
+#[path = "no_fault_injection.rs"]
+mod fault_injection;
 mod group;
 mod guard;
 mod ids;

@@ -15,8 +15,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::clock::Clock;
 use crate::connection;
-use crate::doubt::Doubt;
 use crate::error::{Failure, closed, misuse, store_error};
+use crate::fault_injection::CommitFault;
 use crate::group::BoxedJob;
 use crate::guard::Guard;
 use crate::ids::{self, IdCounter};
@@ -42,7 +42,7 @@ const BATCH_MAX: usize = 16;
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
-    doubt: Option<Arc<Doubt>>,
+    pub(crate) commit_fault: CommitFault,
 }
 
 struct Inner {
@@ -172,13 +172,6 @@ impl SqliteStore {
         &self.inner.shared.options.path
     }
 
-    /// For tests: a handle on the same store whose next commit is answered as unknown. It took place if `commits`.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn doubtful(&self, commits: bool) -> Self {
-        Self { inner: Arc::clone(&self.inner), doubt: Some(Arc::new(Doubt::new(commits))) }
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }
@@ -211,11 +204,7 @@ impl SqliteStore {
                 "called from inside a transaction of the store, which would wait for itself; use the connection that the step was given",
             ));
         }
-        let job = match &self.doubt {
-            Some(doubt) => doubt.cast_on(job),
-            None => job,
-        };
-        if shared.queue.push(job) { Ok(()) } else { Err(closed(operation)) }
+        if shared.queue.push(self.commit_fault.apply(job)) { Ok(()) } else { Err(closed(operation)) }
     }
 
     /// Lets a reader run a function on what is committed.
@@ -262,7 +251,7 @@ impl SqliteStore {
     }
 
     fn new(shared: Arc<Shared>, keeper: Keeper) -> Self {
-        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }), doubt: None }
+        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }), commit_fault: CommitFault::NONE }
     }
 }
 
