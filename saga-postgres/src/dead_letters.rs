@@ -30,7 +30,7 @@ impl DeadLetters for PostgresStore {
         let sorted: Vec<&NewDeadLetter> = order.iter().map(|place| &letters[*place]).collect();
         let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
-        let query = bind_letters(query, &sorted);
+        let query = bind_dead_letters(query, &sorted);
         let rows = self.write_rows("bury", query).await?;
         let answers: Option<Vec<bool>> =
             rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| store_error("bury", error))?;
@@ -106,7 +106,7 @@ impl PostgresStore {
         work: WorkId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, sqlx::Error> {
-        let Some((state, message)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
+        let Some((state, message)) = self.lock_dead_letter(conn, tenant, id).await? else { return Ok(None) };
         if let (DeadLetterState::Open, Some(message)) = (state, message) {
             self.decide(conn, id, DeadLetterState::Replayed, note).await?;
             self.receive_again(conn, work, &message).await?;
@@ -121,7 +121,7 @@ impl PostgresStore {
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, sqlx::Error> {
-        let Some((state, _)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
+        let Some((state, _)) = self.lock_dead_letter(conn, tenant, id).await? else { return Ok(None) };
         if state == DeadLetterState::Open {
             self.decide(conn, id, DeadLetterState::Discarded, note).await?;
         }
@@ -129,7 +129,7 @@ impl PostgresStore {
     }
 
     /// Holds a letter, so that of two decisions the second finds the first.
-    async fn hold_letter(
+    async fn lock_dead_letter(
         &self,
         conn: &mut PgConnection,
         tenant: &Tenant,
@@ -156,7 +156,7 @@ impl PostgresStore {
 }
 
 /// Binds the columns of letters, in the order in which both functions take them.
-pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter]) -> Statement<'q> {
+pub(crate) fn bind_dead_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter]) -> Statement<'q> {
     query
         .bind(column(letters, |letter| letter.id.0))
         .bind(column(letters, |letter| letter.fingerprint.to_vec()))

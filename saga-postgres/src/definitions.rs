@@ -59,7 +59,7 @@ impl saga_core::store::Definitions for PostgresStore {
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
-        self.move_saga(moved).await
+        self.migrate_saga(moved).await
     }
 }
 

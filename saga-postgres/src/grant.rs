@@ -23,7 +23,7 @@ pub(crate) struct Granted {
     /// Which of the claims were granted.
     pub(crate) claims: Vec<bool>,
     /// The sagas that it started, without their progress.
-    pub(crate) fresh: Vec<SagaId>,
+    pub(crate) started: Vec<SagaId>,
 }
 
 /// Holds the rows of the claims, and starts the sagas of those that have none. The handler of a lone claim waits for locks
@@ -63,8 +63,11 @@ pub(crate) async fn grant(
         .bind(column(&starts, |saga| &*saga.input))
         .bind(column(&starts, |saga| &*saga.input_hash));
     let query = if is_lone_start { query.bind(millis(limit).to_string()) } else { query };
-    let row =
-        query.persistent(store.prepares()).fetch_one(conn).await.map_err(|error| store_error(OPERATION, error))?;
+    let row = query
+        .persistent(store.prepares_statements())
+        .fetch_one(conn)
+        .await
+        .map_err(|error| store_error(OPERATION, error))?;
     let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?, row.try_get(2)?));
     let (xact, places, fresh): (_, _, Vec<i64>) = read().map_err(|error| store_error(OPERATION, error))?;
 
@@ -76,11 +79,11 @@ pub(crate) async fn grant(
             granted[*index] = true;
         }
     }
-    Ok(Granted { xact, claims: granted, fresh })
+    Ok(Granted { xact, claims: granted, started: fresh })
 }
 
 /// Lets the sagas that were started and did not move stand at their first step.
-pub(crate) fn let_stand(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Changes>) {
+pub(crate) fn keep_unmoved_sagas(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Changes>) {
     let mut unmoved: HashMap<SagaId, &NewSaga> = claims
         .iter()
         .filter_map(|claim| claim.start.as_deref())

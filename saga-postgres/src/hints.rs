@@ -20,21 +20,21 @@ use crate::options::{PostgresOptions, Relay};
 use crate::store::PostgresStore;
 
 /// What is to be told within this time of the last notification goes out with the next one.
-const GAP: Duration = Duration::from_millis(10);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(10);
 /// How often a connection on which nothing comes is tried.
-const TRIED_EVERY: Duration = Duration::from_secs(30);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long to wait after the connection was lost.
-const PAUSE: Duration = Duration::from_millis(100);
+const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 /// The longest such wait.
-const PAUSE_MAX: Duration = Duration::from_secs(10);
+const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(10);
 
 /// The connection on which this process tells and hears, made when it is first needed.
-pub(crate) struct HintLine {
-    shared: Arc<Line>,
-    task: Mutex<Task>,
+pub(crate) struct HintConnection {
+    shared: Arc<HintTask>,
+    task: Mutex<TaskState>,
 }
 
-enum Task {
+enum TaskState {
     /// There is none, and none is made.
     Off,
     NotYet,
@@ -45,14 +45,14 @@ enum Task {
 }
 
 /// What the task works on.
-struct Line {
+struct HintTask {
     connect: PgConnectOptions,
     channel: String,
     timeout: Duration,
     board: HintBoard,
     /// What is to be told: a bit for each hint.
-    untold: AtomicU8,
-    asked: Notify,
+    pending: AtomicU8,
+    has_pending: Notify,
 }
 
 impl Hints for PostgresStore {
@@ -68,24 +68,25 @@ impl Hints for PostgresStore {
     }
 }
 
-impl HintLine {
+impl HintConnection {
     pub(crate) fn new(options: &PostgresOptions) -> Self {
-        let shared = Line {
+        let shared = HintTask {
             connect: options.connection(),
             channel: options.schema.clone(),
             timeout: options.acquire_timeout,
             board: HintBoard::new(),
-            untold: AtomicU8::new(0),
-            asked: Notify::new(),
+            pending: AtomicU8::new(0),
+            has_pending: Notify::new(),
         };
-        let task = if options.hints && !options.pgbouncer && !options.read_only { Task::NotYet } else { Task::Off };
+        let task =
+            if options.hints && !options.pgbouncer && !options.read_only { TaskState::NotYet } else { TaskState::Off };
         Self { shared: Arc::new(shared), task: Mutex::new(task) }
     }
 
     fn tell(&self, hint: Hint) {
         if self.runs() {
-            self.shared.untold.fetch_or(1 << hint as u8, Ordering::AcqRel);
-            self.shared.asked.notify_one();
+            self.shared.pending.fetch_or(1 << hint as u8, Ordering::AcqRel);
+            self.shared.has_pending.notify_one();
         }
     }
 
@@ -96,19 +97,19 @@ impl HintLine {
     /// Whether there is a task; begins one, unless hints are switched off.
     fn runs(&self) -> bool {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*task, Task::NotYet) {
+        if matches!(*task, TaskState::NotYet) {
             // Outside a runtime there is nobody to tell it later, either.
             let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
             let (close, closed) = watch::channel(false);
-            *task = Task::Running { close, task: runtime.spawn(serve(Arc::clone(&self.shared), closed)) };
+            *task = TaskState::Running { close, task: runtime.spawn(serve(Arc::clone(&self.shared), closed)) };
         }
-        matches!(*task, Task::Running { .. })
+        matches!(*task, TaskState::Running { .. })
     }
 
     /// Closes the connection.
     pub(crate) async fn close(&self) {
-        let ended = std::mem::replace(&mut *self.task.lock().unwrap_or_else(PoisonError::into_inner), Task::Off);
-        if let Task::Running { close, task } = ended {
+        let ended = std::mem::replace(&mut *self.task.lock().unwrap_or_else(PoisonError::into_inner), TaskState::Off);
+        if let TaskState::Running { close, task } = ended {
             close.send_replace(true);
             // One that panicked has ended as well.
             drop(task.await);
@@ -117,7 +118,7 @@ impl HintLine {
 }
 
 /// Keeps a connection until it is told to end, or the store is gone.
-async fn serve(line: Arc<Line>, mut closed: watch::Receiver<bool>) {
+async fn serve(line: Arc<HintTask>, mut closed: watch::Receiver<bool>) {
     let mut failures = 0;
     loop {
         // The listener wants a pool to take its connection from; it is never given back.
@@ -130,12 +131,12 @@ async fn serve(line: Arc<Line>, mut closed: watch::Receiver<bool>) {
         let error = tokio::select! {
             biased;
             _ = closed.wait_for(|closed| *closed) => None,
-            Err(error) = line.tell_and_hear(&pool, &mut failures) => Some(error),
+            Err(error) = line.exchange(&pool, &mut failures) => Some(error),
         };
         pool.close().await;
         let Some(error) = error else { return };
         tracing::debug!(%error, "hints between processes are interrupted; they poll meanwhile");
-        let pause = PAUSE.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
+        let pause = RECONNECT_DELAY.saturating_mul(1 << failures.min(10)).min(RECONNECT_DELAY_MAX);
         failures += 1;
         tokio::select! {
             biased;
@@ -145,9 +146,9 @@ async fn serve(line: Arc<Line>, mut closed: watch::Receiver<bool>) {
     }
 }
 
-impl Line {
+impl HintTask {
     /// Tells and hears until the connection is lost.
-    async fn tell_and_hear(&self, pool: &PgPool, failures: &mut u32) -> Result<Infallible, sqlx::Error> {
+    async fn exchange(&self, pool: &PgPool, failures: &mut u32) -> Result<Infallible, sqlx::Error> {
         let mut listener = PgListener::connect_with(pool).await?;
         listener.ignore_pool_close_event(true);
         listener.eager_reconnect(false);
@@ -160,7 +161,7 @@ impl Line {
         for hint in Hint::ALL {
             self.board.tell(hint);
         }
-        let (mut gap, mut trial) = (interval(GAP), interval(TRIED_EVERY));
+        let (mut gap, mut trial) = (interval(NOTIFY_INTERVAL), interval(PING_INTERVAL));
         trial.reset();
         gap.set_missed_tick_behavior(MissedTickBehavior::Delay);
         trial.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -169,12 +170,12 @@ impl Line {
                 received = listener.try_recv() => match received? {
                     // What this process told, it knows.
                     Some(told) if told.process_id() == own.cast_unsigned() => {}
-                    Some(told) => self.hear(told.payload()),
+                    Some(told) => self.receive(told.payload()),
                     None => return Err(lost()),
                 },
-                untold = self.untold(&mut gap) => {
+                untold = self.next_pending(&mut gap) => {
                     let told = self.notify(&mut listener, untold).await;
-                    told.inspect_err(|_| { self.untold.fetch_or(untold, Ordering::AcqRel); })?;
+                    told.inspect_err(|_| { self.pending.fetch_or(untold, Ordering::AcqRel); })?;
                 }
                 _ = trial.tick() => {
                     let tried = tokio::time::timeout(self.timeout, listener.execute("SELECT 1")).await;
@@ -185,12 +186,12 @@ impl Line {
     }
 
     /// What is to be told, as soon as there is something and the last time is long enough ago.
-    async fn untold(&self, gap: &mut Interval) -> u8 {
-        while self.untold.load(Ordering::Acquire) == 0 {
-            self.asked.notified().await;
+    async fn next_pending(&self, gap: &mut Interval) -> u8 {
+        while self.pending.load(Ordering::Acquire) == 0 {
+            self.has_pending.notified().await;
         }
         gap.tick().await;
-        self.untold.swap(0, Ordering::AcqRel)
+        self.pending.swap(0, Ordering::AcqRel)
     }
 
     async fn notify(&self, listener: &mut PgListener, untold: u8) -> Result<(), sqlx::Error> {
@@ -201,7 +202,7 @@ impl Line {
     }
 
     /// Whatever else somebody sends on this channel is nobody's hint.
-    fn hear(&self, payload: &str) {
+    fn receive(&self, payload: &str) {
         payload.split(' ').filter_map(Hint::parse).for_each(|hint| self.board.tell(hint));
     }
 }

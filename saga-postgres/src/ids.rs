@@ -15,7 +15,7 @@ use crate::timeline::TIMELINE;
 const BLOCK: i64 = 1 << 20;
 /// How many ids there are for each timeline. A failover to a standby that lagged behind takes the sequence back, while
 /// processes still hold blocks from before: those of the new timeline begin elsewhere.
-const OF_TIMELINE: i64 = 1 << 46;
+const IDS_PER_TIMELINE: i64 = 1 << 46;
 
 /// The ids that this process may still hand out.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl PostgresStore {
             let drawn = sqlx::query_as(sql.clone()).persistent(false).fetch_one(&mut *conn).await;
             let (next, timeline): (i64, i64) = drawn.map_err(|e| store_error(operation, e))?;
             self.shared().definitions.on_timeline(timeline);
-            let start = begin_of_block(next, timeline).ok_or_else(|| {
+            let start = block_start(next, timeline).ok_or_else(|| {
                 let detail = format!("the sequence of ids is used up: {next} on timeline {timeline}");
                 StoreError::new(StoreErrorKind::Corrupt, operation, detail)
             })?;
@@ -87,9 +87,9 @@ impl PostgresStore {
 
 /// Where the block begins that the sequence gave on this timeline. The first timeline, which most servers stay on, has the
 /// numbers of the sequence itself.
-fn begin_of_block(next: i64, timeline: i64) -> Option<i64> {
-    let is_in_range = (1..=OF_TIMELINE - BLOCK).contains(&next);
-    let before = timeline.checked_sub(1)?.checked_mul(OF_TIMELINE)?;
+fn block_start(next: i64, timeline: i64) -> Option<i64> {
+    let is_in_range = (1..=IDS_PER_TIMELINE - BLOCK).contains(&next);
+    let before = timeline.checked_sub(1)?.checked_mul(IDS_PER_TIMELINE)?;
     before.checked_add(next).filter(|_| is_in_range)
 }
 
@@ -99,12 +99,12 @@ mod tests {
 
     #[test]
     fn no_block_of_one_timeline_reaches_into_another() {
-        assert_eq!(begin_of_block(1, 1), Some(1));
-        assert_eq!(begin_of_block(1, 2), Some(OF_TIMELINE + 1));
-        let last = begin_of_block(OF_TIMELINE - BLOCK, 1).unwrap();
-        assert!(last + BLOCK <= begin_of_block(1, 2).unwrap());
-        assert_eq!(begin_of_block(OF_TIMELINE, 1), None);
-        assert_eq!(begin_of_block(1, i64::MAX), None);
+        assert_eq!(block_start(1, 1), Some(1));
+        assert_eq!(block_start(1, 2), Some(IDS_PER_TIMELINE + 1));
+        let last = block_start(IDS_PER_TIMELINE - BLOCK, 1).unwrap();
+        assert!(last + BLOCK <= block_start(1, 2).unwrap());
+        assert_eq!(block_start(IDS_PER_TIMELINE, 1), None);
+        assert_eq!(block_start(1, i64::MAX), None);
     }
 
     #[test]

@@ -46,23 +46,19 @@ mod arrays;
 mod changes;
 mod clock;
 mod connection;
+mod connection_cache;
 mod dead_letters;
 mod definitions;
 mod error;
-#[cfg(feature = "fault-injection")]
 #[doc(hidden)]
 pub mod fault_injection;
-#[cfg(not(feature = "fault-injection"))]
-#[path = "no_fault_injection.rs"]
-mod fault_injection;
 mod grant;
 mod handlers;
 mod hints;
 mod ids;
 mod inbox;
-mod kept;
 mod members;
-mod moves;
+mod migrate_saga;
 mod options;
 mod outbox;
 mod pooler;

@@ -176,6 +176,15 @@ impl PostgresOptions {
         self
     }
 
+    /// Opens a mutant of the store.
+    #[cfg(feature = "fault-injection")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn mutant(mut self, mutant: crate::fault_injection::Mutant) -> Self {
+        self.broken_rule = BrokenRule::of(mutant);
+        self
+    }
+
     /// How to connect, all things considered.
     pub(crate) fn connection(&self) -> PgConnectOptions {
         let connect = self.connect.clone();

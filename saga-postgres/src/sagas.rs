@@ -25,12 +25,12 @@ impl Sagas for PostgresStore {
         if sagas.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted: Vec<_> = sagas.iter().flat_map(wanted).collect();
-        if self.commits_alone() {
-            let mut conn = self.lend("start").await?;
+        let wanted: Vec<_> = sagas.iter().flat_map(definitions_of).collect();
+        if self.autocommits() {
+            let mut conn = self.acquire("start").await?;
             let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), Waits::Shortly, true).await?;
             let started = self.start_on(&mut conn, "start", &sagas, &numbers, Waits::Shortly, commit_error).await;
-            conn.done_if_sound(&started);
+            conn.release_if_usable(&started);
             return started;
         }
         let store = self.clone();
@@ -165,7 +165,7 @@ impl PostgresStore {
         let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
         let new = arrays
             .query(self, waits)
-            .persistent(self.prepares())
+            .persistent(self.prepares_statements())
             .fetch_one(&mut *conn)
             .await
             .map_err(|error| failed(operation, error))?;
@@ -266,7 +266,7 @@ impl PostgresStore {
 }
 
 /// The definitions that a start refers to.
-pub(crate) fn wanted(saga: &NewSaga) -> Vec<DefinitionId> {
+pub(crate) fn definitions_of(saga: &NewSaga) -> Vec<DefinitionId> {
     let commands = saga.commands.iter().map(|command| command.definition.clone());
     std::iter::once(saga.definition.clone()).chain(commands).collect()
 }

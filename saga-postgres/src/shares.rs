@@ -62,7 +62,7 @@ impl PostgresStore {
                 .bind(micros(request.lease.ttl))
                 .bind(rows::limit(request.limit))
                 .bind(request.takes_over)
-                .persistent(self.prepares())
+                .persistent(self.prepares_statements())
                 .fetch_all(&mut *conn)
                 .await
                 .map_err(|error| failed("claim_shares", error))?;

@@ -12,12 +12,12 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, Row as _};
 
 use crate::connection;
+use crate::connection_cache::ConnectionCache;
 use crate::definitions::Definitions;
-use crate::error::{ended, is_conflict, open_error};
+use crate::error::{is_conflict, open_error, task_ended};
 use crate::fault_injection::{BrokenRule, CommitFault, Mutant};
-use crate::hints::HintLine;
+use crate::hints::HintConnection;
 use crate::ids::IdCounter;
-use crate::kept::Kept;
 use crate::options::{PostgresOptions, Relay};
 use crate::pooler::refuse_unknown_pooler;
 use crate::schema::{self, Failure};
@@ -27,7 +27,7 @@ use crate::{timeline, transaction};
 /// The oldest server whose functions this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
 /// A connection that lay idle for so long is tried before it is used.
-const IDLE_TRUSTED: Duration = Duration::from_secs(1);
+const IDLE_UNCHECKED_MAX: Duration = Duration::from_secs(1);
 
 /// A store in a PostgreSQL database.
 ///
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     /// Whether nobody but this store uses the pool, so that it knows the state of each connection.
     pub(crate) owns_pool: bool,
     /// What lies idle of a pool that only this store uses.
-    pub(crate) kept: Option<Arc<Kept>>,
+    pub(crate) cache: Option<Arc<ConnectionCache>>,
     pub(crate) durability: Durability,
     /// Whether the server can be told to look whether its client is still there while a statement runs.
     pub(crate) checks_clients: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) statements: Statements,
     pub(crate) statistics: Counters,
-    pub(crate) hints: HintLine,
+    pub(crate) hints: HintConnection,
     /// The name of the savepoint in front of a handler. It is another one in each process, so that no step takes it.
     pub(crate) savepoint: String,
 }
@@ -122,7 +122,7 @@ impl PostgresStore {
             .acquire_timeout(options.acquire_timeout)
             .after_connect(move |conn, _| {
                 let numbered = Arc::clone(&numbered);
-                Box::pin(async move { timeline::look(conn, &numbered).await })
+                Box::pin(async move { timeline::note_timeline(conn, &numbered).await })
             })
             .connect_lazy_with(options.connection());
         Ok(Self::new(options, pool, server, Some(definitions)))
@@ -150,7 +150,7 @@ impl PostgresStore {
     /// Options for a pool that this store and an application share: a connection that is given back inside a transaction,
     /// as it happens when a future is dropped in the middle of `begin`, is rolled back before anybody else gets it.
     pub fn pool_options() -> PgPoolOptions {
-        own_pool_options().after_release(|conn, _| Box::pin(connection::leave_stale_transaction(conn)))
+        own_pool_options().after_release(|conn, _| Box::pin(connection::end_stale_transaction(conn)))
     }
 
     /// Closes the connections, once the calls that use them have ended. Later calls fail.
@@ -159,7 +159,7 @@ impl PostgresStore {
     /// The store is closed even if this is dropped; then nobody knows when its connections are.
     pub async fn close(&self) {
         self.shared.hints.close().await;
-        if let Some(kept) = &self.shared.kept {
+        if let Some(kept) = &self.shared.cache {
             kept.close();
         }
         if self.shared.owns_pool {
@@ -169,7 +169,7 @@ impl PostgresStore {
 
     /// What the store did since it was opened.
     pub fn statistics(&self) -> Statistics {
-        let kept = self.shared.kept.as_ref().map_or(0, |kept| kept.len());
+        let kept = self.shared.cache.as_ref().map_or(0, |kept| kept.len());
         self.shared.statistics.read(&self.shared.pool, kept)
     }
 
@@ -178,10 +178,34 @@ impl PostgresStore {
         &self.shared.options.schema
     }
 
+    /// A handle on the same store whose next commit is answered as unknown. `is_committed` says whether it took place.
+    #[cfg(feature = "fault-injection")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_lost_commit(&self, is_committed: bool) -> Self {
+        Self { shared: Arc::clone(&self.shared), commit_fault: CommitFault::lose_next(is_committed) }
+    }
+
+    /// Calls a function with the connection that the next call would get.
+    ///
+    /// # Errors
+    /// When no connection is free within the acquire timeout.
+    ///
+    /// # Cancel safety
+    /// Dropped, the connection is closed.
+    #[cfg(feature = "fault-injection")]
+    #[doc(hidden)]
+    pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
+        let mut conn = self.acquire("on_next_connection").await?;
+        let answer = call(&mut conn).await;
+        conn.release();
+        Ok(answer)
+    }
+
     /// For tests: the pool.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
-        if let Some(kept) = &self.shared.kept {
+        if let Some(kept) = &self.shared.cache {
             kept.clear();
         }
         &self.shared.pool
@@ -195,12 +219,15 @@ impl PostgresStore {
     fn new(options: PostgresOptions, pool: PgPool, server: Server, definitions: Option<Arc<Definitions>>) -> Self {
         let owns_pool = definitions.is_some();
         let definitions = definitions.unwrap_or_default();
-        let statements =
-            Statements { schema: options.quoted_schema(), broken_rule: options.broken_rule, met: RwLock::default() };
+        let statements = Statements {
+            schema: options.quoted_schema(),
+            broken_rule: options.broken_rule,
+            by_template: RwLock::default(),
+        };
         let savepoint = handler_savepoint(&options);
         let shared = Shared {
-            hints: HintLine::new(&options),
-            kept: owns_pool.then(|| Arc::new(Kept::new(options.connections_max, IDLE_TRUSTED))),
+            hints: HintConnection::new(&options),
+            cache: owns_pool.then(|| Arc::new(ConnectionCache::new(options.connections_max, IDLE_UNCHECKED_MAX))),
             options,
             pool,
             owns_pool,
@@ -245,7 +272,7 @@ impl Store for PostgresStore {
         let store = self.clone();
         let mut body = body;
         let task = tokio::spawn(async move { transaction::transact(&store, &claims, &mut body).await });
-        task.await.unwrap_or_else(|_| Err(ended("transact").into()))
+        task.await.unwrap_or_else(|_| Err(task_ended("transact").into()))
     }
 }
 
@@ -253,17 +280,20 @@ impl Store for PostgresStore {
 pub(crate) struct Statements {
     schema: String,
     broken_rule: BrokenRule,
-    met: RwLock<HashMap<String, Arc<str>>>,
+    by_template: RwLock<HashMap<String, Arc<str>>>,
 }
 
 impl Statements {
     pub(crate) fn of(&self, template: &str) -> Arc<str> {
-        if let Some(statement) = self.met.read().unwrap_or_else(PoisonError::into_inner).get(template) {
+        if let Some(statement) = self.by_template.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return Arc::clone(statement);
         }
         let statement = self.broken_rule.rewrite(template.to_owned());
         let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
-        self.met.write().unwrap_or_else(PoisonError::into_inner).insert(template.to_owned(), Arc::clone(&statement));
+        self.by_template
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(template.to_owned(), Arc::clone(&statement));
         statement
     }
 }
@@ -286,7 +316,7 @@ fn handler_savepoint(options: &PostgresOptions) -> String {
 /// Options for a pool that only this store uses: it closes what may be in the middle of a transaction.
 fn own_pool_options() -> PgPoolOptions {
     PgPoolOptions::new().test_before_acquire(false).before_acquire(|conn, known| {
-        let is_trusted = known.idle_for < IDLE_TRUSTED;
+        let is_trusted = known.idle_for < IDLE_UNCHECKED_MAX;
         Box::pin(async move {
             if !is_trusted {
                 conn.ping().await?;

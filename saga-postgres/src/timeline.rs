@@ -12,7 +12,7 @@ pub(crate) const TIMELINE: &str = "('x' || left(pg_walfile_name(pg_current_wal_i
 
 /// Looks at a connection that was just opened: all that were open break with a failover, so that every one behind it passes
 /// here first.
-pub(crate) async fn look(conn: &mut PgConnection, definitions: &Arc<Definitions>) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_timeline(conn: &mut PgConnection, definitions: &Arc<Definitions>) -> Result<(), sqlx::Error> {
     let sql = format!("SELECT CASE WHEN NOT pg_is_in_recovery() THEN {TIMELINE} END");
     // In one message: behind a pooler, a statement that is prepared first may be run in another session, which refuses it.
     let row = conn.fetch_one(sqlx::raw_sql(sqlx::AssertSqlSafe(sql))).await?;

@@ -20,7 +20,7 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl Work for PostgresStore {
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
-        if !self.commits_alone() {
+        if !self.autocommits() {
             let store = self.clone();
             return self
                 .in_transaction("claim", move |conn| {
@@ -28,14 +28,14 @@ impl Work for PostgresStore {
                 })
                 .await;
         }
-        let mut conn = self.lend("claim").await?;
+        let mut conn = self.acquire("claim").await?;
         let claimed = self.claim_on(&mut conn, &request, commit_error).await;
-        conn.done_if_sound(&claimed);
+        conn.release_if_usable(&claimed);
         claimed
     }
 
     async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
-        if !self.commits_alone() {
+        if !self.autocommits() {
             let store = self.clone();
             return self
                 .in_transaction("claim_shares", move |conn| {
@@ -43,9 +43,9 @@ impl Work for PostgresStore {
                 })
                 .await;
         }
-        let mut conn = self.lend("claim_shares").await?;
+        let mut conn = self.acquire("claim_shares").await?;
         let claimed = self.claim_shares_on(&mut conn, &request, commit_error).await;
-        conn.done_if_sound(&claimed);
+        conn.release_if_usable(&claimed);
         claimed
     }
 
@@ -154,7 +154,7 @@ impl PostgresStore {
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
             .bind(request.takes_over)
-            .persistent(self.prepares())
+            .persistent(self.prepares_statements())
             .fetch_all(&mut *conn)
             .await
             .map_err(|error| failed("claim", error))?;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::store::{Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoredDefinition};
 
-use crate::moves;
+use crate::migrate_saga;
 use crate::rows;
 use crate::session::Session;
 use crate::store::SqliteStore;
@@ -21,22 +21,22 @@ impl saga_core::store::Definitions for SqliteStore {
     }
 
     async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
-        self.look("definitions", |conn| {
+        self.query("definitions", |conn| {
             conn.prepare_cached(
                 "SELECT name, version, digest, shape FROM saga_definitions WHERE shape IS NOT NULL ORDER BY name, version",
             )?
-            .query_map((), kept)?
+            .query_map((), stored_definition)?
             .collect()
         })
         .await
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
-        self.call("migrate", move |session| moves::migrate(session, &moved)).await
+        self.call("migrate", move |session| migrate_saga::migrate(session, &moved)).await
     }
 }
 
-fn kept(row: &Row<'_>) -> rusqlite::Result<StoredDefinition> {
+fn stored_definition(row: &Row<'_>) -> rusqlite::Result<StoredDefinition> {
     let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
     Ok(StoredDefinition { id, digest: row.get(2)?, shape: row.get(3)? })
 }
@@ -48,7 +48,7 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Stor
         .prepare_cached(
             "SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL",
         )?
-        .query_row([number], kept)
+        .query_row([number], stored_definition)
         .optional()?;
     let stays = match known {
         Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),

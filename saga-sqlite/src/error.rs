@@ -66,13 +66,13 @@ impl GroupError {
     }
 
     /// SQLite rolled the transaction back by itself, and nobody said so.
-    pub(crate) fn lost() -> Self {
+    pub(crate) fn rolled_back_by_sqlite() -> Self {
         let detail = "SQLite rolled the transaction back by itself".to_owned();
         Self { kind: StoreErrorKind::Unavailable, class: RetryClass::Transient, detail, source: None }
     }
 
     /// What is written goes into a file that nobody finds again.
-    pub(crate) fn moved(path: &Path) -> Self {
+    pub(crate) fn file_moved(path: &Path) -> Self {
         let detail = format!(
             "{} was deleted, moved or replaced while it was open, so that nothing can be kept; end the process, put the file \
              back, and start again",

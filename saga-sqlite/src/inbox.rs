@@ -9,7 +9,7 @@ use saga_core::store::{
     WorkRef,
 };
 
-use crate::clock::after;
+use crate::clock::plus;
 use crate::rows::{self, id_bytes};
 use crate::session::Session;
 use crate::store::SqliteStore;
@@ -89,7 +89,7 @@ fn insert_message(
          leased_until, attempts, maybe, suspect, payload) VALUES (?1, 0, ?2, '', 'message', '', ?3, 1, ?4, ?5, ?6, 0, \
          0, 0, ?7)";
     let owner = lease.map(|lease| lease.owner.0);
-    let until = lease.map(|lease| after(now, lease.ttl).0);
+    let until = lease.map(|lease| plus(now, lease.ttl).0);
     let row = params![work.0, message.tenant.as_str(), MESSAGES, now.0, owner, until, message.encode()];
     session.conn.prepare_cached(sql)?.execute(row)?;
     Ok(())
@@ -100,7 +100,7 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
     let mut claimed = ClaimedMessages { now, ..ClaimedMessages::default() };
     // One more than asked for, so that it is known whether another one waits.
     let found = candidates(session, &[MESSAGES], now, limit.saturating_add(1), true)?;
-    let until = after(now, lease.ttl).0;
+    let until = plus(now, lease.ttl).0;
     for candidate in found.iter().take(limit) {
         // Only a lease that nobody gave back is still written on a free row: its owner vanished.
         let message = session

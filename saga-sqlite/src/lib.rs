@@ -22,28 +22,24 @@
 //! - Times that SQLite tells (`unixepoch()`) are those of the statement.
 
 mod application;
+mod authorizer;
 mod changes;
 mod clock;
 mod connection;
 mod dead_letters;
 mod definitions;
 mod error;
-#[cfg(feature = "fault-injection")]
 mod fault_injection;
-#[cfg(not(feature = "fault-injection"))]
-#[path = "no_fault_injection.rs"]
-mod fault_injection;
-mod group;
-mod guard;
+mod file_identity;
+mod file_lock;
+mod group_commit;
 mod ids;
 mod inbox;
 mod job;
-mod lock;
 mod members;
-mod moves;
+mod migrate_saga;
 mod options;
 mod outbox;
-mod presence;
 mod queue;
 mod readers;
 mod records;
@@ -56,7 +52,7 @@ mod shares;
 mod start_in;
 mod statistics;
 mod store;
-mod threads;
+mod thread_role;
 mod transaction;
 mod work;
 mod writer;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::store::{Incarnation, MemberId, Members, StoreError, Timestamp};
 
-use crate::clock::after;
+use crate::clock::plus;
 use crate::store::SqliteStore;
 
 /// The members and until when they live. The dead need no entry.
 #[derive(Debug, Default)]
-pub(crate) struct Living(Mutex<HashMap<MemberId, Timestamp>>);
+pub(crate) struct LiveMembers(Mutex<HashMap<MemberId, Timestamp>>);
 
-impl Living {
+impl LiveMembers {
     /// Whether the member is alive.
-    pub(crate) fn has(&self, member: MemberId, now: Timestamp) -> bool {
+    pub(crate) fn is_alive(&self, member: MemberId, now: Timestamp) -> bool {
         self.lock().get(&member).is_some_and(|until| *until > now)
     }
 
@@ -24,14 +24,14 @@ impl Living {
         let mut living = self.lock();
         living.retain(|_, until| *until > now);
         let others = u32::try_from(living.len()).unwrap_or(u32::MAX);
-        living.insert(member, after(now, ttl));
+        living.insert(member, plus(now, ttl));
         others
     }
 
     fn beat(&self, member: MemberId, ttl: Duration, now: Timestamp) -> bool {
         match self.lock().get_mut(&member).filter(|until| **until > now) {
             Some(until) => {
-                *until = after(now, ttl);
+                *until = plus(now, ttl);
                 true
             }
             None => false,

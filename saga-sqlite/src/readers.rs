@@ -10,7 +10,7 @@ use saga_core::store::StoreError;
 use crate::connection;
 use crate::queue::Queue;
 use crate::store::Shared;
-use crate::threads::{self, Role};
+use crate::thread_role::{self, ThreadRole};
 use crate::writer::no_thread;
 
 /// Something to be read. It sends its answer itself.
@@ -47,7 +47,7 @@ impl Readers {
     }
 
     /// Lets the threads finish what waits, and does not wait for them.
-    pub(crate) fn let_go(self) {
+    pub(crate) fn detach(self) {
         self.queue.close();
     }
 }
@@ -60,7 +60,7 @@ fn spawn_one(shared: &Shared, number: usize) -> Result<JoinHandle<()>, StoreErro
 }
 
 fn serve(queue: &Queue<ReadJob>, mut conn: Connection) {
-    threads::be(Role::Reader);
+    thread_role::set(ThreadRole::Reader);
     while let Some(job) = queue.wait() {
         if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
             tracing::error!("a read panicked on its thread");

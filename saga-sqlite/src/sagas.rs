@@ -22,12 +22,12 @@ impl Sagas for SqliteStore {
 
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
         let (tenant, key) = (tenant.clone(), key.clone());
-        self.look("saga", move |conn| by_key(conn, &tenant, &key)).await
+        self.query("saga", move |conn| by_key(conn, &tenant, &key)).await
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
         let (tenant, key) = (tenant.clone(), key.clone());
-        self.look("saga_with_steps", move |conn| {
+        self.query("saga_with_steps", move |conn| {
             let Some(saga) = by_key(conn, &tenant, &key)? else { return Ok(None) };
             let records = rows::records_of(conn, tenant.as_str(), key.as_str())?;
             Ok(Some(SagaWithSteps { history: history(conn, saga.id)?, work: work(conn, saga.id)?, saga, records }))
@@ -37,7 +37,7 @@ impl Sagas for SqliteStore {
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
         let ids = ids.to_vec();
-        self.look("sagas_by_id", move |conn| {
+        self.query("sagas_by_id", move |conn| {
             let mut statement = conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?;
             let rows = ids.iter().map(|id| statement.query_row([id.0], rows::saga).optional());
             rows.filter_map(Result::transpose).collect()
@@ -47,7 +47,7 @@ impl Sagas for SqliteStore {
 
     async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids = ids.to_vec();
-        self.look("standings", move |conn| {
+        self.query("standings", move |conn| {
             let mut statement = conn.prepare_cached("SELECT id, status, version FROM saga_progress WHERE id = ?1")?;
             let read = |row: &Row<'_>| {
                 let (status, version) = (rows::status(row, 1)?, rows::unsigned(row, 2)?);
@@ -61,12 +61,12 @@ impl Sagas for SqliteStore {
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
         let filter = filter.clone();
-        self.look("list", move |conn| list(conn, &filter)).await
+        self.query("list", move |conn| list(conn, &filter)).await
     }
 
     async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
         let tenant = tenant.clone();
-        self.look("count", move |conn| {
+        self.query("count", move |conn| {
             conn.prepare_cached(
                 "SELECT p.status, count(*) FROM saga_sagas s JOIN saga_progress p ON p.id = s.id \
                  WHERE s.tenant = ?1 GROUP BY p.status",
@@ -78,7 +78,7 @@ impl Sagas for SqliteStore {
     }
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.look("forgotten", move |conn| {
+        self.query("forgotten", move |conn| {
             conn.prepare_cached(
                 "SELECT id FROM saga_progress WHERE ended_at IS NULL AND status IN ('running', 'compensating') \
                  AND id NOT IN (SELECT saga FROM saga_work WHERE kind <> 'deadline') ORDER BY id LIMIT ?1",
@@ -91,7 +91,7 @@ impl Sagas for SqliteStore {
 
     async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let filter = filter.clone();
-        self.look("acts", move |conn| {
+        self.query("acts", move |conn| {
             let act = |row: &Row<'_>| {
                 let (at, entry) = history_entry(row)?;
                 Ok(AuditRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })

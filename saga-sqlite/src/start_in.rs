@@ -16,7 +16,7 @@ impl StartIn for SqliteStore {
     /// On any connection to the store's file: the one that a step or [`write`](SqliteStore::write) is given, or one
     /// that the application opened itself.
     async fn start_in(&self, conn: &mut Connection, saga: NewSaga) -> Result<Started, StoreError> {
-        refuse_bare(conn, "start_in")?;
+        require_transaction(conn, "start_in")?;
         let now = self.now();
         // Nothing here waits, so that the connection is not held across a suspension.
         start(conn, &self.shared().ids, saga, |error| store_error("start_in", error), now)
@@ -24,14 +24,14 @@ impl StartIn for SqliteStore {
 
     /// On any connection that [`start_in`](Self::start_in) takes.
     async fn publish_in(&self, conn: &mut Connection, message: NewMessage) -> Result<(), StoreError> {
-        refuse_bare(conn, "publish_in")?;
+        require_transaction(conn, "publish_in")?;
         let now = self.now();
         let failed = |error| store_error("publish_in", error);
-        behind_savepoint(conn, || publish(conn, message, now)).map_err(failed)?.map_err(failed)
+        in_savepoint(conn, || publish(conn, message, now)).map_err(failed)?.map_err(failed)
     }
 }
 
-fn refuse_bare(conn: &Connection, operation: &'static str) -> Result<(), StoreError> {
+fn require_transaction(conn: &Connection, operation: &'static str) -> Result<(), StoreError> {
     if conn.is_autocommit() {
         let detail = "the connection is not in a transaction; begin one, or use `SqliteStore::write`";
         return Err(misuse(operation, detail));
@@ -40,7 +40,7 @@ fn refuse_bare(conn: &Connection, operation: &'static str) -> Result<(), StoreEr
 }
 
 /// The caller may commit although this failed, so that no half of it may stay.
-fn behind_savepoint<T>(
+fn in_savepoint<T>(
     conn: &Connection,
     write: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<rusqlite::Result<T>> {
@@ -84,7 +84,7 @@ fn start(
         // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
         command.lease = None;
     }
-    let written = behind_savepoint(conn, || write(conn, &saga, now)).map_err(&failed)?;
+    let written = in_savepoint(conn, || write(conn, &saga, now)).map_err(&failed)?;
     written.map(|()| Started::New).map_err(failed)
 }
 

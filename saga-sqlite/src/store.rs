@@ -13,22 +13,22 @@ use saga_core::store::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::authorizer::Authorizer;
 use crate::clock::Clock;
 use crate::connection;
 use crate::error::{Failure, closed, misuse, store_error};
 use crate::fault_injection::CommitFault;
-use crate::group::BoxedJob;
-use crate::guard::Guard;
+use crate::file_identity::FileIdentity;
+use crate::group_commit::BoxedJob;
 use crate::ids::{self, IdCounter};
 use crate::job::{Call, Job};
-use crate::members::Living;
+use crate::members::LiveMembers;
 use crate::options::{SqliteOptions, Synchronous};
-use crate::presence::Presence;
 use crate::queue::Queue;
 use crate::readers::{ReadJob, Readers};
 use crate::session::Session;
 use crate::statistics::{Counters, Statistics};
-use crate::threads;
+use crate::thread_role;
 use crate::transaction::Transact;
 use crate::writer;
 
@@ -47,11 +47,11 @@ pub struct SqliteStore {
 
 struct Inner {
     shared: Arc<Shared>,
-    keeper: Mutex<Option<Keeper>>,
+    threads: Mutex<Option<StoreThreads>>,
 }
 
 /// The threads that the store waits for when it ends.
-enum Keeper {
+enum StoreThreads {
     Writer(JoinHandle<()>),
     Readers(Readers),
 }
@@ -63,9 +63,9 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue<BoxedJob>,
     pub(crate) reads: Arc<Queue<ReadJob>>,
     pub(crate) ids: IdCounter,
-    pub(crate) members: Living,
+    pub(crate) members: LiveMembers,
     pub(crate) statistics: Counters,
-    pub(crate) presence: Presence,
+    pub(crate) file_identity: FileIdentity,
     pub(crate) clock_behind: Option<Duration>,
     /// Closed when the file is free.
     pub(crate) closed: Semaphore,
@@ -137,7 +137,7 @@ impl SqliteStore {
         let (opened, answer) = oneshot::channel();
         let thread = writer::spawn(options, opened).map_err(writer::no_thread)?;
         let shared = answer.await.unwrap_or_else(|_| Err(closed("open")))?;
-        Ok(Self::new(shared, Keeper::Writer(thread)))
+        Ok(Self::new(shared, StoreThreads::Writer(thread)))
     }
 
     /// Finishes what was asked for, empties the write-ahead log and frees the file, whatever handles there still are:
@@ -172,6 +172,14 @@ impl SqliteStore {
         &self.inner.shared.options.path
     }
 
+    /// A handle on the same store whose next commit is answered as unknown. `is_committed` says whether it took place.
+    #[cfg(feature = "fault-injection")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_lost_commit(&self, is_committed: bool) -> Self {
+        Self { inner: Arc::clone(&self.inner), commit_fault: CommitFault::lose_next(is_committed) }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }
@@ -188,7 +196,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(operation, Box::new(Call::new(operation, function, reply)))?;
-        answer.await.unwrap_or_else(|_| Err(died(operation)))
+        answer.await.unwrap_or_else(|_| Err(writer_ended(operation)))
     }
 
     /// Gives the writer a job.
@@ -198,7 +206,7 @@ impl SqliteStore {
             let detail = format!("{} was opened read only", shared.options.path.display());
             return Err(StoreError::new(StoreErrorKind::NotWritable, operation, detail));
         }
-        if threads::is_writer() {
+        if thread_role::is_writer() {
             return Err(misuse(
                 operation,
                 "called from inside a transaction of the store, which would wait for itself; use the connection that the step was given",
@@ -208,7 +216,7 @@ impl SqliteStore {
     }
 
     /// Lets a reader run a function on what is committed.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) async fn query<T: Send + 'static>(
         &self,
         operation: &'static str,
         function: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -222,7 +230,7 @@ impl SqliteStore {
         if !self.inner.shared.reads.push(job) {
             return Err(closed(operation));
         }
-        answer.await.unwrap_or_else(|_| Err(unread(operation)))
+        answer.await.unwrap_or_else(|_| Err(read_failed(operation)))
     }
 
     /// Ids that nobody else gets.
@@ -244,14 +252,14 @@ impl SqliteStore {
         let conn = connection::open_reader(&options)?;
         crate::schema::require(&conn, &options.path)?;
         let clock = Arc::new(Clock::new());
-        let guard = Guard::new(Arc::clone(&clock));
+        let guard = Authorizer::new(Arc::clone(&clock));
         let shared = Arc::new(Shared::new(options, clock, 1..1, &guard));
         let readers = Readers::spawn(&shared)?;
-        Ok(Self::new(shared, Keeper::Readers(readers)))
+        Ok(Self::new(shared, StoreThreads::Readers(readers)))
     }
 
-    fn new(shared: Arc<Shared>, keeper: Keeper) -> Self {
-        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }), commit_fault: CommitFault::NONE }
+    fn new(shared: Arc<Shared>, keeper: StoreThreads) -> Self {
+        Self { inner: Arc::new(Inner { shared, threads: Mutex::new(Some(keeper)) }), commit_fault: CommitFault::NONE }
     }
 }
 
@@ -285,21 +293,21 @@ impl Store for SqliteStore {
     ) -> Result<(), TransactError> {
         let (reply, answer) = oneshot::channel();
         self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
-        answer.await.unwrap_or_else(|_| Err(died("transact").into()))
+        answer.await.unwrap_or_else(|_| Err(writer_ended("transact").into()))
     }
 }
 
 impl Shared {
-    pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Guard>) -> Self {
+    pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Authorizer>) -> Self {
         Self {
-            presence: Presence::of(&options.path),
+            file_identity: FileIdentity::of(&options.path),
             clock_behind: None,
             options,
             clock,
             queue: Queue::new(),
             reads: Arc::new(Queue::new()),
             ids: IdCounter::new(ids),
-            members: Living::default(),
+            members: LiveMembers::default(),
             statistics: Counters::new(Arc::clone(guard)),
             closed: Semaphore::new(0),
         }
@@ -313,12 +321,12 @@ impl Shared {
 
 impl Inner {
     fn end(&self) {
-        match self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match self.threads.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // One of the store's own threads cannot wait for itself: it ends on its own.
-            Some(Keeper::Writer(thread)) if !threads::is_own() => _ = thread.join(),
-            Some(Keeper::Readers(readers)) if !threads::is_own() => readers.end(),
-            Some(Keeper::Readers(readers)) => readers.let_go(),
-            Some(Keeper::Writer(_)) | None => {}
+            Some(StoreThreads::Writer(thread)) if !thread_role::is_own() => _ = thread.join(),
+            Some(StoreThreads::Readers(readers)) if !thread_role::is_own() => readers.end(),
+            Some(StoreThreads::Readers(readers)) => readers.detach(),
+            Some(StoreThreads::Writer(_)) | None => {}
         }
     }
 }
@@ -338,11 +346,11 @@ impl fmt::Debug for SqliteStore {
 }
 
 /// The writer ended before it answered.
-pub(crate) fn died(operation: &'static str) -> StoreError {
+pub(crate) fn writer_ended(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
 }
 
 /// A read that did not come to its end.
-pub(crate) fn unread(operation: &'static str) -> StoreError {
+pub(crate) fn read_failed(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
 }

@@ -12,7 +12,7 @@ use saga_core::store::{
 };
 
 use crate::changes::saga_by_id;
-use crate::clock::{after, between};
+use crate::clock::{elapsed_between, plus};
 use crate::rows::{self, signed};
 use crate::session::Session;
 use crate::shares::claim_shares;
@@ -39,7 +39,7 @@ impl Work for SqliteStore {
         let work = work.to_vec();
         self.call("renew", move |session| {
             session.note_owner(lease.owner);
-            let until = after(session.now(), lease.ttl).0;
+            let until = plus(session.now(), lease.ttl).0;
             let sql = "UPDATE saga_work SET owner = ?3, leased_until = ?4 WHERE id = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
             let renew =
@@ -53,7 +53,7 @@ impl Work for SqliteStore {
         let work = work.to_vec();
         self.call("begin", move |session| {
             session.note_owner(lease.owner);
-            let until = after(session.now(), lease.ttl).0;
+            let until = plus(session.now(), lease.ttl).0;
             // Nobody who vanished had begun a row that waits.
             let sql = "UPDATE saga_work SET owner = ?3, leased_until = ?4, \
                  suspect = suspect AND waiting IS NOT epoch, waiting = NULL WHERE id = ?1 AND epoch = ?2";
@@ -98,7 +98,7 @@ impl Work for SqliteStore {
                  owner = coalesce(?6, owner), leased_until = coalesce(?7, leased_until) \
                  WHERE id = ?1 AND epoch = ?2 AND coalesce(report, 0) <= ?3";
             let owner = lease.map(|lease| lease.owner.0);
-            let until = lease.map(|lease| after(now, lease.ttl).0);
+            let until = lease.map(|lease| plus(now, lease.ttl).0);
             let row = (work.id.0, signed(work.epoch), signed(number), now.0, &*progress, owner, until);
             let is_kept = session.conn.prepare_cached(sql)?.execute(row)? == 1;
             if let Some(lease) = lease {
@@ -121,7 +121,7 @@ impl Work for SqliteStore {
 
     async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
         let shared = std::sync::Arc::clone(self.shared());
-        self.look("backlog", move |conn| {
+        self.query("backlog", move |conn| {
             let now = shared.clock.now();
             let mut statement = conn.prepare_cached(
                 "SELECT owner, leased_until > ?1 AS lasts, count(*), min(due_at) FROM saga_work GROUP BY owner, lasts",
@@ -131,7 +131,7 @@ impl Work for SqliteStore {
             while let Some(group) = groups.next()? {
                 let owner = group.get::<_, Option<i64>>(0)?.map(saga_core::store::MemberId);
                 let lasts = group.get::<_, Option<bool>>(1)?.unwrap_or(false);
-                if lasts && owner.is_some_and(|owner| shared.members.has(owner, now)) {
+                if lasts && owner.is_some_and(|owner| shared.members.is_alive(owner, now)) {
                     continue;
                 }
                 rows += rows::unsigned(group, 2)?;
@@ -139,7 +139,7 @@ impl Work for SqliteStore {
                 oldest = Some(oldest.map_or(due, |oldest| oldest.min(due)));
             }
             let due = oldest.filter(|due| *due <= now.0);
-            Ok((rows, due.map(|due| between(Timestamp(due), now))))
+            Ok((rows, due.map(|due| elapsed_between(Timestamp(due), now))))
         })
         .await
     }
@@ -150,7 +150,7 @@ impl Work for SqliteStore {
 
     async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
         let known = known.to_vec();
-        self.look("unknown_work", move |conn| {
+        self.query("unknown_work", move |conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT d.name, d.version, count(*) FROM saga_work w JOIN saga_definitions d ON d.id = w.definition \
                  GROUP BY w.definition ORDER BY d.name, d.version",
@@ -178,7 +178,7 @@ fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::Result<Clai
     for definition in &*request.definitions {
         definitions.extend(session.definitions.known(&session.conn, definition)?);
     }
-    let takes_over = request.takes_over && session.shared.members.has(request.lease.owner, now);
+    let takes_over = request.takes_over && session.shared.members.is_alive(request.lease.owner, now);
     let mut claimed = Claimed::default();
     loop {
         // One more than asked for, so that it is known whether another one waits.
@@ -261,7 +261,7 @@ pub(crate) fn for_each_abandoned_row(
     )?;
     let mut gone = HashSet::new();
     for owner in &*owners {
-        let lives = shared.members.has(*owner, now);
+        let lives = shared.members.is_alive(*owner, now);
         let ended_by = if lives { now.0 } else { i64::MAX };
         let mut rows = statement.query((owner.0, ended_by))?;
         let mut is_empty = true;
@@ -291,7 +291,7 @@ pub(crate) fn take(
 ) -> rusqlite::Result<bool> {
     let mut had_recorded = false;
     let conn = &session.conn;
-    let until = after(now, lease.ttl).0;
+    let until = plus(now, lease.ttl).0;
     for candidate in candidates {
         if claimed.work.len() >= limit {
             break;
@@ -331,7 +331,7 @@ fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> 
         attempts: row.get(5)?,
         in_doubt: row.get(6)?,
         recovered: row.get(7)?,
-        retrying_for: retrying_since.map(|since| between(Timestamp(since), now)),
+        retrying_for: retrying_since.map(|since| elapsed_between(Timestamp(since), now)),
         payload: row.get(9)?,
         late: row.get(10)?,
         reported: rows::reported(row, 11)?,
@@ -361,7 +361,7 @@ pub(crate) fn next_due_in(
     if takes_over {
         for_each_abandoned(session, definitions, now, |row| sooner(row.due_at))?;
     }
-    Ok(next.map(|due_at| between(now, Timestamp(due_at))))
+    Ok(next.map(|due_at| elapsed_between(now, Timestamp(due_at))))
 }
 
 pub(crate) fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> {

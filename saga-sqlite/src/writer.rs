@@ -8,18 +8,18 @@ use rusqlite::Connection;
 use saga_core::store::{StoreError, StoreErrorKind};
 use tokio::sync::oneshot;
 
+use crate::authorizer::Authorizer;
 use crate::connection;
 use crate::error::{GroupError, store_error};
-use crate::group::{BoxedJob, Health, Limits, work_off};
-use crate::guard::Guard;
-use crate::job::Fate;
-use crate::lock::OwnerLock;
+use crate::file_lock::FileLock;
+use crate::group_commit::{BoxedJob, ConnectionHealth, Limits, run_groups};
+use crate::job::Completion;
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::recovery;
 use crate::session::Session;
 use crate::store::Shared;
-use crate::threads::{self, Role};
+use crate::thread_role::{self, ThreadRole};
 
 /// Opens the file on a thread of its own, which goes on as its writer.
 pub(crate) fn spawn(
@@ -30,7 +30,7 @@ pub(crate) fn spawn(
 }
 
 fn run(options: SqliteOptions, opened: oneshot::Sender<Result<Arc<Shared>, StoreError>>) {
-    threads::be(Role::Writer);
+    thread_role::set(ThreadRole::Writer);
     let writer = match Writer::open(options, || opened.is_closed()) {
         Ok(writer) => writer,
         Err(error) => {
@@ -49,22 +49,22 @@ fn run(options: SqliteOptions, opened: oneshot::Sender<Result<Arc<Shared>, Store
 
 struct Writer {
     shared: Arc<Shared>,
-    guard: Arc<Guard>,
+    authorizer: Arc<Authorizer>,
     readers: Readers,
     // Dropped behind everything that works on the file.
     session: Option<Session>,
-    lock: OwnerLock,
+    lock: FileLock,
 }
 
 impl Writer {
     fn open(options: SqliteOptions, given_up: impl Fn() -> bool) -> Result<Self, StoreError> {
         let clock = Arc::new(crate::clock::Clock::new());
         connection::check_folder(&options.path)?;
-        let lock = OwnerLock::take(&options, &clock, given_up)?;
-        let guard = Guard::new(Arc::clone(&clock));
+        let lock = FileLock::take(&options, &clock, given_up)?;
+        let guard = Authorizer::new(Arc::clone(&clock));
         let mut conn = connection::open_writer(&options)?;
         crate::schema::migrate(&mut conn, &options.path, clock.now())?;
-        let ids = recovery::take_over(&mut conn).map_err(|error| crate::error::open_error(&options.path, error))?;
+        let ids = recovery::reserve_ids(&mut conn).map_err(|error| crate::error::open_error(&options.path, error))?;
         let behind = recovery::clock_behind(&conn, clock.now())
             .map_err(|error| crate::error::open_error(&options.path, error))?;
         if let Some(behind) = behind {
@@ -78,7 +78,7 @@ impl Writer {
         let shared = Arc::new(Shared { clock_behind: behind, ..Shared::new(options, clock, ids, &guard) });
         let session = session(conn, &shared, &guard)?;
         let readers = Readers::spawn(&shared)?;
-        Ok(Self { shared, guard, readers, session: Some(session), lock })
+        Ok(Self { shared, authorizer: guard, readers, session: Some(session), lock })
     }
 
     fn serve(mut self) {
@@ -99,8 +99,8 @@ impl Writer {
             Err(error) => return refuse(jobs, &error),
         };
         let shared = Arc::clone(&session.shared);
-        let worked = catch_unwind(AssertUnwindSafe(|| work_off(session, jobs, &shared.queue, limits)));
-        if !matches!(worked, Ok(Health::Sound)) {
+        let worked = catch_unwind(AssertUnwindSafe(|| run_groups(session, jobs, &shared.queue, limits)));
+        if !matches!(worked, Ok(ConnectionHealth::Healthy)) {
             // What is on the disk is read afresh, through a connection that remembers nothing.
             tracing::info!(path = %shared.options.path.display(), "the writer opens its connection again");
             self.session = None;
@@ -113,10 +113,10 @@ impl Writer {
             session
         } else {
             // SQLite would make an empty file in the place of one that was deleted.
-            if let Some(lost) = self.shared.presence.lost() {
+            if let Some(lost) = self.shared.file_identity.lost_file() {
                 return Err(lost.error("open"));
             }
-            session(connection::open_writer(&self.shared.options)?, &self.shared, &self.guard)?
+            session(connection::open_writer(&self.shared.options)?, &self.shared, &self.authorizer)?
         };
         Ok(self.session.insert(session))
     }
@@ -132,9 +132,9 @@ impl Writer {
     }
 }
 
-fn session(conn: Connection, shared: &Arc<Shared>, guard: &Arc<Guard>) -> Result<Session, StoreError> {
+fn session(conn: Connection, shared: &Arc<Shared>, guard: &Arc<Authorizer>) -> Result<Session, StoreError> {
     let failed = |error| store_error("open", error);
-    guard.watch(&conn).map_err(failed)?;
+    guard.install(&conn).map_err(failed)?;
     let owners = recovery::owners(&conn).map_err(failed)?;
     let mut session = Session::new(conn, Arc::clone(shared), Arc::clone(guard));
     session.owners = owners;
@@ -144,7 +144,7 @@ fn session(conn: Connection, shared: &Arc<Shared>, guard: &Arc<Guard>) -> Result
 fn refuse(jobs: Vec<BoxedJob>, error: &StoreError) {
     let error = GroupError::of(error);
     for job in jobs {
-        job.settle(Fate::Failed(&error));
+        job.complete(Completion::Failed(&error));
     }
 }
 

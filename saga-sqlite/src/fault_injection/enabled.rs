@@ -1,15 +1,12 @@
-//! Fault injection for the tests: commits whose answer is lost.
-//!
-//! Only the cargo feature `fault-injection` builds this file; otherwise `no_fault_injection.rs` takes its place.
+//! The faults of the feature `fault-injection`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::GroupError;
-use crate::group::BoxedJob;
-use crate::job::{Fate, Flow, Job};
+use crate::group_commit::BoxedJob;
+use crate::job::{Completion, Job, JobFlow};
 use crate::session::{JOB, Session};
-use crate::store::SqliteStore;
 
 /// Whether the next job of a store handle loses its answer.
 #[derive(Debug, Clone)]
@@ -24,24 +21,17 @@ struct LostCommit {
 impl CommitFault {
     pub(crate) const NONE: Self = Self(None);
 
+    /// The next commit loses its answer; `is_committed` says whether it takes place.
+    pub(crate) fn lose_next(is_committed: bool) -> Self {
+        Self(Some(Arc::new(LostCommit { is_committed, is_used: AtomicBool::new(false) })))
+    }
+
     /// The job, whose answer is lost if it is the first of a handle with this fault.
     pub(crate) fn apply(&self, job: BoxedJob) -> BoxedJob {
         match self.0.as_deref().filter(|lost| !lost.is_used.swap(true, Ordering::Relaxed)) {
             Some(lost) => Box::new(LostAnswer { job, is_committed: lost.is_committed }),
             None => job,
         }
-    }
-}
-
-impl SqliteStore {
-    /// A handle on the same store whose next commit is answered as unknown. `is_committed` says whether it took place.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_lost_commit(&self, is_committed: bool) -> Self {
-        let lost = LostCommit { is_committed, is_used: AtomicBool::new(false) };
-        let mut store = self.clone();
-        store.commit_fault = CommitFault(Some(Arc::new(lost)));
-        store
     }
 }
 
@@ -52,19 +42,19 @@ struct LostAnswer {
 }
 
 impl Job for LostAnswer {
-    fn run(&mut self, session: &mut Session) -> Flow {
+    fn run(&mut self, session: &mut Session) -> JobFlow {
         if session.set(JOB).is_err() {
-            return Flow::Broken;
+            return JobFlow::RetryAlone;
         }
         let flow = self.job.run(session);
-        if flow != Flow::GoOn {
+        if flow != JobFlow::Continue {
             return flow;
         }
         let back = if self.is_committed { Ok(()) } else { session.roll_back_to(JOB) };
-        if back.and_then(|()| session.release(JOB)).is_err() { Flow::Broken } else { Flow::GoOn }
+        if back.and_then(|()| session.release(JOB)).is_err() { JobFlow::RetryAlone } else { JobFlow::Continue }
     }
 
-    fn settle(self: Box<Self>, _: Fate<'_>) {
-        self.job.settle(Fate::Failed(&GroupError::lost_answer()));
+    fn complete(self: Box<Self>, _: Completion<'_>) {
+        self.job.complete(Completion::Failed(&GroupError::lost_answer()));
     }
 }

@@ -1,16 +1,12 @@
-//! Fault injection for the tests: rules that a mutant of the store breaks, and commits whose answer is lost.
-//!
-//! Only the cargo feature `fault-injection` builds this file; otherwise `no_fault_injection.rs` takes its place.
+//! The faults of the feature `fault-injection`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use saga_core::store::{StoreError, StoreErrorKind};
-use sqlx::{PgConnection, Postgres, Transaction};
+use sqlx::{Postgres, Transaction};
 
 use crate::error::store_error;
-use crate::options::PostgresOptions;
-use crate::store::PostgresStore;
 
 /// A mutant of the store, named by the rule that it breaks: a test shows that without the rule the same steps end badly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +61,10 @@ pub(crate) struct BrokenRule(Option<Mutant>);
 impl BrokenRule {
     pub(crate) const NONE: Self = Self(None);
 
+    pub(crate) const fn of(mutant: Mutant) -> Self {
+        Self(Some(mutant))
+    }
+
     pub(crate) fn is(self, mutant: Mutant) -> bool {
         self.0 == Some(mutant)
     }
@@ -75,15 +75,6 @@ impl BrokenRule {
             Some(mutant) => mutant.rewrite(template),
             None => template,
         }
-    }
-}
-
-impl PostgresOptions {
-    /// Opens a mutant of the store.
-    #[must_use]
-    pub fn mutant(mut self, mutant: Mutant) -> Self {
-        self.broken_rule = BrokenRule(Some(mutant));
-        self
     }
 }
 
@@ -100,6 +91,11 @@ pub(crate) struct LostCommit {
 
 impl CommitFault {
     pub(crate) const NONE: Self = Self(None);
+
+    /// The next commit loses its answer; `is_committed` says whether it takes place.
+    pub(crate) fn lose_next(is_committed: bool) -> Self {
+        Self(Some(Arc::new(LostCommit { is_committed, is_used: AtomicBool::new(false) })))
+    }
 
     pub(crate) fn is_set(&self) -> bool {
         self.0.is_some()
@@ -122,30 +118,5 @@ impl LostCommit {
     #[expect(clippy::unused_self, reason = "only a call that met the fault has this error")]
     pub(crate) fn error(&self, operation: &'static str) -> StoreError {
         StoreError::new(StoreErrorKind::UnknownCommit, operation, "the answer to the commit did not arrive")
-    }
-}
-
-impl PostgresStore {
-    /// A handle on the same store whose next commit is answered as unknown. `is_committed` says whether it took place.
-    #[must_use]
-    pub fn with_lost_commit(&self, is_committed: bool) -> Self {
-        let lost = LostCommit { is_committed, is_used: AtomicBool::new(false) };
-        let mut store = self.clone();
-        store.commit_fault = CommitFault(Some(Arc::new(lost)));
-        store
-    }
-
-    /// Calls a function with the connection that the next call would get.
-    ///
-    /// # Errors
-    /// When no connection is free within the acquire timeout.
-    ///
-    /// # Cancel safety
-    /// Dropped, the connection is closed.
-    pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
-        let mut conn = self.lend("on_next_connection").await?;
-        let answer = call(&mut conn).await;
-        conn.done();
-        Ok(answer)
     }
 }

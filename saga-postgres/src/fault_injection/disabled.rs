@@ -1,11 +1,6 @@
-//! What `fault_injection.rs` is without the cargo feature `fault-injection`: no rule is broken and no answer is lost. The
-//! types hold nothing and the checks are constants, so that the compiler removes them.
+//! Without the feature no rule is broken and no answer is lost: the types hold nothing and the checks are constants.
 
-#![expect(
-    clippy::unused_self,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signatures are those of `fault_injection.rs`"
-)]
+#![expect(clippy::unused_self, clippy::trivially_copy_pass_by_ref, reason = "the signatures are those of `enabled.rs`")]
 
 use saga_core::store::StoreError;
 use sqlx::{Postgres, Transaction};
