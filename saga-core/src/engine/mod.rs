@@ -1,134 +1,44 @@
-//! The thin shell around the machine: it claims, runs, records, relays and recovers.
+//! The engine: the components that start, schedule, execute, decide, commit, relay and recover.
+//!
+//! Each folder is a component. A component knows only those above it in this list.
 
-mod access;
-mod act;
-mod apart;
-mod arrivals;
-mod asking;
-mod attempt;
-mod awaiting;
-mod batch;
-mod batch_member;
-mod batch_plan;
-mod batch_step;
-mod begin;
-mod builder;
-mod bulk;
+mod admin;
 mod bulkhead;
-mod callers;
-mod calls;
-mod cancel;
-mod canonical;
-mod children;
-mod choose;
 mod choreography;
-mod command;
-mod dead_letters;
-mod deadline;
+mod claim;
+mod commit;
+mod context;
+mod coordinator;
+mod dead_letter;
 mod decide;
-mod desk;
-mod direct;
-mod doubts;
-mod drain;
-mod due;
-mod each;
-mod error;
-mod family;
-mod given_up;
-mod grouped;
-mod guard;
-mod hand_on;
-mod held_topics;
-mod hosted;
-mod hosted_reports;
-mod idle;
-mod ids;
-mod in_flight;
+mod execute;
+mod health;
+mod host;
 mod inbox;
-mod inputs;
-mod inspect;
-mod keep;
-mod late;
-mod letters;
-mod limits;
-mod members;
-mod migrate;
-mod migration;
-mod missed;
-mod notes;
-mod operator;
+mod instance;
+mod lifecycle;
+mod membership;
+mod message;
+mod outbox;
 mod outcome;
-mod outgoing;
-mod outline;
-mod pause;
-mod poller;
-mod prepared;
-mod publish;
-mod put_back;
 mod queue;
-mod queued_leases;
-mod recorder;
-mod register;
-mod relay;
-mod remote;
-mod replies;
-mod report;
-mod resolve;
-mod restart;
-mod retry;
-mod run_on;
-mod running;
 mod runtime;
-mod runtime_desks;
-mod runtime_starts;
-mod saga_desk;
-mod savepoints;
-mod settings;
-mod shared;
-mod signal;
+mod schedule;
 mod start;
-mod start_many;
-mod starting;
-mod starting_keys;
 mod statistics;
-mod status;
-mod step_or_item;
-mod straight;
-mod supervisor;
-mod suspects;
-mod tasks;
-mod timelines;
-mod transaction_failures;
-mod transactions;
-mod trial;
-mod trouble;
-mod turns;
-mod waiters;
+mod store_calls;
 
-pub use self::act::{AuditEntry, AuditRecord, ReplacedInput};
-pub use self::builder::RuntimeBuilder;
-pub use self::bulk::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
-pub use self::cancel::CancelOutcome;
-pub use self::dead_letters::DeadLetterAdmin;
-pub use self::error::{BuildError, RuntimeError, StartError};
-pub use self::inspect::{SagaQuery, Unregistered};
-pub use self::migrate::MigrationReport;
-pub use self::operator::SagaControl;
-pub use self::outcome::Outcome;
-pub use self::outgoing::OutboxAdmin;
-pub use self::pause::{PauseOutcome, ResumeOutcome};
-pub use self::publish::{PublishError, UncommittedPublish};
-pub use self::restart::RestartOutcome;
-pub use self::running::SagaHandle;
-pub use self::runtime::Runtime;
-pub use self::runtime_starts::UncommittedStart;
-pub use self::saga_desk::SagaAdmin;
-pub use self::settings::Settings;
-pub use self::signal::SignalOutcome;
-pub use self::statistics::Statistics;
-pub use self::status::{
-    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
+pub use self::admin::{
+    AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
+    ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, OutboxAdmin, PauseOutcome, PausedBy, PlannedAction,
+    ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus, SagaSummary,
+    SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered,
 };
-pub use self::supervisor::Panicked;
-pub use self::timelines::TimelineStatus;
-pub use self::trouble::{ComponentHealth, Health};
+pub use self::context::{BuildError, RuntimeError, Settings, StartError};
+pub use self::health::{ComponentHealth, Health};
+pub use self::lifecycle::Panicked;
+pub use self::outcome::Outcome;
+pub use self::runtime::{
+    MigrationReport, PublishError, Runtime, RuntimeBuilder, SagaHandle, UncommittedPublish, UncommittedStart,
+};
+pub use self::statistics::Statistics;

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 
+use super::api::{Api, api};
 use super::prerequisites::components;
-use super::tidy::tidy;
+use super::tidy::{Tidy, tidy};
 use crate::phases::Phases;
 use crate::workspace::cargo;
 
-/// Formatting, clippy, rustdoc and tidy, warnings denied.
-pub(crate) fn check() -> Result<()> {
+/// Formatting, clippy, rustdoc, the public API and tidy, warnings denied. `tasks` are those that documents may name.
+pub(crate) fn check(tasks: &[String]) -> Result<()> {
     let mut phases = Phases::of("check");
     phases.run("prerequisites", components)?;
     phases.command("fmt", cargo().args(["fmt", "--all", "--check"]))?;
@@ -17,5 +18,6 @@ pub(crate) fn check() -> Result<()> {
     phases.command("fmt of the peers", cargo().args(peers))?;
     phases.command("clippy", cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    phases.run("tidy", || tidy().map(|()| String::new()))
+    phases.run("api", || api(&Api::checked()))?;
+    phases.run("tidy", || tidy(&Tidy::default(), tasks).map(|()| String::new()))
 }

@@ -1,5 +1,6 @@
 //! One file per task.
 
+mod api;
 mod bench;
 mod chaos;
 mod check;
@@ -11,6 +12,7 @@ mod sim;
 mod test;
 mod tidy;
 
+pub(crate) use api::{Api, api};
 pub(crate) use bench::{Bench, bench};
 pub(crate) use chaos::chaos;
 pub(crate) use check::check;
@@ -18,4 +20,4 @@ pub(crate) use demo::{Demo, demo};
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;
-pub(crate) use tidy::tidy;
+pub(crate) use tidy::{Tidy, tidy};

@@ -44,7 +44,7 @@ fn privileged_shell() -> Option<Command> {
     if is_root() {
         return Some(program("sh"));
     }
-    // Without a terminal nobody can type the password that sudo may ask for.
+    // Without a terminal the user cannot type the password that sudo may ask for.
     let asks_nothing = answers("sudo", &["-n", "true"]);
     let may_ask = std::io::IsTerminal::is_terminal(&std::io::stdin()) && answers("sudo", &["--version"]);
     (asks_nothing || may_ask).then(|| {

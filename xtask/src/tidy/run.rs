@@ -3,28 +3,32 @@
 use std::path::Path;
 
 use anyhow::Result;
-use clap::CommandFactory as _;
 
+use super::debt::Debt;
 use super::finding::Finding;
+use super::modules::Crates;
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    cancel_safety, commands, dependencies, guarantees, imports, leftovers, links, manifests, module_root, purity, size,
-    unwinding,
+    cancel_safety, commands, dependencies, guarantees, impl_home, import_circle, imports, leftovers, links, manifests,
+    method_count, module_doc, module_root, never_compiled, private_words, purity, size, unwinding, upward_import,
+    wide_literal,
 };
-use crate::Arguments;
 use crate::workspace::cargo;
 
 /// What tidy says about the workspace.
 #[derive(Debug)]
 pub(crate) struct Report {
+    /// What is wrong and not known.
     pub(crate) findings: Vec<Finding>,
+    /// What is wrong and stands in the debt file.
+    pub(crate) known: Vec<Finding>,
     /// Figures that a rule counted, whether or not it complains.
     pub(crate) notes: Vec<String>,
     pub(crate) file_count: usize,
 }
 
-const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 10] = [
+const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 11] = [
     size::file_length,
     module_root::only_lists,
     imports::no_backend_in_core,
@@ -35,6 +39,7 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 10] = [
     leftovers::no_test_sleeps,
     unwinding::no_moment_overflows,
     unwinding::no_event_panics,
+    module_doc::opens_the_file,
 ];
 
 const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 6] = [
@@ -46,36 +51,73 @@ const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 6] = [
     commands::the_two_come_first,
 ];
 
-/// Reads the workspace below `root` and asks every rule.
-pub(crate) fn check_workspace(root: &Path) -> Result<Report> {
+const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 5] = [
+    import_circle::no_file_imports_itself,
+    upward_import::none_in_the_core,
+    impl_home::is_the_folder_of_the_type,
+    method_count::is_small,
+    wide_literal::is_in_a_constructor,
+];
+
+/// The rules whose known offenders the debt file may list.
+pub(crate) const RULES_WITH_DEBT: [&str; 8] = [
+    impl_home::RULE,
+    import_circle::RULE,
+    method_count::RULE,
+    module_doc::RULE,
+    never_compiled::RULE,
+    private_words::RULE,
+    upward_import::RULE,
+    wide_literal::RULE,
+];
+
+/// Reads the workspace below `root`, asks every rule, and compares with the debt file. `tasks` are those of `cargo xtask`.
+pub(crate) fn check_workspace(root: &Path, tasks: &[String]) -> Result<Report> {
     let tree = Tree::read(root)?;
+    let mut findings = ask(&tree);
+    findings.extend(commands::exist(&tree, tasks));
+    let beneath = dependencies::beneath_the_core(&mut cargo())?;
+    findings.extend(dependencies::limit(&beneath));
+    findings.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+
+    let compared = Debt::read(root)?.compare(findings);
+    let notes = vec![format!("saga-core builds with {} crates beneath it", beneath.len())];
+    let file_count = tree.sources.len() + tree.markdown.len() + tree.manifests.len();
+    Ok(Report { findings: compared.errors, known: compared.known, notes, file_count })
+}
+
+/// Writes the debt file anew, and returns the one that was there and the new one.
+pub(crate) fn write_debt(root: &Path) -> Result<(Debt, Debt)> {
+    let before = Debt::read(root)?;
+    let now = Debt::of(&ask(&Tree::read(root)?));
+    now.write(root)?;
+    Ok((before, now))
+}
+
+/// What the rules say that need nothing but the files.
+fn ask(tree: &Tree) -> Vec<Finding> {
+    let crates = Crates::of(tree);
     let mut findings = Vec::new();
     for source in &tree.sources {
         findings.extend(SOURCE_RULES.iter().flat_map(|rule| rule(source)));
     }
-    findings.extend(TREE_RULES.iter().flat_map(|rule| rule(&tree)));
-    findings.extend(commands::exist(&tree, &tasks()));
-
-    let beneath = dependencies::beneath_the_core(&mut cargo())?;
-    findings.extend(dependencies::limit(&beneath));
-    findings.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
-    let notes = vec![format!("saga-core builds with {} crates beneath it", beneath.len())];
-    Ok(Report { findings, notes, file_count: tree.sources.len() + tree.markdown.len() + tree.manifests.len() })
-}
-
-fn tasks() -> Vec<String> {
-    Arguments::command().get_subcommands().map(|task| task.get_name().to_owned()).collect()
+    findings.extend(TREE_RULES.iter().flat_map(|rule| rule(tree)));
+    findings.extend(CRATE_RULES.iter().flat_map(|rule| rule(&crates)));
+    findings.extend(never_compiled::no_file_is(tree, &crates));
+    findings.extend(private_words::are_not_used(tree, &crates));
+    findings
 }
 
 #[cfg(test)]
 mod tests {
     use super::check_workspace;
+    use crate::task_names;
     use crate::tidy::Level;
     use crate::workspace::root;
 
     #[test]
     fn the_workspace_is_tidy() {
-        let report = check_workspace(&root()).expect("the workspace can be read");
+        let report = check_workspace(&root(), &task_names()).expect("the workspace can be read");
         assert!(report.file_count > 20, "only {} files were found", report.file_count);
         let errors: Vec<String> =
             report.findings.iter().filter(|finding| finding.level == Level::Error).map(ToString::to_string).collect();

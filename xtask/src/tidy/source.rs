@@ -1,23 +1,37 @@
 //! One Rust file, as the rules see it.
 
-use super::tokens::{Token, read, without_tests};
+use std::cell::OnceCell;
+
+use proc_macro2::TokenStream;
+
+use super::syntax::Syntax;
+use super::tokens::{Token, flat, without_tests};
 
 /// A Rust file: its path from the workspace's root, with `/`, its text and its tokens.
-#[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) tokens: Vec<Token>,
     /// The tokens that are compiled outside tests.
     pub(crate) shipped: Vec<Token>,
+    stream: TokenStream,
+    syntax: OnceCell<Syntax>,
 }
 
 impl Source {
     /// Reads a file; the error says what is not Rust in it.
     pub(crate) fn new(path: &str, text: String) -> Result<Self, String> {
-        let tokens = read(&text).map_err(|error| format!("{path}:{}: {error}", error.span().start().line))?;
+        let stream: TokenStream = text
+            .parse()
+            .map_err(|error: proc_macro2::LexError| format!("{path}:{}: {error}", error.span().start().line))?;
+        let tokens = flat(stream.clone());
         let shipped = if is_for_tests(path) { Vec::new() } else { without_tests(&tokens) };
-        Ok(Self { path: path.to_owned(), text, tokens, shipped })
+        Ok(Self { path: path.to_owned(), text, tokens, shipped, stream, syntax: OnceCell::new() })
+    }
+
+    /// The items that ship, parsed when a rule first asks. What the compiler would refuse has none.
+    pub(crate) fn syntax(&self) -> &Syntax {
+        self.syntax.get_or_init(|| Syntax::parse(self.stream.clone()).unwrap_or_default())
     }
 
     /// Whether nothing of the file ships: it lies in a folder of tests, or is a module of tests.

@@ -3,7 +3,7 @@
 //! Comments are gone, a string is one token that keeps its quotes, and a doc comment reads `# [ doc = "…" ]`, so a rule
 //! that looks for words in code never meets them in prose.
 
-use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// One token; a group is its two delimiters with what is between them.
 #[derive(Clone, Debug)]
@@ -12,16 +12,17 @@ pub(crate) struct Token {
     pub(crate) line: usize,
 }
 
-/// Reads Rust source.
-pub(crate) fn read(text: &str) -> Result<Vec<Token>, LexError> {
+/// The tokens of a stream, groups opened.
+pub(crate) fn flat(stream: TokenStream) -> Vec<Token> {
     let mut tokens = Vec::new();
-    flatten(text.parse()?, &mut tokens);
-    Ok(tokens)
+    flatten(stream, &mut tokens);
+    tokens
 }
 
 /// Where `words` stand one after the other, as indices of the first of them.
 pub(crate) fn find<'a>(tokens: &'a [Token], words: &'a [&str]) -> impl Iterator<Item = usize> + 'a {
-    (0..tokens.len()).filter(move |&at| starts_with(&tokens[at..], words))
+    let places = tokens.iter().enumerate().filter(|(_, token)| token.text == words[0]);
+    places.map(|(at, _)| at).filter(move |&at| starts_with(&tokens[at..], words))
 }
 
 /// Whether `tokens` begin with `words`.
@@ -111,25 +112,28 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{find, read, without_tests};
+    use super::{Token, find, flat, without_tests};
+
+    fn read(text: &str) -> Vec<Token> {
+        flat(text.parse().expect("the snippet is Rust"))
+    }
 
     #[test]
     fn comments_and_strings_are_not_code() {
-        let tokens = read("/// todo!()\nfn f() { // todo!()\n \"todo!()\"; }").expect("the snippet is Rust");
+        let tokens = read("/// todo!()\nfn f() { // todo!()\n \"todo!()\"; }");
         assert_eq!(find(&tokens, &["todo", "!"]).count(), 0);
     }
 
     #[test]
     fn a_token_knows_its_line() {
-        let tokens = read("\n\nfn f() {\n  todo!()\n}").expect("the snippet is Rust");
+        let tokens = read("\n\nfn f() {\n  todo!()\n}");
         let lines: Vec<usize> = find(&tokens, &["todo", "!"]).map(|at| tokens[at].line).collect();
         assert_eq!(lines, [4]);
     }
 
     #[test]
     fn items_for_tests_are_left_out() {
-        let tokens = read("#[cfg(test)] mod a; fn b() {} #[cfg(test)] mod c { fn d() {} } fn e() {}")
-            .expect("the snippet is Rust");
+        let tokens = read("#[cfg(test)] mod a; fn b() {} #[cfg(test)] mod c { fn d() {} } fn e() {}");
         let names: Vec<String> = without_tests(&tokens).into_iter().map(|token| token.text).collect();
         assert_eq!(names.concat(), "fnb(){}fne(){}");
     }

@@ -19,7 +19,7 @@ pub(crate) struct TextFile {
 }
 
 /// The workspace as the rules see it. Paths are from its root, with `/`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) sources: Vec<Source>,
     pub(crate) markdown: Vec<TextFile>,

@@ -1,13 +1,15 @@
+//! The slots and permits of all definitions and steps.
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::call_duration::CallDuration;
 use super::claim_plan::ClaimPlan;
-use super::pace::CallDuration;
+use super::concurrency_key::{ConcurrencyKey, Pool, Seats};
 use super::permits::{ConcurrencyPermit, QueueSlot};
-use super::seat::{ConcurrencyKey, Pool, Seats};
 use super::usage::{SHARES, Usage};
 use crate::env::Environment;
 use crate::machine::Effect;
@@ -17,15 +19,15 @@ use crate::unwind::caught;
 
 /// How much there is of everything.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Sizes {
+pub(crate) struct Sizes {
     /// Places of each pool.
-    pub(in super::super) places: usize,
+    pub(crate) places: usize,
     /// Lines for transactions.
-    pub(in super::super) transactions: usize,
+    pub(crate) transactions: usize,
     /// Lines for calls.
-    pub(in super::super) calls: usize,
+    pub(crate) calls: usize,
     /// How many commands one transaction carries.
-    pub(in super::super) batch_max: usize,
+    pub(crate) batch_max: usize,
 }
 
 impl Sizes {
@@ -57,7 +59,7 @@ impl Sizes {
 }
 
 /// Who has a place in this process, and who runs.
-pub(in super::super) struct Bulkheads {
+pub(crate) struct Bulkheads {
     seats: Seats,
     sizes: Sizes,
     env: Arc<dyn Environment>,
@@ -80,7 +82,7 @@ struct State {
 }
 
 impl Bulkheads {
-    pub(in super::super) fn new<'a, S: Store>(
+    pub(crate) fn new<'a, S: Store>(
         definitions: impl IntoIterator<Item = &'a Arc<Definition<S>>>,
         sizes: Sizes,
         env: Arc<dyn Environment>,
@@ -99,23 +101,17 @@ impl Bulkheads {
     }
 
     /// The seat of a command for the step of that index, or for an item of it.
-    pub(in super::super) fn seat(
-        &self,
-        definition: &DefinitionId,
-        step: usize,
-        is_undo: bool,
-        effect: Effect,
-    ) -> ConcurrencyKey {
+    pub(crate) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> ConcurrencyKey {
         self.seats.seat(definition, step, is_undo, effect)
     }
 
     /// Whether its step or its saga set a limit.
-    pub(in super::super) fn is_limited(&self, seat: ConcurrencyKey) -> bool {
+    pub(crate) fn is_limited(&self, seat: ConcurrencyKey) -> bool {
         seat.has_step_limit() || self.definition_limit(seat).is_some()
     }
 
     /// A place, if there is room for another one.
-    pub(in super::super) fn try_place(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<QueueSlot> {
+    pub(crate) fn try_place(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<QueueSlot> {
         let mut state = self.lock();
         if self.room(&state, seat) == 0 {
             state.is_short = true;
@@ -128,7 +124,7 @@ impl Bulkheads {
     }
 
     /// A place for what this process has already.
-    pub(in super::super) fn place(self: &Arc<Self>, seat: ConcurrencyKey) -> QueueSlot {
+    pub(crate) fn place(self: &Arc<Self>, seat: ConcurrencyKey) -> QueueSlot {
         let mut state = self.lock();
         state.places.enter_pool(seat);
         state.places.enter_limits(seat);
@@ -137,7 +133,7 @@ impl Bulkheads {
     }
 
     /// A line, if one is free for this command.
-    pub(in super::super) fn try_line(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
+    pub(crate) fn try_line(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
         let mut state = self.lock();
         let users = self.seats.users[seat.pool as usize];
         let has_share = state.lines.of_definition(seat) < self.sizes.lines_of_one(seat.pool)
@@ -152,7 +148,7 @@ impl Bulkheads {
     }
 
     /// The right to run beside the lines of the pool, if the limits allow it.
-    pub(in super::super) fn try_beside(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
+    pub(crate) fn try_beside(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
         let mut state = self.lock();
         if !self.is_within_limits(&state, seat) {
             return None;
@@ -164,7 +160,7 @@ impl Bulkheads {
 
     /// What to claim: nothing where there is room for nothing. `is_fair`: each definition gets a part of the claim,
     /// however long the work of others has been due.
-    pub(in super::super) fn plan(&self, known: &[DefinitionId], is_fair: bool) -> Option<ClaimPlan> {
+    pub(crate) fn plan(&self, known: &[DefinitionId], is_fair: bool) -> Option<ClaimPlan> {
         let mut state = self.lock();
         let plan = ClaimPlan::new(known, &self.seats, is_fair, |seat| self.room(&state, seat));
         state.is_short = plan.is_short;
@@ -173,7 +169,7 @@ impl Bulkheads {
 
     /// By definition, how many commands have a place that is not worth it any more, because calls became slow. A little too
     /// much is kept: what is given back and taken again costs two statements.
-    pub(in super::super) fn surplus(&self) -> Vec<usize> {
+    pub(crate) fn surplus(&self) -> Vec<usize> {
         let state = self.lock();
         let of = |(definition, pace): (u32, &CallDuration)| {
             let held = state.places.of_definition(ConcurrencyKey { pool: Pool::Calls, definition, step: None });
@@ -187,7 +183,7 @@ impl Bulkheads {
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped before it ended.
-    pub(in super::super) async fn freed(&self) {
+    pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
 
@@ -223,7 +219,7 @@ impl Bulkheads {
         self.seats.definition_limits.get(seat.definition as usize).copied().flatten()
     }
 
-    pub(super) fn leave_place(&self, seat: ConcurrencyKey) {
+    pub(crate) fn leave_place(&self, seat: ConcurrencyKey) {
         let mut state = self.lock();
         state.places.leave_pool(seat);
         state.places.leave_limits(seat);
@@ -235,7 +231,7 @@ impl Bulkheads {
     }
 
     /// Counts a place among those that no call waits for.
-    pub(super) fn move_beside(&self, seat: ConcurrencyKey) -> ConcurrencyKey {
+    pub(crate) fn move_beside(&self, seat: ConcurrencyKey) -> ConcurrencyKey {
         let beside = ConcurrencyKey { pool: Pool::Transactions, ..seat };
         let mut state = self.lock();
         state.places.leave_pool(seat);
@@ -250,12 +246,12 @@ impl Bulkheads {
         beside
     }
 
-    pub(super) fn leave_pool(&self, seat: ConcurrencyKey) {
+    pub(crate) fn leave_pool(&self, seat: ConcurrencyKey) {
         self.lock().lines.leave_pool(seat);
         self.queues[seat.pool as usize].notify_one();
     }
 
-    pub(super) fn leave_line(&self, seat: ConcurrencyKey, began: Option<Duration>) {
+    pub(crate) fn leave_line(&self, seat: ConcurrencyKey, began: Option<Duration>) {
         let took = began.map(|began| self.time().saturating_sub(began));
         let mut state = self.lock();
         state.lines.leave_limits(seat);

@@ -1,23 +1,25 @@
+//! What one claim asks of the store.
+
 use std::sync::Arc;
 
-use super::seat::{ConcurrencyKey, Seats, SeatsOf};
+use super::concurrency_key::{ConcurrencyKey, Seats, SeatsOf};
 use crate::store::{ClaimShare, DefinitionId};
 
 /// How many rows are claimed at a time.
-pub(in super::super) const CLAIM_MAX: usize = 64;
+pub(crate) const CLAIM_MAX: usize = 64;
 
 /// What a claim asks the store for.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct ClaimPlan {
+pub(crate) struct ClaimPlan {
     /// Nothing where there is room for whatever comes.
-    pub(in super::super) shares: Option<Vec<ClaimShare>>,
+    pub(crate) shares: Option<Vec<ClaimShare>>,
     /// Whether some work has no room, so that it stays in the store.
-    pub(super) is_short: bool,
+    pub(crate) is_short: bool,
 }
 
 impl ClaimPlan {
     /// The plan for these definitions, where `room` says how many more commands of a seat may have a place.
-    pub(super) fn new(
+    pub(crate) fn new(
         known: &[DefinitionId],
         seats: &Seats,
         is_fair: bool,
@@ -39,7 +41,7 @@ impl ClaimPlan {
         plan
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.shares.as_ref().is_some_and(Vec::is_empty)
     }
 }

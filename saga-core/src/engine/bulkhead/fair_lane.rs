@@ -1,3 +1,5 @@
+//! A lane in which the definitions take turns.
+
 use std::collections::{HashMap, VecDeque};
 
 /// Commands in the order in which they are taken: those of one flow as they came, and the flows in turn, however many
@@ -6,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 /// This is start-time fair queueing. Each command gets the turn behind the last one of its flow, and none gets an earlier
 /// turn than the command that was taken last.
 #[derive(Debug)]
-pub(in super::super) struct FairLane<T> {
+pub(crate) struct FairLane<T> {
     queued: VecDeque<Queued<T>>,
     /// The last turn of each flow that has had one since the lane was empty.
     turns: HashMap<u32, u64>,
@@ -22,11 +24,11 @@ struct Queued<T> {
 }
 
 impl<T> FairLane<T> {
-    pub(in super::super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { queued: VecDeque::new(), turns: HashMap::new(), turn: 0 }
     }
 
-    pub(in super::super) fn push(&mut self, flow: u32, command: T) {
+    pub(crate) fn push(&mut self, flow: u32, command: T) {
         let last = self.turns.entry(flow).or_insert(0);
         let turn = self.turn.max(*last + 1);
         *last = turn;
@@ -38,11 +40,11 @@ impl<T> FairLane<T> {
         self.queued.insert(at, Queued { turn, flow, command });
     }
 
-    pub(in super::super) fn get(&self, at: usize) -> Option<&T> {
+    pub(crate) fn get(&self, at: usize) -> Option<&T> {
         self.queued.get(at).map(|queued| &queued.command)
     }
 
-    pub(in super::super) fn remove(&mut self, at: usize) -> Option<T> {
+    pub(crate) fn remove(&mut self, at: usize) -> Option<T> {
         let Queued { turn, command, .. } = self.queued.remove(at)?;
         self.turn = self.turn.max(turn);
         self.forget_turns();
@@ -50,13 +52,13 @@ impl<T> FairLane<T> {
     }
 
     /// Keeps those of which `keep` says so, after it has changed what it wants to.
-    pub(in super::super) fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+    pub(crate) fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         self.queued.retain_mut(|queued| keep(&mut queued.command));
         self.forget_turns();
     }
 
     /// Takes those that `takes` says so of, beginning with the last one. Nobody's turn comes sooner or later by that.
-    pub(in super::super) fn take_last(&mut self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
+    pub(crate) fn take_last(&mut self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut last_ones = Vec::new();
         for at in (0..self.queued.len()).rev() {
             if takes(&self.queued[at].command) {
@@ -67,24 +69,24 @@ impl<T> FairLane<T> {
         last_ones
     }
 
-    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.queued.iter().map(|queued| &queued.command)
     }
 
     /// Whether a command of that flow waits.
-    pub(in super::super) fn has_of(&self, flow: u32) -> bool {
+    pub(crate) fn has_of(&self, flow: u32) -> bool {
         self.queued.iter().any(|queued| queued.flow == flow)
     }
 
-    pub(in super::super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.queued.len()
     }
 
-    pub(in super::super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
 
-    pub(in super::super) fn drain(&mut self) -> impl Iterator<Item = T> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.turns.clear();
         self.turn = 0;
         self.queued.drain(..).map(|queued| queued.command)

@@ -1,43 +1,45 @@
+//! Slots in memory and permits to run; both are given back when they are dropped.
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::bulkheads::Bulkheads;
-use super::seat::ConcurrencyKey;
+use super::concurrency_key::ConcurrencyKey;
 
 /// A place in the memory of this process, and the line of the command that has it, once it may run. The next command of the
 /// saga inherits both where it has the same seat.
 #[derive(Debug)]
-pub(in super::super) struct QueueSlot {
+pub(crate) struct QueueSlot {
     bulkheads: Arc<Bulkheads>,
     seat: ConcurrencyKey,
     line: Option<ConcurrencyPermit>,
 }
 
 impl QueueSlot {
-    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, line: Option<ConcurrencyPermit>) -> Self {
+    pub(crate) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, line: Option<ConcurrencyPermit>) -> Self {
         Self { bulkheads: Arc::clone(bulkheads), seat, line }
     }
 
-    pub(in super::super) fn seat(&self) -> ConcurrencyKey {
+    pub(crate) fn seat(&self) -> ConcurrencyKey {
         self.seat
     }
 
-    pub(in super::super) fn has_line(&self) -> bool {
+    pub(crate) fn has_line(&self) -> bool {
         self.line.is_some()
     }
 
     /// Gives the command in this place its line.
-    pub(in super::super) fn set_line(&mut self, line: Option<ConcurrencyPermit>) {
+    pub(crate) fn set_line(&mut self, line: Option<ConcurrencyPermit>) {
         self.line = line;
     }
 
-    pub(in super::super) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
+    pub(crate) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
         self.line.take()
     }
 
     /// Lets the command run beside the lines of its pool, in a place that others of the pool do not wait for: only the limits
     /// of its step and of its saga count it as what it is.
-    pub(in super::super) fn leave_pool(&mut self) {
+    pub(crate) fn leave_pool(&mut self) {
         if let Some(line) = &mut self.line {
             line.leave_pool();
         }
@@ -54,7 +56,7 @@ impl Drop for QueueSlot {
 
 /// Whether a command may run now.
 #[derive(Debug)]
-pub(in super::super) enum Admission {
+pub(crate) enum Admission {
     /// It waits until a line or a limit leaves room for it.
     Waits,
     /// It runs, with the line that it holds meanwhile, if it needs one of its own.
@@ -63,14 +65,14 @@ pub(in super::super) enum Admission {
 
 impl Admission {
     /// It runs if there is a line for it.
-    pub(in super::super) fn on(line: Option<ConcurrencyPermit>) -> Self {
+    pub(crate) fn on(line: Option<ConcurrencyPermit>) -> Self {
         line.map_or(Self::Waits, |line| Self::Runs(Some(line)))
     }
 }
 
 /// The right of a command to run now.
 #[derive(Debug)]
-pub(in super::super) struct ConcurrencyPermit {
+pub(crate) struct ConcurrencyPermit {
     bulkheads: Arc<Bulkheads>,
     seat: ConcurrencyKey,
     /// When it began to run, as long as it holds one of the pool's lines.
@@ -78,7 +80,7 @@ pub(in super::super) struct ConcurrencyPermit {
 }
 
 impl ConcurrencyPermit {
-    pub(super) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, began: Option<Duration>) -> Self {
+    pub(crate) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, began: Option<Duration>) -> Self {
         Self { bulkheads: Arc::clone(bulkheads), seat, began }
     }
 

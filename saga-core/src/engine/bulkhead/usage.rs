@@ -1,12 +1,14 @@
-use super::seat::{ConcurrencyKey, Pool};
+//! How many slots and permits are in use.
+
+use super::concurrency_key::{ConcurrencyKey, Pool};
 
 /// For one part that is left free, a definition may take so many: alone it takes all but an eighth, which is there for the
 /// first of any other definition, and two take half each.
-pub(super) const SHARES: usize = 7;
+pub(crate) const SHARES: usize = 7;
 
 /// How much of something is taken, wherever it counts.
 #[derive(Debug)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     pools: [usize; 2],
     /// By pool, for each definition.
     shares: Vec<[usize; 2]>,
@@ -16,31 +18,31 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    pub(super) fn new(definitions: usize, step_limits: usize) -> Self {
+    pub(crate) fn new(definitions: usize, step_limits: usize) -> Self {
         let none = vec![[0; 2]; definitions];
         Self { pools: [0; 2], shares: none.clone(), limited: none, steps: vec![0; step_limits] }
     }
 
-    pub(super) fn of_pool(&self, pool: Pool) -> usize {
+    pub(crate) fn of_pool(&self, pool: Pool) -> usize {
         self.pools[pool as usize]
     }
 
-    pub(super) fn of_definition(&self, seat: ConcurrencyKey) -> usize {
+    pub(crate) fn of_definition(&self, seat: ConcurrencyKey) -> usize {
         self.shares.get(seat.definition as usize).map_or(0, |shares| shares[seat.pool as usize])
     }
 
     /// What counts against the limit of the seat's definition, in its own pool or in both.
-    pub(super) fn of_limited(&self, seat: ConcurrencyKey, in_both: bool) -> usize {
+    pub(crate) fn of_limited(&self, seat: ConcurrencyKey, in_both: bool) -> usize {
         let of = self.limited.get(seat.definition as usize).copied().unwrap_or_default();
         if in_both { of.iter().sum() } else { of[seat.pool as usize] }
     }
 
-    pub(super) fn of_step(&self, step: u32) -> usize {
+    pub(crate) fn of_step(&self, step: u32) -> usize {
         self.steps.get(step as usize).copied().unwrap_or_default()
     }
 
     /// How many more of `all` the seat's definition may take, so that others find some.
-    pub(super) fn fair_room(&self, seat: ConcurrencyKey, all: usize, users: usize) -> usize {
+    pub(crate) fn fair_room(&self, seat: ConcurrencyKey, all: usize, users: usize) -> usize {
         let free = all.saturating_sub(self.of_pool(seat.pool));
         if users <= 1 || free == 0 {
             return free;
@@ -52,21 +54,21 @@ impl Usage {
         more.max(usize::from(own < allowed)).min(free)
     }
 
-    pub(super) fn enter_pool(&mut self, seat: ConcurrencyKey) {
+    pub(crate) fn enter_pool(&mut self, seat: ConcurrencyKey) {
         self.pools[seat.pool as usize] += 1;
         if let Some(shares) = self.shares.get_mut(seat.definition as usize) {
             shares[seat.pool as usize] += 1;
         }
     }
 
-    pub(super) fn leave_pool(&mut self, seat: ConcurrencyKey) {
+    pub(crate) fn leave_pool(&mut self, seat: ConcurrencyKey) {
         self.pools[seat.pool as usize] -= 1;
         if let Some(shares) = self.shares.get_mut(seat.definition as usize) {
             shares[seat.pool as usize] -= 1;
         }
     }
 
-    pub(super) fn enter_limits(&mut self, seat: ConcurrencyKey) {
+    pub(crate) fn enter_limits(&mut self, seat: ConcurrencyKey) {
         if let Some(limited) = self.limited.get_mut(seat.definition as usize) {
             limited[seat.pool as usize] += 1;
         }
@@ -75,7 +77,7 @@ impl Usage {
         }
     }
 
-    pub(super) fn leave_limits(&mut self, seat: ConcurrencyKey) {
+    pub(crate) fn leave_limits(&mut self, seat: ConcurrencyKey) {
         if let Some(limited) = self.limited.get_mut(seat.definition as usize) {
             limited[seat.pool as usize] -= 1;
         }

@@ -6,24 +6,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::arrivals::InboundMessage;
-use super::super::letters::HandleError;
-use super::super::remote::message_to;
-use super::super::shared::EngineContext;
+use super::choreography::Choreography;
 use super::reactions::barring;
 use crate::choreography::EventEncoder;
+use crate::engine::message::{HandleError, InboundMessage, message_to};
 use crate::machine::{AtDeadline, SagaState, at_deadline};
 use crate::saga::Definition;
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
 
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// How often a pivot that moves all the time is looked at again at once.
 const LOOKS_MAX: usize = 8;
 
-impl<S: Store> EngineContext<S> {
+impl<S: Store> Choreography<S> {
     /// Waits until the deadline, and decides then.
-    pub(super) async fn handle_deadline(
+    pub(crate) async fn handle_deadline(
         self: &Arc<Self>,
         pivot: &Arc<Definition<S>>,
         after: Duration,
@@ -41,19 +40,19 @@ impl<S: Store> EngineContext<S> {
         }
         let asked = barring(pivot, message)?;
         for _ in 0..LOOKS_MAX {
-            let row = self.store.saga(&message.tenant, &asked.key).await?;
+            let row = self.ctx.store.saga(&message.tenant, &asked.key).await?;
             let state = row.map(|row| SagaState::decode(&row.state, pivot.steps.len())).transpose();
             let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
             match at_deadline(state.as_ref()) {
                 AtDeadline::Wait => return self.look_later(arrived, LOOK_AGAIN).await,
                 AtDeadline::Decided => {
                     // Who lost the row to another has nothing to do either.
-                    let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+                    let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;
                     return Ok(());
                 }
                 AtDeadline::Bar => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
-                    if self.tombstone_and_emit(&asked, arrived, Some(passed)).await? {
+                    if self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await? {
                         return Ok(());
                     }
                 }
@@ -63,34 +62,40 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Bars a step that has not begun, at once, and tells nobody.
-    pub(super) async fn handle_bar(
+    pub(crate) async fn handle_bar(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         arrived: &InboundMessage,
     ) -> Result<(), HandleError> {
-        self.check_age(arrived)?;
+        self.host.check_age(arrived)?;
         let asked = barring(definition, &arrived.message)?;
-        if self.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
-            && self.tombstone_and_emit(&asked, arrived, None).await?
+        if self.ctx.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
+            && self.host.tombstone_and_emit(&asked, arrived, None).await?
         {
             return Ok(());
         }
         // It has begun; who lost the row to another has nothing to do either.
-        let _ = self.recorder.record(arrived.handled(Changes::default())).await?;
+        let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;
         Ok(())
     }
 
     /// The row falls due again; that is no attempt.
-    pub(super) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
+    pub(crate) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = arrived.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
-        let _ = self.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
+        let _ = self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
         Ok(())
     }
 
     /// The event that says that the deadline has passed.
-    fn passed(&self, name: &str, payload: Vec<u8>, key: &crate::key::Key, arrived: &InboundMessage) -> NewMessage {
-        let (tenant, id) = (&arrived.message.tenant, MessageId(self.random_uuid()));
+    pub(crate) fn passed(
+        &self,
+        name: &str,
+        payload: Vec<u8>,
+        key: &crate::key::Key,
+        arrived: &InboundMessage,
+    ) -> NewMessage {
+        let (tenant, id) = (&arrived.message.tenant, MessageId(self.ctx.random_uuid()));
         let traceparent = arrived.message.headers.traceparent.clone();
         NewMessage {
             kind: MessageKind::Event,

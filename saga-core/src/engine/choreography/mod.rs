@@ -1,10 +1,8 @@
-//! Steps that events ask for: what an event that arrives means here, and which events tell of a step.
+//! Sagas that are wired by events.
 
+mod choreography;
 mod deadline;
 mod reactions;
 mod timeline;
-mod told;
 
-pub(super) use self::reactions::for_service;
-pub(super) use self::timeline::{TIMELINES, timeline_key};
-pub(super) use self::told::{tell_of_success, tellable};
+pub(crate) use self::choreography::Choreography;

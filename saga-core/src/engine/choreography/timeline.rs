@@ -1,62 +1,22 @@
 //! Following sagas that are wired by events: what services report of their steps, and the events that mark a saga, are
 //! joined to one timeline. It is kept as a row of `sagas` that has ended, since there is nothing to do for it.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::super::arrivals::InboundMessage;
-use super::super::in_flight::SagaInstance;
-use super::super::letters::HandleError;
-use super::super::remote::message_to;
-use super::super::shared::EngineContext;
+use super::choreography::Choreography;
+use crate::engine::message::{HandleError, InboundMessage, TIMELINES, timeline_key};
 use crate::key::Key;
-use crate::machine::{Fact, Mark, Timeline, reported};
-use crate::store::{
-    Advance, Answer, Changes, DeadLetterReason, DefinitionId, Headers, Message, MessageId, MessageKind, Miss,
-    NewMessage, NewSaga, SagaId, Status, Store,
-};
+use crate::machine::{Fact, Mark, Timeline};
+use crate::store::{Advance, Changes, DeadLetterReason, Message, Miss, NewSaga, SagaId, Status, Store};
 
 /// How often a timeline that moves all the time is joined again at once.
 const JOINS_MAX: usize = 16;
-/// The name of the row that keeps a timeline, in the place of a step's. No step has it, since names have no `#`.
-const NAME: &str = "timeline";
 
-/// What the rows of timelines are listed under.
-pub(in crate::engine) static TIMELINES: LazyLock<DefinitionId> =
-    LazyLock::new(|| DefinitionId { name: Arc::from("timeline#0"), version: 1 });
-
-/// The key under which the timeline of a saga is kept.
-pub(in crate::engine) fn timeline_key(saga_key: &Key) -> Key {
-    saga_key.hosted_for_event(NAME, 0)
-}
-
-impl<S: Store> EngineContext<S> {
-    /// What a service that reports its steps says of one that has moved.
-    pub(super) fn report(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
-        let follower = saga.definition.told.as_ref()?.reports_to.as_deref()?;
-        let (became, reason) = reported(before, &saga.state)?;
-        let (_, step) = saga.key.as_str().rsplit_once('>')?;
-        let service = saga.definition.id.name.split('/').next().unwrap_or_default();
-        let fact = Fact { revision: saga.version + 1, became, reason };
-        Some(NewMessage {
-            kind: MessageKind::Fact,
-            event_type: step.to_owned(),
-            // Texts and numbers always encode.
-            payload: serde_json::to_vec(&fact).unwrap_or_default(),
-            headers: Headers {
-                saga_key: Some(saga.key.asked_for().to_string()),
-                step: Some(step.to_owned()),
-                service: Some(follower.to_owned()),
-                reply_to: Some(service.to_owned()),
-                ..Headers::default()
-            },
-            ..message_to(MessageId(self.random_uuid()), &saga.tenant, follower)
-        })
-    }
-
+impl<S: Store> Choreography<S> {
     /// Joins what a service reports.
-    pub(in crate::engine) async fn handle_fact(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_fact(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let (step, service) = (message.headers.step.as_deref(), message.headers.reply_to.as_deref());
         let (step, service) = (step.unwrap_or_default(), service.unwrap_or_default());
@@ -66,18 +26,22 @@ impl<S: Store> EngineContext<S> {
     }
 
     /// Joins an event that marks a saga.
-    pub(super) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) async fn handle_mark(self: &Arc<Self>, mark: Mark, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         self.join(arrived, |timeline| timeline.note_event(&message.event_type, mark, message.committed_at)).await
     }
 
-    async fn join(self: &Arc<Self>, arrived: &InboundMessage, note: impl Fn(&mut Timeline)) -> Result<(), HandleError> {
+    pub(crate) async fn join(
+        self: &Arc<Self>,
+        arrived: &InboundMessage,
+        note: impl Fn(&mut Timeline),
+    ) -> Result<(), HandleError> {
         let message = &arrived.message;
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         let key = timeline_key(&key);
         for _ in 0..JOINS_MAX {
-            let row = self.store.saga(&message.tenant, &key).await?;
+            let row = self.ctx.store.saga(&message.tenant, &key).await?;
             let before = row.as_ref().map(|row| Timeline::decode(&row.state)).transpose();
             let before = before.map_err(|why| HandleError::Later { why, is_counted: true })?;
             let mut timeline = before.clone().unwrap_or_default();
@@ -94,7 +58,7 @@ impl<S: Store> EngineContext<S> {
             if changes.saga.is_none() && changes.start.is_none() && arrived.work.is_none() {
                 return Ok(());
             }
-            let recorded = self.recorder.record(arrived.handled(changes)).await?;
+            let recorded = self.committer.recorder.record(arrived.handled(changes)).await?;
             // Unless it moved meanwhile. Another miss says that somebody else has the message.
             if !matches!(recorded, Err(Miss::Saga(_))) {
                 return Ok(());
@@ -105,7 +69,7 @@ impl<S: Store> EngineContext<S> {
 
     async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, HandleError> {
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
-        let ids = self.take_ids(1).await.ok_or_else(later)?;
+        let ids = self.committer.store_calls.take_ids(1).await.ok_or_else(later)?;
         Ok(NewSaga {
             id: SagaId(ids.start),
             tenant: message.tenant.clone(),

@@ -21,7 +21,7 @@ use crate::tasks::prerequisites::c_compiler;
 use crate::tasks::sim::sim_command;
 use crate::workspace::cargo;
 
-/// How many schedules a test run simulates. They are the same in every run, so a failure is nobody's bad luck.
+/// How many schedules a test run simulates. They are the same in every run, so a failure is never bad luck.
 const SIMULATED_SEEDS: &str = "20000";
 
 /// How many test programs run at once for each processor: they wait more than they compute.

@@ -1,0 +1,244 @@
+//! Reading sagas: one of them step by step, lists, counts and the audit log.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::audit::{AuditEntry, AuditRecord};
+use super::outline::Outline;
+use super::status::{SagaStatus, SagaSummary};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::message::TIMELINES;
+use crate::key::{Key, Tenant};
+use crate::saga::{Definition, Saga};
+use crate::service::Service;
+use crate::store::{AuditFilter, AuditRow, DefinitionId, SagaFilter, SagaId, SagaRow, Status, Store, StoredDefinition};
+
+/// A definition that is not known here, and of which commands wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unregistered {
+    /// Its name.
+    pub saga: String,
+    /// Its version.
+    pub version: u32,
+    /// How many commands of it wait.
+    pub commands: u64,
+}
+
+impl fmt::Display for Unregistered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { saga, version, commands } = self;
+        let (noun, verb) = if *commands == 1 { ("command", "waits") } else { ("commands", "wait") };
+        write!(f, "{commands} {noun} of {saga} version {version} {verb}, which is not registered here")
+    }
+}
+
+/// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
+pub struct SagaQuery<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) tenant: Tenant,
+    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+}
+
+impl<S: Store> SagaQuery<S> {
+    /// An inspector of the default tenant's sagas in this store.
+    pub fn new(store: impl Into<Arc<S>>) -> Self {
+        Self { store: store.into(), tenant: Tenant::default(), definitions: BTreeMap::new() }
+    }
+
+    pub(crate) fn with(
+        store: &Arc<S>,
+        tenant: &Tenant,
+        definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    ) -> Self {
+        Self { store: Arc::clone(store), tenant: tenant.clone(), definitions: definitions.clone() }
+    }
+
+    /// Adds a definition, by which the steps of its sagas have names.
+    #[must_use]
+    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+        for definition in Definition::with_children(saga.definition()) {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        self
+    }
+
+    /// Adds the steps that a service hosts: what it did for others is a saga of one step, under `key>step`.
+    #[must_use]
+    pub fn service(mut self, service: &Service<S>) -> Self {
+        for (_, definition) in service.hosted() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        for definition in service.choreographed() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        self
+    }
+
+    /// Looks at the sagas of this tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: Tenant) -> Self {
+        self.tenant = tenant;
+        self
+    }
+
+    /// What happened to the saga of that key, step by step. Nothing if there is none.
+    ///
+    /// # Errors
+    /// When the key is not a legal one, neither this process nor the store knows the definition, what is stored cannot be
+    /// read, or the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn describe(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
+        outside_step()?;
+        let key = Key::from_stored(key.as_ref())?;
+        let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
+        let kept = self.kept(std::slice::from_ref(&stored.saga)).await?;
+        let Some(outline) = self.outline(&stored.saga, &kept) else {
+            let definition = stored.saga.definition.to_string();
+            return Err(RuntimeError::UnknownDefinition { key: key.to_string(), definition });
+        };
+        let mut status = SagaStatus::of(stored, &outline)
+            .map_err(|problem| RuntimeError::Unreadable { key: key.to_string(), problem })?;
+        for child in status.steps.iter_mut().filter_map(|step| step.child.as_mut()) {
+            let Some(row) = self.store.saga(&self.tenant, &child.key).await? else { continue };
+            let kept = self.kept(std::slice::from_ref(&row)).await?;
+            let outline = self.outline(&row, &kept);
+            let summary = SagaSummary::of(row, outline.as_ref());
+            (child.status, child.outcome) = (Some(summary.status), summary.outcome);
+        }
+        Ok(Some(status))
+    }
+
+    /// The sagas that pass the filter, by the order of their starts. The filter's tenant is the inspector's.
+    ///
+    /// A step that an event asked for is listed as the saga of one step that it is, under `key>step`. What joins the steps
+    /// of one key is its [timeline](Self::timeline), which is no saga: [`timelines`](Self::timelines) lists those.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
+        outside_step()?;
+        let filter = SagaFilter { tenant: self.tenant.clone(), ..filter };
+        let rows = self.rows(filter).await?;
+        let kept = self.kept(&rows).await?;
+        let summary = |row: SagaRow| {
+            let outline = self.outline(&row, &kept);
+            SagaSummary::of(row, outline.as_ref())
+        };
+        Ok(rows.into_iter().map(summary).collect())
+    }
+
+    /// The rows of sagas: those that keep timelines are left out, and the page is filled all the same.
+    async fn rows(&self, mut filter: SagaFilter) -> Result<Vec<SagaRow>, RuntimeError> {
+        let limit = filter.limit;
+        let mut found: Vec<SagaRow> = Vec::new();
+        loop {
+            let rows = self.store.list(&filter).await?;
+            let is_last = rows.len() < filter.limit;
+            filter.after = rows.last().map(|row| row.id).or(filter.after);
+            found.extend(rows.into_iter().filter(|row| row.definition.name != TIMELINES.name));
+            filter.limit = limit.saturating_sub(found.len());
+            if is_last || filter.limit == 0 {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Definitions that are not known here, and of which commands wait, of any tenant: they go on where somebody registers
+    /// them, or when their sagas are moved to another version.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn unregistered(&self) -> Result<Vec<Unregistered>, RuntimeError> {
+        outside_step()?;
+        let known: Vec<DefinitionId> = self.definitions.keys().cloned().collect();
+        let waiting = self.store.unknown_work(&known).await?;
+        let unregistered = |(id, commands): (DefinitionId, u64)| Unregistered {
+            saga: id.name.to_string(),
+            version: id.version,
+            commands,
+        };
+        Ok(waiting.into_iter().map(unregistered).collect())
+    }
+
+    /// What the store keeps of definitions, where some of these sagas have one that is not known here.
+    async fn kept(&self, rows: &[SagaRow]) -> Result<Vec<StoredDefinition>, RuntimeError> {
+        if rows.iter().all(|row| self.definitions.contains_key(&row.definition)) {
+            return Ok(Vec::new());
+        }
+        Ok(self.store.definitions().await?)
+    }
+
+    fn outline(&self, row: &SagaRow, kept: &[StoredDefinition]) -> Option<Outline> {
+        if let Some(definition) = self.definitions.get(&row.definition) {
+            return Some(Outline::of(definition));
+        }
+        let kept = kept.iter().find(|kept| kept.id == row.definition && kept.digest == row.digest);
+        kept.and_then(Outline::of_kept)
+    }
+
+    /// How many sagas there are in each status; every status is listed. Where a service follows sagas that are wired by
+    /// events, each of their timelines counts as one that is completed, since there is nothing to do for it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
+        outside_step()?;
+        let mut counts: BTreeMap<Status, u64> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
+        counts.extend(self.store.count(&self.tenant).await?);
+        Ok(counts)
+    }
+
+    /// What people did with the sagas, the latest first. The filter's tenant is the inspector's.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn audit_log(&self, filter: AuditFilter) -> Result<Vec<AuditRecord>, RuntimeError> {
+        outside_step()?;
+        let filter = AuditFilter { tenant: self.tenant.clone(), ..filter };
+        let acts = self.store.acts(&filter).await?;
+        let acted = |row: AuditRow| AuditRecord {
+            number: row.number,
+            key: row.key,
+            at: row.at,
+            entry: AuditEntry::read(&row.entry.detail),
+        };
+        Ok(acts.into_iter().map(acted).collect())
+    }
+
+    /// Sagas of any tenant that wait for nothing. There should be none (G11).
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, RuntimeError> {
+        outside_step()?;
+        Ok(self.store.forgotten(limit).await?)
+    }
+}
+
+impl<S: Store> fmt::Debug for SagaQuery<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SagaQuery")
+            .field("tenant", &self.tenant)
+            .field("definitions", &self.definitions.keys())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,304 @@
+//! A new saga that begins behind what another one did.
+
+use std::time::Duration;
+
+use super::audit::AuditEntry;
+use super::saga_admin::{SagaAdmin, refused};
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::decide::{StartTiming, deadline_of, deadline_row};
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, in_flight};
+use crate::key::Key;
+use crate::machine::{Event, Items, SagaState, StepPhase, Timer};
+use crate::saga::{Definition, StepUndo};
+use crate::step::Rejection;
+use crate::store::{
+    HistoryKind, Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, WorkId,
+};
+
+/// What the history of the new saga calls it.
+const TAKEN_OVER: &str = "taken over";
+
+/// What became of the wish to start a saga instead of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartOutcome {
+    /// The new saga begins by this call.
+    Begun,
+    /// It was started instead of that saga before, and nothing was changed.
+    Already,
+}
+
+impl<S: Store> SagaAdmin<S> {
+    /// Starts a saga instead of one that has ended, under a key of its own and with the same input. It begins with the step
+    /// `from`; what the old saga did before that step is taken over with its outputs.
+    ///
+    /// What is taken over belongs to the saga that did it. When the new one turns round it undoes what it did itself, and
+    /// leaves that as it is; so it can be restarted at the same step in its turn. The history of each names the other.
+    ///
+    /// The new saga has as much time until its deadline as the old one had, counted from the restart: what
+    /// [`start_within`](crate::Runtime::start_within) gave that one, or what the definition says.
+    ///
+    /// # Errors
+    /// When the old saga has not ended; when a step before `from` was undone, has no effect that stands, or may have happened
+    /// or been undone, or not; when the new key belongs to another saga, or is too long for the steps of its sub-sagas; when the
+    /// definition is not known here; or when the store fails.
+    ///
+    /// # Cancel safety
+    /// When dropped, the saga was started or not; the same call again says which.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::engine::RestartOutcome;
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn draw_up(year: u32) -> Result<String, StepError> {
+    ///     Ok(format!("report of {year}"))
+    /// }
+    ///
+    /// #[saga_step]
+    /// async fn send(_year: u32, Output(_report): Output<draw_up>) -> Result<(), StepError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Saga::named("report").input::<u32>().step::<draw_up>().step::<send>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&report).start().await?;
+    /// runtime.start(&report, "report-2025", 2025).await?.outcome().await?;
+    ///
+    /// // The mail was lost on its way: it is sent once more, and not drawn up again.
+    /// let desk = runtime.admin().by("ann");
+    /// let restart = desk.restart("report-2025", "send", "report-2025-again", "the mail was lost").await?;
+    /// assert_eq!(restart, Restart::Begun);
+    /// let again = runtime.attach("report-2025-again").await?;
+    /// assert!(matches!(again.outcome().await?, Outcome::Completed { .. }));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn restart(
+        &self,
+        key: impl AsRef<str>,
+        from: &str,
+        new_key: impl AsRef<str>,
+        reason: &str,
+    ) -> Result<RestartOutcome, RuntimeError> {
+        outside_step()?;
+        let (key, new_key) = (Key::from_stored(key.as_ref())?, Key::new(new_key.as_ref())?);
+        self.restart_seen(&key, None, from, new_key, reason).await
+    }
+
+    pub(crate) async fn restart_seen(
+        &self,
+        key: &Key,
+        seen: Option<u64>,
+        from: &str,
+        new_key: Key,
+        reason: &str,
+    ) -> Result<RestartOutcome, RuntimeError> {
+        let act =
+            AuditEntry { step: Some(from.to_owned()), saga: Some(new_key.to_string()), ..self.act("restart", reason) };
+        if let Some(problem) = act.problem() {
+            return Err(refused(key, problem));
+        }
+        // First: what the old saga did may have changed since it was restarted.
+        if self.is_restarted(key, from, &new_key).await? {
+            return Ok(RestartOutcome::Already);
+        }
+        let old = self.stored(key, seen).await?;
+        let definition = self.definition_of(&old.saga)?.clone();
+        if let Some(longest) = definition.step_key_bytes_max() {
+            new_key.check_length_with(longest, &old.saga.tenant)?;
+        }
+        let state = self.instance(&old)?.state;
+        let step = check(&old.saga, &state, &definition, from)?;
+        let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::NotTaken;
+        if is_passed_by(&step) {
+            return Err(refused(
+                key,
+                format!(
+                    "its step `{from}` stands in an arm that was not taken; begin with the choice, or in front of it"
+                ),
+            ));
+        }
+        let (passed_by, taken): (Vec<usize>, Vec<usize>) =
+            definition.shape.before(step).into_iter().partition(is_passed_by);
+        let before = taken_over_before(&old, &definition);
+        let records = taken
+            .iter()
+            .map(|&index| {
+                let is_anothers = before.contains(&index);
+                let record = standing(&old, &state, &definition, (index, step), is_anothers);
+                record.map_err(|problem| refused(key, problem))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+
+        let ids = self.take_ids(definition.width + 2).await?;
+        let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
+        let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?.unstored();
+        let when = StartTiming { within: state.within, ..StartTiming::default() };
+        let deadline = deadline_of(&definition, &mut saga.state, when, Timer::of(WorkId(ids.end - 1)));
+        for record in &records {
+            saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
+        }
+        let hand_on = NextWork { ids: ids.start + 1, slot: NextSlot::Nowhere };
+        let advanced = self.decider()?.decide(
+            &mut saga,
+            Event::TakenOver { steps: taken, passed_by },
+            &AttemptDetails::default(),
+            hand_on,
+        );
+        let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;
+        let whose = Rejection::new(format!("taken over from the saga `{key}`"));
+        // Beside them stands what the new saga itself has decided already: a choice, or an empty list.
+        for written in &mut prepared.changes.records {
+            let Some(record) = records.iter().find(|record| record.step == written.step) else { continue };
+            written.error = serde_json::to_vec(&whose).ok();
+            written.output.clone_from(&record.output);
+            written.took = Duration::ZERO;
+        }
+        // It may begin behind its pivot.
+        let deadline = deadline.filter(|_| saga.state.deadline.is_some());
+        let first = prepared.changes.commands.first();
+        let row = first.zip(deadline).map(|(first, deadline)| deadline_row(deadline, Duration::ZERO, first));
+        prepared.changes.commands.extend(row);
+        // It is one start.
+        if let Some(advance) = prepared.changes.saga.take() {
+            (new.status, new.state) = (advance.status, saga.state.encode());
+        }
+        let taken_over = AuditEntry { action: TAKEN_OVER.to_owned(), saga: Some(key.to_string()), ..act.clone() };
+        prepared.changes.history.extend([act.entry(old.saga.id), taken_over.entry(new.id)]);
+        prepared.changes.start = Some(Box::new(new));
+        match self.commit(key, prepared).await? {
+            Ok(()) => Ok(RestartOutcome::Begun),
+            // A saga of that key has records of its own.
+            Err(Miss::Saga(_) | Miss::Record(_)) if self.is_restarted(key, from, &new_key).await? => {
+                Ok(RestartOutcome::Already)
+            }
+            Err(Miss::Saga(_) | Miss::Record(_)) => {
+                let taken = "belongs to another saga; give the new one a key of its own";
+                Err(refused(key, format!("the key `{new_key}` {taken}")))
+            }
+            Err(miss) => Err(refused(key, format!("it was not restarted: {miss:?}"))),
+        }
+    }
+
+    /// Whether the saga of the new key was started instead of that one, at that step.
+    async fn is_restarted(&self, old: &Key, from: &str, new_key: &Key) -> Result<bool, RuntimeError> {
+        let Some(new) = self.desk.store.saga_with_steps(&self.desk.tenant, new_key).await? else { return Ok(false) };
+        let is_from = |act: &AuditEntry| act.saga.as_deref() == Some(old.as_str()) && act.step.as_deref() == Some(from);
+        let mut acts = new.history.iter().map(|(_, entry)| AuditEntry::read(&entry.detail));
+        Ok(acts.any(|act| act.action == TAKEN_OVER && is_from(&act)))
+    }
+}
+
+/// Which step it is, if a saga can begin there instead of this one.
+fn check<S: Store>(
+    old: &SagaRow,
+    state: &SagaState,
+    definition: &Definition<S>,
+    from: &str,
+) -> Result<usize, RuntimeError> {
+    let refuse = |problem: String| Err(refused(&old.key, problem));
+    if state.caller.is_some() {
+        return refuse("it is a step of another service's saga: restart that saga".to_owned());
+    }
+    if let Some((outer, _)) = old.key.of_step() {
+        return refuse(format!("it is a step of the saga `{outer}`: restart that saga"));
+    }
+    if !old.status.is_ended() {
+        return refuse(format!(
+            "it has not ended, it is {}; end it first, by a cancel or by force, or let it come to its end",
+            old.status
+        ));
+    }
+    definition.shape.position(from).ok_or_else(|| {
+        let names: Vec<String> = definition.steps.iter().map(|step| format!("`{}`", step.name)).collect();
+        refused(&old.key, format!("it has no step `{from}`; its steps are {}", names.join(", ")))
+    })
+}
+
+/// The steps that this saga itself took over, where it was started instead of another one: what that one did stands,
+/// however this one ended.
+fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) -> Vec<usize> {
+    let acts = old.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
+    let taken_over = acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).find(|act| act.action == TAKEN_OVER);
+    let from = taken_over.and_then(|act| definition.shape.position(act.step.as_deref()?));
+    from.map(|from| definition.shape.before(from)).unwrap_or_default()
+}
+
+/// The record of a step whose effect stands, for a saga that begins at `from`.
+fn standing<'a, S: Store>(
+    old: &'a SagaWithSteps,
+    state: &SagaState,
+    definition: &Definition<S>,
+    (index, from): (usize, usize),
+    is_anothers: bool,
+) -> Result<&'a StepRecord, String> {
+    let (step, name) = (&definition.steps[index], definition.steps[index].name);
+    let record = old.records.iter().find(|record| record.step == step.doing);
+    let outcome = record.map(|record| record.outcome);
+    let again = "start it anew under another key";
+    let earlier = "restart it from there, or from an earlier step";
+    // Of what was done for each item of a list, the items say what became of it.
+    let items = state.items.iter().filter(|items| items.step == index).flat_map(Items::range);
+    let items: Vec<usize> = items.collect();
+    let phases: Vec<StepPhase> = items.iter().map(|item| state.steps[*item].phase).collect();
+    let undone = [StepPhase::Undone, StepPhase::Undoing, StepPhase::UndoSkipped];
+    let phase = undone.into_iter().find(|undone| phases.contains(undone)).unwrap_or(state.steps[index].phase);
+    // Of an undo outside nobody knows what became of it when a person went past it. One in a transaction left nothing, nor
+    // did one that never began before the saga was ended by force.
+    let has_begun = items.iter().chain([&index]).any(|step| state.steps[*step].undo_round > 0);
+    let is_undo_definite = !has_begun || matches!(step.undo, Some((StepUndo::Transaction(_), _)));
+    let record = match (phase, outcome) {
+        (StepPhase::Skipped, Some(RecordedOutcome::Skipped)) if is_anothers => record,
+        (StepPhase::UndoSkipped, _) if !is_undo_definite => {
+            return Err(format!(
+                "nobody knows whether the undo of its step `{name}` happened, so that it cannot be taken over; {again}"
+            ));
+        }
+        (StepPhase::Done | StepPhase::UndoSkipped, Some(RecordedOutcome::Done)) => record,
+        // Who ended it as compensated did not say that what was stuck counts as done.
+        (StepPhase::Skipped, Some(RecordedOutcome::Skipped | RecordedOutcome::Done))
+            if old.saga.status == Status::Completed =>
+        {
+            record
+        }
+        (StepPhase::Undone | StepPhase::Undoing, _) => {
+            return Err(format!("its step `{name}` was undone, so that nothing of it can be taken over; {again}"));
+        }
+        (_, Some(RecordedOutcome::Unknown)) | (StepPhase::Unknown | StepPhase::Started, _) => {
+            return Err(format!(
+                "nobody knows whether its step `{name}` happened, so that it cannot be taken over; {again}"
+            ));
+        }
+        _ => return Err(format!("its step `{name}` did not take effect, so that it cannot be taken over; {earlier}")),
+    };
+    let record = record.ok_or_else(|| format!("there is no record of its step `{name}`; {again}"))?;
+    let is_run = |later: usize| later == from || definition.shape.is_behind(later, from);
+    let mut run = (0..definition.steps.len()).filter(|&later| is_run(later)).map(|later| &definition.steps[later]);
+    match run.find(|later| record.output.is_none() && later.takes_output_of(name)) {
+        None => Ok(record),
+        Some(taker) => Err(format!(
+            "the step `{}` takes the output of `{name}`, which was skipped without one; {earlier}",
+            taker.name
+        )),
+    }
+}
+
+fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: Key) -> NewSaga {
+    let state = SagaState::new(definition.steps.len());
+    NewSaga {
+        id,
+        tenant: old.tenant.clone(),
+        key,
+        definition: definition.id.clone(),
+        digest: definition.digest,
+        input: old.input.clone(),
+        input_hash: old.input_hash.clone(),
+        status: state.status(),
+        state: state.encode(),
+        commands: Vec::new(),
+    }
+}

@@ -1,0 +1,373 @@
+//! What a query answers about a saga and its steps.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::audit::AuditEntry;
+use super::outline::{Outline, OutlinedStep};
+use crate::engine::outcome::{Outcome, outcome_by};
+use crate::key::{Key, StepId, Tenant};
+use crate::machine::{Phase, SagaState, StepPhase, StepState};
+use crate::step::Rejection;
+use crate::store::{
+    HistoryEntry, HistoryKind, RecordedOutcome, Reported, SagaId, SagaRow, SagaWithSteps, Status, StepRecord,
+    Timestamp, WorkKind, WorkStatus,
+};
+
+/// A saga in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SagaSummary {
+    /// The saga's row; the way to the next page.
+    pub id: SagaId,
+    /// Whose saga it is.
+    pub tenant: Tenant,
+    /// The saga's key.
+    pub key: Key,
+    /// The definition's name.
+    pub saga: String,
+    /// The definition's version.
+    pub version: u32,
+    /// Where it stands.
+    pub status: Status,
+    /// How it ended, or why it is stuck, where the definition is known here.
+    pub outcome: Option<Outcome>,
+    /// Who has paused it, and why, where the definition is known here.
+    pub paused: Option<PausedBy>,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// When it was last advanced.
+    pub advanced_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Why it waits although nothing of it is under way: here, nobody knows its definition.
+    pub waits_for: Option<String>,
+    /// The saga in the same store that it is a step of, if it is one.
+    pub step_of: Option<Key>,
+}
+
+/// Who has paused a saga, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PausedBy {
+    /// Who, where that was said.
+    pub actor: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Since when. A list does not say that.
+    pub since: Option<Timestamp>,
+}
+
+/// A saga, step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SagaStatus {
+    /// The saga as a list shows it.
+    pub summary: SagaSummary,
+    /// How often it was advanced. An operator's action names the one that it saw.
+    pub revision: u64,
+    /// The steps in the order of the definition. Behind one that is done for each item of a list stand those of its items
+    /// of which there is something to see: which are under way, or did not simply take effect.
+    pub steps: Vec<StepStatus>,
+    /// When it turns round if it has not come to its pivot; nothing where no deadline waits.
+    pub deadline: Option<Timestamp>,
+    /// What else happened, oldest first.
+    pub history: Vec<HistoryEvent>,
+}
+
+/// A step of a saga.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepStatus {
+    /// The step's name.
+    pub step: String,
+    /// The steps that it comes after: those before it, or the ends of the branches of the group before it.
+    pub after: Vec<String>,
+    /// Where it stands.
+    pub phase: StepPhase,
+    /// The saga that it is, where it is one that was begun.
+    pub child: Option<ChildStatus>,
+    /// The names of its arms, where it is a choice.
+    pub arms: Vec<String>,
+    /// The arm of it that runs, where it is a choice that was made.
+    pub taken: Option<String>,
+    /// The id of the signal that it waited for, once that has arrived.
+    pub signal: Option<String>,
+    /// Whether it is one that only waits: then it is due when it has waited long enough.
+    pub waits: bool,
+    /// How many items it is done for, where it is done for each of a list that is there.
+    pub items: Option<ItemCounts>,
+    /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
+    /// each other, an operator's action is for the one that the saga's outcome names; the others have their turn then.
+    pub stuck: Option<String>,
+    /// How many attempts were made, of the step and of its undos.
+    pub attempts: u32,
+    /// When what became of it was recorded.
+    pub recorded_at: Option<Timestamp>,
+    /// How long its last attempt took.
+    pub took: Option<Duration>,
+    /// When its undo was recorded.
+    pub undone_at: Option<Timestamp>,
+    /// Since when its attempts have failed, while it is tried.
+    pub retrying_since: Option<Timestamp>,
+    /// When it is tried next, while it waits for that.
+    pub due_at: Option<Timestamp>,
+    /// Why it was not done, or what its last attempt said.
+    pub error: Option<String>,
+    /// What it reported last, or its undo, while that is tried.
+    pub progress: Option<StepProgress>,
+}
+
+/// What a step reported last of how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepProgress {
+    /// When it was written down.
+    pub at: Timestamp,
+    /// The report as JSON.
+    pub report: String,
+}
+
+/// The saga that a step of another one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChildStatus {
+    /// Its key, by which one asks for its steps and acts on it.
+    pub key: Key,
+    /// Where it stands; nothing while it was not started.
+    pub status: Option<Status>,
+    /// How it ended, or why it is stuck.
+    pub outcome: Option<Outcome>,
+}
+
+/// How far a step is that is done for each item of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ItemCounts {
+    /// How many there are.
+    pub all: usize,
+    /// How many took effect, and stand.
+    pub done: usize,
+    /// How many were undone.
+    pub undone: usize,
+    /// How many have not begun.
+    pub waiting: usize,
+}
+
+/// Something that happened to a saga and is no step's outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HistoryEvent {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: HistoryKind,
+    /// To which step, or to which undo.
+    pub step: Option<StepId>,
+    /// In which attempt, where it is about one.
+    pub attempt: u32,
+    /// In words.
+    pub detail: String,
+    /// What somebody did, where it is that.
+    pub audit: Option<AuditEntry>,
+}
+
+impl SagaSummary {
+    pub(crate) fn of(row: SagaRow, outline: Option<&Outline>) -> Self {
+        let state = outline.and_then(|outline| {
+            let state = SagaState::decode(&row.state, outline.steps.len()).ok()?;
+            Some((outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state), state.paused))
+        });
+        let (outcome, pause) = state.unwrap_or_default();
+        let paused = pause.map(|pause| PausedBy { actor: pause.by, reason: pause.reason, since: None });
+        let is_known = outline.is_some_and(|outline| outline.is_registered);
+        let waits_for = (!is_known && !row.status.is_ended())
+            .then(|| format!("{} is not registered here, so nothing of it is done by this process", row.definition));
+        let is_saga = !row.definition.name.contains(['/', '#']);
+        Self {
+            waits_for,
+            step_of: row.key.of_step().filter(|_| is_saga).map(|(key, _)| key),
+            id: row.id,
+            tenant: row.tenant,
+            key: row.key,
+            saga: row.definition.name.to_string(),
+            version: row.definition.version,
+            status: row.status,
+            outcome,
+            paused,
+            started_at: row.started_at,
+            advanced_at: row.advanced_at,
+            ended_at: row.ended_at,
+        }
+    }
+}
+
+impl SagaStatus {
+    pub(crate) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
+        let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
+        let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
+        let mut steps = Vec::with_capacity(outline.steps.len());
+        for (index, step) in outline.steps.iter().enumerate() {
+            let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
+            let items = state.items_of(index);
+            steps.push(StepStatus {
+                after: before.collect(),
+                child: child_of(step, state.steps[index].phase, &stored.saga.key),
+                arms: step.arms.clone(),
+                taken: taken(step, &stored),
+                waits: step.waits,
+                signal: step.awaits_signal.then(|| signal_of(&step.name, &stored)).flatten(),
+                items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
+                stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
+                progress: progress(&step.name, index, &state, &stored),
+                ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
+            });
+            let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
+            for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
+                let name = StepId::of_item(&step.name, state.item_number(item).unwrap_or_default());
+                steps.push(StepStatus {
+                    stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
+                    progress: progress(name.as_str(), item, &state, &stored),
+                    ..step_status(name.as_str(), state.steps[item].phase, &stored, parked)
+                });
+            }
+        }
+        let deadline = stored.work.iter().find(|work| work.kind == WorkKind::Deadline).map(|work| work.due_at);
+        let history: Vec<HistoryEvent> =
+            stored.history.into_iter().map(|(at, entry)| HistoryEvent::of(at, entry)).collect();
+        let revision = stored.saga.version;
+        let mut summary = SagaSummary::of(stored.saga, Some(outline));
+        if let Some(paused) = &mut summary.paused {
+            let paused_at = history.iter().rfind(|entry| entry.audit.as_ref().is_some_and(|act| act.action == "pause"));
+            paused.since = paused_at.map(|entry| entry.at);
+        }
+        Ok(Self { summary, revision, steps, deadline, history })
+    }
+}
+
+impl HistoryEvent {
+    fn of(at: Timestamp, entry: HistoryEntry) -> Self {
+        let act = (entry.kind == HistoryKind::Operator).then(|| AuditEntry::read(&entry.detail));
+        let detail = act.as_ref().map_or(entry.detail, ToString::to_string);
+        Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, audit: act }
+    }
+}
+
+impl StepProgress {
+    fn of(reported: &Reported) -> Self {
+        Self { at: reported.at, report: String::from_utf8_lossy(&reported.progress).into_owned() }
+    }
+
+    /// The report as the step's own type.
+    ///
+    /// # Errors
+    /// The report is no `T`.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.report)
+    }
+}
+
+impl StepStatus {
+    /// Whether it is that of an item of a list: its name is `step#n`.
+    pub fn is_item(&self) -> bool {
+        self.step.contains('#')
+    }
+}
+
+impl ItemCounts {
+    fn of(items: &[StepState]) -> Self {
+        let count = |phase| items.iter().filter(|item| item.phase == phase).count();
+        Self {
+            all: items.len(),
+            done: count(StepPhase::Done),
+            undone: count(StepPhase::Undone),
+            waiting: count(StepPhase::Ready),
+        }
+    }
+}
+
+/// A step that is done for each item of a list has no effect of its own: in a saga that was undone, its items say what
+/// became of it.
+fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
+    let phase = state.steps[step].phase;
+    let Some(mut items) = state.items_of(step).filter(|_| state.phase == Phase::Compensated) else { return phase };
+    match phase {
+        StepPhase::FannedOut | StepPhase::Done if items.any(|item| state.steps[item].phase == StepPhase::Undone) => {
+            StepPhase::Undone
+        }
+        StepPhase::FannedOut => StepPhase::Cancelled,
+        _ => phase,
+    }
+}
+
+fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i64]) -> StepStatus {
+    let records = || stored.records.iter().filter(|record| record.step.step_and_item() == name);
+    let done = records().find(|record| record.step.undo_round().is_none());
+    let undone = records().rfind(|record| record.step.undo_round().is_some());
+    let work = stored.work.iter().find(|work| work.step.step_and_item() == name);
+    let attempts = records().map(|record| record.attempts).sum::<u32>() + work.map_or(0, |work| work.attempts);
+    StepStatus {
+        step: name.to_owned(),
+        after: Vec::new(),
+        phase,
+        child: None,
+        arms: Vec::new(),
+        taken: None,
+        signal: None,
+        waits: false,
+        items: None,
+        stuck: None,
+        attempts,
+        recorded_at: done.map(|record| record.recorded_at),
+        took: done.map(|record| record.took),
+        undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
+        retrying_since: work.and_then(|work| work.retrying_since),
+        // What waits for a resumption is due when that comes.
+        due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
+        error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
+        progress: None,
+    }
+}
+
+/// What a step or its undo reported last: on its row, or, where a person decides, with the state of the saga.
+fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) -> Option<StepProgress> {
+    let is_of_step = |id: &StepId| id.step_and_item() == name;
+    let on_row = stored.work.iter().find(|work| is_of_step(&work.step)).and_then(|work| work.reported.as_ref());
+    let kept = || {
+        let kept = state.reports.iter().rfind(|kept| kept.step == step)?;
+        let stuck = stored
+            .history
+            .iter()
+            .rfind(|(_, entry)| entry.kind == HistoryKind::Stuck && entry.step.as_ref().is_some_and(is_of_step));
+        let at = stuck.map_or(stored.saga.advanced_at, |(at, _)| *at);
+        Some(StepProgress { at, report: kept.report.clone() })
+    };
+    on_row.map(StepProgress::of).or_else(kept)
+}
+
+fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildStatus> {
+    let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::NotTaken);
+    (step.is_child && is_begun).then(|| ChildStatus { key: key.hosted(&step.name), status: None, outcome: None })
+}
+
+/// The arm that was recorded of a choice.
+fn taken(step: &OutlinedStep, stored: &SagaWithSteps) -> Option<String> {
+    if step.arms.is_empty() {
+        return None;
+    }
+    let record = stored.records.iter().find(|record| record.step.as_str() == step.name)?;
+    serde_json::from_slice(record.output.as_deref()?).ok()?
+}
+
+/// A signal has a record of its own.
+fn signal_of(name: &str, stored: &SagaWithSteps) -> Option<String> {
+    let of_signal = StepId::of_item(name, 0);
+    let record = stored.records.iter().find(|record| record.step == of_signal)?;
+    serde_json::from_slice(record.output.as_deref()?).ok()
+}
+
+fn reason(record: &StepRecord) -> Option<String> {
+    let reason: Rejection = serde_json::from_slice(record.error.as_deref()?).ok()?;
+    Some(reason.message().to_owned())
+}

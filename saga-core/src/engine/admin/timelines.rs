@@ -1,0 +1,75 @@
+//! The joined status of sagas that are wired by events, as a person sees it.
+
+use super::query::SagaQuery;
+use crate::engine::context::{RuntimeError, outside_step};
+use crate::engine::message::{TIMELINES, timeline_key};
+use crate::key::Key;
+use crate::machine::{Timeline, TimelineEntry};
+use crate::store::{SagaFilter, SagaId, SagaRow, Status, Store, Timestamp};
+
+/// The joined status of a saga that is wired by events, where a service [follows](crate::choreography) it: what its
+/// services reported of their steps, and which events marked it.
+///
+/// It is a view: a step that nobody has reported yet is not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelineStatus {
+    /// Of the row that keeps it: the way to the next page of a list.
+    pub id: SagaId,
+    /// The saga's key.
+    pub key: Key,
+    /// Where the saga stands: ended when an event that ends it was seen; stuck when a step needs a person; compensating
+    /// when a step came to nothing, or was undone or barred.
+    pub status: Status,
+    /// When the event was committed that ended it.
+    pub ended_at: Option<Timestamp>,
+    /// What happened, in the order of the commits. The clocks of several databases may differ.
+    pub entries: Vec<TimelineEntry>,
+    /// Whether more happened than is kept.
+    pub is_cut: bool,
+}
+
+impl TimelineStatus {
+    fn of(row: &SagaRow) -> Result<Self, RuntimeError> {
+        let timeline = Timeline::decode(&row.state)
+            .map_err(|problem| RuntimeError::Unreadable { key: row.key.to_string(), problem })?;
+        Ok(Self {
+            id: row.id,
+            key: row.key.asked_for(),
+            status: timeline.status(),
+            ended_at: timeline.ended().map(|(_, at)| at),
+            entries: timeline.entries(),
+            is_cut: timeline.is_cut(),
+        })
+    }
+}
+
+impl<S: Store> SagaQuery<S> {
+    /// The joined status of the saga of that key. Nothing if no service of this store has heard of it.
+    ///
+    /// # Errors
+    /// When the key is not a legal one, what is stored cannot be read, or the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn timeline(&self, key: impl AsRef<str>) -> Result<Option<TimelineStatus>, RuntimeError> {
+        outside_step()?;
+        let key = timeline_key(&Key::from_stored(key.as_ref())?);
+        let row = self.store.saga(&self.tenant, &key).await?;
+        row.as_ref().map(TimelineStatus::of).transpose()
+    }
+
+    /// The joined status of sagas, in the order in which they were heard of: at most so many behind this one.
+    ///
+    /// # Errors
+    /// When what is stored cannot be read, or the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn timelines(&self, after: Option<SagaId>, limit: usize) -> Result<Vec<TimelineStatus>, RuntimeError> {
+        outside_step()?;
+        let definition = Some(TIMELINES.name.to_string());
+        let filter = SagaFilter { tenant: self.tenant.clone(), status: None, definition, after, limit };
+        self.store.list(&filter).await?.iter().map(TimelineStatus::of).collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! Claimed rows of deadlines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::poller::Poller;
+use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::log;
+use crate::store::{Changes, Postponed, SagaRow, Store, WorkRef};
+
+/// When a deadline is looked at again whose saga could not be called off.
+const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
+
+impl<S: Store> Poller<S> {
+    /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
+    pub(crate) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
+        if let Err(error) = SagaAdmin::of(AdminRuntime::new(&self.committer, &self.decider), &row.tenant)
+            .end_overdue(&row.key, work)
+            .await
+        {
+            log::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
+            // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
+            let error = Some(error.to_string());
+            let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, in_doubt: false, error };
+            let applied =
+                self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await;
+            if applied.is_err() {
+                self.committer.scheduler.release(&[work]).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Claimed commands of paused sagas.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::poller::Poller;
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, WorkItem};
+use crate::machine::Event;
+use crate::store::{Postponed, Store};
+
+/// For how long a command of a paused saga is put off: until the saga is resumed, which makes it due. A hundred years.
+const WHILE_PAUSED: Duration = Duration::from_hours(100 * 365 * 24);
+
+impl<S: Store> Poller<S> {
+    /// A command fell due, or was given back, and its saga is paused: it waits, with all that is known of it, until the
+    /// saga is resumed. That moves the saga, so that of this and a resumption at the same moment one looks again.
+    pub(crate) async fn park(self: &Arc<Self>, command: WorkItem<S>) {
+        let Some(ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
+        let mut saga = command.saga.clone();
+        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let parked = Event::Parked { work: command.work.id.0 };
+        // It is not refused, and nothing follows from it.
+        let Ok(mut prepared) = self.decider.decide(&mut saga, parked, &AttemptDetails::default(), hand_on) else {
+            return;
+        };
+        prepared.changes.postponed.push(Postponed {
+            work: command.work,
+            due_in: WHILE_PAUSED,
+            attempts: command.attempts,
+            in_doubt: command.in_doubt,
+            error: None,
+        });
+        match self.committer.commit_decision(prepared).await {
+            Ok(Ok(())) => {}
+            // The saga was resumed, or moved otherwise: whoever claims it next sees it as it is.
+            Ok(Err(_)) | Err(_) => self.committer.scheduler.release(&[command.work]).await,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Claiming work that nobody has: retries that fell due, starts inside callers' transactions, and what dead or stopped
+//! processes left behind.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::decide::{Decider, keep_report, late_success};
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
+use crate::engine::store_calls::catch_panic;
+use crate::log;
+use crate::machine::{self, Command as Order, Effect, Event};
+use crate::store::{
+    Changes, ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
+    StepRecord, Store, StoreError, Timestamp, WorkKind,
+};
+
+/// How long a step waits at least where another branch of its saga waits for a person, before it is looked at again.
+const WHILE_STUCK: Duration = Duration::from_secs(1);
+
+/// How long it waits at most. Longer than that, nobody who has decided waits for it.
+const WHILE_STUCK_MAX: Duration = Duration::from_secs(30);
+
+/// Claims work that no process has.
+pub(crate) struct Poller<S: Store> {
+    pub(super) ctx: Arc<EngineContext<S>>,
+    pub(super) committer: Arc<Committer<S>>,
+    pub(super) decider: Arc<Decider<S>>,
+}
+
+impl<S: Store> Poller<S> {
+    pub(crate) fn new(committer: Arc<Committer<S>>, decider: Arc<Decider<S>>) -> Self {
+        Self { ctx: Arc::clone(&committer.ctx), committer, decider }
+    }
+}
+
+impl<S: Store> Poller<S> {
+    /// What an item gave that is to be undone: a claim brings no records of items.
+    pub(crate) async fn read_own_output(&self, command: &mut WorkItem<S>) -> Result<(), StoreError> {
+        let (saga, step) = (&command.saga, command.step_index());
+        let is_needed = matches!(command.command, Order::Undo { known: true, .. });
+        if !is_needed || saga.state.item_number(step).is_none() {
+            return Ok(());
+        }
+        let record = self.ctx.store.record_of(&saga.tenant, &saga.key, &saga.doing(step)).await?;
+        if let Some(output) = record.and_then(|record| record.output) {
+            command.saga.keep_own_output(step, output.into());
+        }
+        Ok(())
+    }
+
+    /// Claims work until the runtime stops.
+    pub(crate) async fn poll(self: Arc<Self>) {
+        // Whether the last claim was full: then much is due, and every second claim gives each definition a part.
+        let (mut was_full, mut is_fair) = (false, false);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.committer.scheduler.poll_timer.wait(&*self.ctx.env) => {}
+                // Several that become free at about the same time are filled together.
+                () = self.committer.scheduler.bulkheads.freed() => {
+                    self.committer.scheduler.poll_timer.announce_later(self.ctx.env.now());
+                    continue;
+                }
+            }
+            if !self.committer.scheduler.membership.wait_until_alive().await {
+                return;
+            }
+            let _under_way = self.ctx.lifecycle.enter();
+            let Some(owner) = self.committer.scheduler.membership.member() else { return };
+            is_fair = was_full && !is_fair && self.ctx.definition_ids.len() > 1;
+            let now = self.ctx.env.now();
+            let Some(plan) = self.committer.scheduler.bulkheads.plan(&self.ctx.definition_ids, is_fair) else {
+                // A place that becomes free leads to the next look.
+                self.committer.scheduler.poll_timer.begin(now, now.saturating_add(self.ctx.settings.poll_interval));
+                continue;
+            };
+            self.committer.scheduler.poll_timer.begin(now, now.saturating_add(self.ctx.settings.poll_interval));
+            match self.claim(owner, plan).await {
+                Ok((claimed, next_due_in)) => {
+                    self.ctx.health.store_works("claim");
+                    was_full = claimed == CLAIM_MAX || is_fair && claimed > 0;
+                    let next_due_in = if was_full { Some(Duration::ZERO) } else { next_due_in };
+                    if let Some(due_in) = next_due_in {
+                        self.committer.scheduler.announce_work(due_in);
+                    }
+                }
+                Err(error) => self.ctx.health.store_failed("claim", &error),
+            }
+        }
+    }
+
+    pub(crate) async fn claim(
+        self: &Arc<Self>,
+        owner: MemberId,
+        plan: ClaimPlan,
+    ) -> Result<(usize, Option<Duration>), StoreError> {
+        let ttl = self.ctx.settings.lease_ttl;
+        let lease_until = self.ctx.env.now().saturating_add(ttl);
+        let (lease, limit, takes_over) =
+            (Lease { owner, ttl }, CLAIM_MAX, self.committer.scheduler.membership.takes_over());
+        let claimed = match plan.shares {
+            None => {
+                let definitions = Arc::clone(&self.ctx.definition_ids);
+                let request = ClaimRequest { lease, limit, definitions, takes_over };
+                catch_panic("claim", self.ctx.store.claim(request)).await?
+            }
+            Some(shares) => {
+                let request = ShareRequest { lease, limit, shares, takes_over };
+                catch_panic("claim_shares", self.ctx.store.claim_shares(request)).await?
+            }
+        };
+        let Claimed { work, sagas, next_due_in } = claimed;
+        let count = work.len();
+        for claimed in work {
+            let found = sagas.iter().find(|(row, _)| row.id == claimed.saga);
+            let Some((row, records)) = found else {
+                log::error!(work = claimed.work.id.0, "the store claimed work of a saga that it did not give");
+                continue;
+            };
+            let taken = TakenWork::claimed(&claimed);
+            let taking = pin!(self.accept_claimed(claimed, row, records.clone(), (owner, lease_until)));
+            self.committer.watch_over("take on", &[taken], taking).await;
+        }
+        Ok((count, next_due_in))
+    }
+
+    async fn accept_claimed(
+        self: &Arc<Self>,
+        claimed: ClaimedWork,
+        row: &SagaRow,
+        records: Vec<StepRecord>,
+        (owner, lease_until): (MemberId, Duration),
+    ) {
+        let work = claimed.work;
+        let Some(definition) = self.ctx.definitions.get(&row.definition) else {
+            return self.committer.scheduler.release(&[work]).await;
+        };
+        if claimed.kind == WorkKind::Deadline {
+            return self.deadline_passed(work, row).await;
+        }
+        let command = SagaInstance::of_row(row, records, definition)
+            .and_then(|saga| WorkItem::of_claim(claimed, saga, owner, lease_until))
+            .map(|command| WorkItem { slot: Some(self.committer.scheduler.place_of(&command)), ..command });
+        let command = match command {
+            Ok(mut command) => match self.read_own_output(&mut command).await {
+                Ok(()) => Ok(command),
+                Err(error) => {
+                    self.ctx.health.store_failed("record_of", &error);
+                    return self.committer.scheduler.release(&[work]).await;
+                }
+            },
+            Err(problem) => Err(problem),
+        };
+        let turns_round = command.as_ref().is_ok_and(|command| command.is_child() && !command.is_undo());
+        match command {
+            Ok(command) => match command.row().unwanted(&command.saga.state) {
+                // A success that an older owner noted is not new.
+                None if command.saga.state.is_paused() && command.late_success.is_none() => self.park(command).await,
+                None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
+                    self.postpone_while_stuck(&command, row.advanced_at).await;
+                }
+                None => self.committer.scheduler.enqueue_claimed(command),
+                // Its saga is to be turned round, which is something new.
+                Some(_) if turns_round && command.saga.state.is_paused() => self.park(command).await,
+                Some(_) if turns_round => self.committer.scheduler.enqueue_claimed(command),
+                Some(event) => self.cancel(command, event).await,
+            },
+            Err(problem) => self.committer.block_unreadable(row, &problem, Some(work)).await,
+        }
+    }
+
+    /// A person is to decide about another branch first. No transaction is granted meanwhile. The longer the saga has stood
+    /// still, the longer it is until the next look.
+    async fn postpone_while_stuck(&self, command: &WorkItem<S>, stands_since: Timestamp) {
+        let stands_for = match self.ctx.store.now().await {
+            Ok(now) => Duration::from_micros(u64::try_from(now.0.saturating_sub(stands_since.0)).unwrap_or(0)),
+            Err(error) => {
+                self.ctx.health.store_failed("now", &error);
+                return self.committer.scheduler.release(&[command.work]).await;
+            }
+        };
+        let due_in = (stands_for / 8).clamp(WHILE_STUCK, WHILE_STUCK_MAX);
+        let postponed = Postponed {
+            work: command.work,
+            due_in,
+            attempts: command.attempts,
+            in_doubt: command.in_doubt,
+            error: None,
+        };
+        match self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await {
+            Ok(Ok(())) => self.committer.scheduler.announce_work(due_in),
+            Ok(Err(_)) => {}
+            Err(_) => self.committer.scheduler.release(&[command.work]).await,
+        }
+    }
+
+    /// The saga turned round, or was ended by an operator, before the command began: it never begins.
+    pub(crate) async fn cancel(self: &Arc<Self>, command: WorkItem<S>, event: Event) {
+        let Some(ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
+        let step = command.step_index();
+        let mut findings = AttemptDetails { attempts: command.attempts, ..AttemptDetails::default() };
+        if let (machine::Command::Do { .. }, Some(noted)) = (command.command, &command.late_success) {
+            findings = AttemptDetails { attempts: command.attempts, ..late_success::findings(noted) };
+        }
+        let condition = if command.late_success.is_some() { Condition::Held } else { Condition::NotLate };
+        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let mut saga = command.saga.clone();
+        saga.state.steps[step].fence = command.fence();
+        keep_report(&command, &mut saga, &findings);
+        if let Ok(mut prepared) = self.decider.decide(&mut saga, event, &findings, hand_on) {
+            prepared.changes.finished.push((command.work, condition));
+            match self.committer.commit_decision(prepared).await {
+                Ok(Ok(())) => {}
+                // It moved meanwhile: whoever claims it next sees it as it is.
+                Ok(Err(_)) | Err(_) => self.committer.scheduler.release(&[command.work]).await,
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! A saga whose stored state cannot be read gets stuck.
+
+use std::sync::Arc;
+
+use super::committer::Committer;
+use crate::engine::outcome::Outcome;
+use crate::log;
+use crate::store::{Advance, Changes, Condition, HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, WorkRef};
+
+impl<S: Store> Committer<S> {
+    /// What is stored of a saga cannot be read: that is nobody's rejection, so the saga needs a person.
+    pub(crate) async fn block_unreadable(self: &Arc<Self>, row: &SagaRow, problem: &str, work: Option<WorkRef>) {
+        log::error!(key = %row.key, definition = %row.definition, problem, "a saga cannot be read; it is stuck");
+        let changes = Changes {
+            saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
+            finished: work.map(|work| (work, Condition::Held)).into_iter().collect(),
+            history: vec![HistoryEntry {
+                saga: row.id,
+                step: None,
+                kind: HistoryKind::Stuck,
+                attempt: 0,
+                detail: problem.to_owned(),
+            }],
+            ..Changes::default()
+        };
+        match self.recorder.record(changes).await {
+            Ok(Ok(())) => {
+                let reason = problem.to_owned();
+                self.waiters.tell(row.id, Some(Outcome::Stuck { step: String::new(), reason }));
+            }
+            Ok(Err(Miss::Work(_))) => {}
+            Ok(Err(_)) | Err(_) => self.scheduler.release(&work.into_iter().collect::<Vec<_>>()).await,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The ports of a runtime, its settings and its definitions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::authorizer::MessageAuthorizer;
+use super::settings::Settings;
+use crate::choreography::Reaction;
+use crate::engine::health::HealthMonitor;
+use crate::engine::lifecycle::Lifecycle;
+use crate::env::Environment;
+use crate::saga::Definition;
+use crate::step::States;
+use crate::store::{DefinitionId, Store};
+use crate::transport::Transport;
+
+/// What every component of a runtime may use. It holds no state but that of the ports.
+pub(crate) struct EngineContext<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) authorizer: MessageAuthorizer,
+    pub(crate) env: Arc<dyn Environment>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(crate) definition_ids: Arc<[DefinitionId]>,
+    /// The steps that are hosted for others, by service and name.
+    pub(crate) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    /// What is done when events come, by service.
+    pub(crate) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
+    /// The services whose messages are received here.
+    pub(crate) services: Vec<String>,
+    pub(crate) states: States,
+    /// Whether the store can start a saga in a step transaction.
+    pub(crate) starts_in_transactions: bool,
+    /// Whether the outbox is sent from here.
+    pub(crate) is_relayed: bool,
+    pub(crate) lifecycle: Arc<Lifecycle>,
+    pub(crate) health: HealthMonitor,
+}
+
+/// What a runtime is made of.
+pub(crate) struct EngineParts<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) authorizer: MessageAuthorizer,
+    pub(crate) env: Arc<dyn Environment>,
+    pub(crate) settings: Settings,
+    pub(crate) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(crate) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    pub(crate) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
+    pub(crate) services: Vec<String>,
+    pub(crate) states: States,
+}
+
+impl<S: Store> EngineContext<S> {
+    pub(crate) fn new(parts: EngineParts<S>) -> Self {
+        let capabilities = parts.store.capabilities();
+        Self {
+            definition_ids: parts.definitions.keys().cloned().collect(),
+            starts_in_transactions: capabilities.starts_in_transactions,
+            is_relayed: capabilities.relayed,
+            lifecycle: Arc::new(Lifecycle::new(Arc::clone(&parts.env))),
+            health: HealthMonitor::new(Arc::clone(&parts.env)),
+            store: parts.store,
+            transport: parts.transport,
+            authorizer: parts.authorizer,
+            env: parts.env,
+            settings: Arc::new(parts.settings),
+            definitions: parts.definitions,
+            hosted: parts.hosted,
+            reactions: parts.reactions,
+            services: parts.services,
+            states: parts.states,
+        }
+    }
+
+    /// How many commands of ordinary steps one transaction may carry.
+    pub(crate) fn batch_max(&self) -> usize {
+        self.settings.batch_max.min(self.store.capabilities().batch_max)
+    }
+
+    pub(crate) fn random_uuid(&self) -> Uuid {
+        random_uuid(&*self.env)
+    }
+}
+
+/// A random id, from the environment's randomness.
+pub(crate) fn random_uuid(env: &dyn Environment) -> Uuid {
+    let bits = (u128::from(env.random()) << 64) | u128::from(env.random());
+    uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
+}

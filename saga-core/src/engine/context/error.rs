@@ -1,0 +1,174 @@
+//! The errors of the public API.
+
+use crate::key::InvalidName;
+use crate::store::{MessageId, StoreError};
+
+/// Why a runtime did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The settings, the definitions and the states do not fit together; each sentence says what to change.
+    #[error("the runtime cannot start: {}", .0.join("; "))]
+    Invalid(Vec<String>),
+    /// It was started outside a tokio runtime.
+    #[error("the runtime must be started inside a tokio runtime: {0}")]
+    NoTokio(#[from] tokio::runtime::TryCurrentError),
+    /// The store failed.
+    #[error("the runtime cannot start: {0}")]
+    Store(#[from] StoreError),
+}
+
+/// Why a saga was not started. Nothing was changed, unless the store's error says that it may have been.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The key is not a legal one.
+    #[error(transparent)]
+    Key(#[from] InvalidName),
+    /// The definition was not given to the runtime.
+    #[error("the saga `{0}` is not registered; give it to the runtime with `.saga(&..)`")]
+    NotRegistered(String),
+    /// The key belongs to a saga with another payload.
+    #[error("the key `{key}` belongs to a saga that was started with another payload: `{path}` differs")]
+    PayloadMismatch {
+        /// The key.
+        key: String,
+        /// The first path at which the payloads differ.
+        path: String,
+    },
+    /// The key belongs to a saga of another definition.
+    #[error("the key `{key}` belongs to a saga `{saga}`; keys are unique per tenant, whatever the saga")]
+    OtherSaga {
+        /// The key.
+        key: String,
+        /// The other saga's name.
+        saga: String,
+    },
+    /// The input, or what a mapping made of it for the first step, cannot be encoded.
+    #[error("the input cannot be stored: {0}")]
+    Input(String),
+    /// The input is longer than the setting allows.
+    #[error(
+        "the input has {bytes} bytes; `payload_bytes_max` allows {max}, so store it elsewhere and pass a reference"
+    )]
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// It was called inside a transactional step, where it would wait for the connection that the step holds.
+    #[error("inside a transactional step use `start_in` with the step's connection, or `ctx.emit`")]
+    InsideStep,
+    /// The runtime shuts down.
+    #[error("the runtime is shutting down")]
+    ShuttingDown,
+    /// The store failed. If the error's class is `Unknown`, the saga may exist; the same call may be repeated either way.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a question about sagas, or an operator's action, failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The key is not a legal one.
+    #[error(transparent)]
+    Key(#[from] InvalidName),
+    /// There is no saga of that key.
+    #[error("there is no saga with the key `{0}`")]
+    NoSaga(String),
+    /// The saga's definition is not known to this process.
+    #[error("the saga `{key}` was started with `{definition}`, which is not registered here")]
+    UnknownDefinition {
+        /// The saga's key.
+        key: String,
+        /// The definition's name and version.
+        definition: String,
+    },
+    /// What is stored of the saga cannot be read.
+    #[error("the saga `{key}` cannot be read: {problem}")]
+    Unreadable {
+        /// The saga's key.
+        key: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The saga has moved since the operator looked.
+    #[error("the saga `{key}` has moved since: it is {status} at version {version} now")]
+    Moved {
+        /// The saga's key.
+        key: String,
+        /// Its status now.
+        status: crate::store::Status,
+        /// Its version now.
+        version: u64,
+    },
+    /// A step of the saga is under way in some process.
+    #[error(
+        "a step of the saga `{key}` is under way; try again when it has ended, or when the process that runs it has"
+    )]
+    Busy {
+        /// The saga's key.
+        key: String,
+    },
+    /// The action does not fit the saga.
+    #[error("the saga `{key}`: {problem}")]
+    Refused {
+        /// The saga's key.
+        key: String,
+        /// Why not.
+        problem: String,
+    },
+    /// A signal has another form than the step takes that waits for it. Nothing was changed: the signal that the step waits
+    /// for may still come.
+    #[error("the saga `{key}` does not take this signal, its step `{step}` waits for one of another form: {problem}")]
+    SignalForm {
+        /// The saga's key.
+        key: String,
+        /// The step that waits.
+        step: String,
+        /// The type that it waits for, and what is wrong with the signal.
+        problem: String,
+    },
+    /// A plan cannot be carried out like this.
+    #[error("the plan is not carried out: {0}")]
+    Plan(String),
+    /// It was called inside a transactional step, where it would wait for the connection that the step holds.
+    #[error("a transactional step must not ask the runtime: it would wait for the connection that the step holds")]
+    InsideStep,
+    /// The action does not fit the dead letter.
+    #[error("the dead letter {letter}: {problem}")]
+    DeadLetter {
+        /// The letter's id.
+        letter: i64,
+        /// Why not.
+        problem: String,
+    },
+    /// The action does not fit the message that waits to be sent.
+    #[error("the message {message}: {problem}")]
+    Parked {
+        /// The message.
+        message: MessageId,
+        /// Why not.
+        problem: String,
+    },
+    /// A desk without a runtime was used outside a tokio runtime.
+    #[error("sagas are worked on inside a tokio runtime: {0}")]
+    NoTokio(#[from] tokio::runtime::TryCurrentError),
+    /// The saga was there, and the store does not have it any more.
+    #[error(
+        "the saga `{key}` is no longer in the store, which lost what it had committed (a failover to a replica that lagged \
+         behind, or a restored backup); start it again with the same key"
+    )]
+    Lost {
+        /// The saga's key.
+        key: String,
+    },
+    /// The runtime ended before the saga did.
+    #[error("the runtime ended before the saga did; the saga goes on when a runtime runs again")]
+    Ended,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,14 @@
+//! What every component may use: the ports (store, transport, environment), the settings and the definitions.
+
+mod authorizer;
+mod context;
+mod error;
+mod settings;
+mod step_guard;
+
+pub(crate) use self::authorizer::MessageAuthorizer;
+pub(crate) use self::context::{EngineContext, EngineParts, random_uuid};
+
+pub use self::error::{BuildError, RuntimeError, StartError};
+pub use self::settings::Settings;
+pub(crate) use self::step_guard::{inside_step, is_inside_step, outside_step};

@@ -1,0 +1,24 @@
+//! Calls of the runtime from inside a step in a transaction are refused: they would wait for it for ever.
+
+use std::future::Future;
+
+use super::error::RuntimeError;
+
+tokio::task_local! {
+    static IN_TRANSACTION: ();
+}
+
+/// Marks a handler that holds a connection of the store: a call of the runtime from inside would wait for it for ever.
+pub(crate) fn inside_step<F: Future>(handler: F) -> impl Future<Output = F::Output> {
+    IN_TRANSACTION.scope((), handler)
+}
+
+/// Whether the caller runs inside a transactional handler.
+pub(crate) fn is_inside_step() -> bool {
+    IN_TRANSACTION.try_with(|()| ()).is_ok()
+}
+
+/// Refuses a caller that runs inside a transactional handler.
+pub(crate) fn outside_step() -> Result<(), RuntimeError> {
+    if is_inside_step() { Err(RuntimeError::InsideStep) } else { Ok(()) }
+}

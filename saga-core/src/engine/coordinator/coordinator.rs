@@ -1,0 +1,26 @@
+//! The sagas of this service whose steps other services do.
+
+use std::sync::Arc;
+
+use super::saga_locks::KeyedMutex;
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::decide::Decider;
+use crate::engine::message::Messages;
+use crate::store::Store;
+
+/// Brings what other services answer to the sagas that wait for it.
+pub(crate) struct Coordinator<S: Store> {
+    pub(super) ctx: Arc<EngineContext<S>>,
+    pub(super) committer: Arc<Committer<S>>,
+    pub(super) decider: Arc<Decider<S>>,
+    pub(super) messages: Arc<Messages>,
+    pub(super) saga_locks: KeyedMutex,
+}
+
+impl<S: Store> Coordinator<S> {
+    pub(crate) fn new(committer: Arc<Committer<S>>, decider: Arc<Decider<S>>) -> Self {
+        let (ctx, messages) = (Arc::clone(&committer.ctx), Arc::clone(&decider.messages));
+        Self { ctx, committer, decider, messages, saga_locks: KeyedMutex::default() }
+    }
+}

@@ -1,0 +1,52 @@
+//! Sending the command of a remote step again when its reply is late.
+
+use std::sync::Arc;
+
+use super::coordinator::Coordinator;
+use crate::engine::instance::{TakenWork, WorkItem};
+use crate::log;
+use crate::store::{Changes, Postponed, Store};
+
+/// By how much the wait for a reply may have grown: so many doublings.
+pub(crate) const DOUBLINGS_MAX: u32 = 5;
+
+impl<S: Store> Coordinator<S> {
+    /// Sends a command whose reply did not come, or that was never sent.
+    pub(crate) fn resend(self: &Arc<Self>, command: WorkItem<S>) {
+        let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
+        self.ctx.lifecycle.spawn(
+            "send again",
+            Box::pin(async move {
+                let sending = async {
+                    let changes = this.resend_changes(&command);
+                    let due_in = changes.postponed.first().map(|postponed| postponed.due_in);
+                    match this.committer.recorder.record(changes).await {
+                        Ok(Ok(())) => {
+                            this.committer.outbox.wake_relay();
+                            this.committer.scheduler.announce_work(due_in.unwrap_or_default());
+                        }
+                        // It was answered meanwhile, or somebody else has it.
+                        Ok(Err(_)) => {}
+                        Err(_) => this.committer.scheduler.release(&[command.work]).await,
+                    }
+                };
+                this.committer.watch_over("send again", &[TakenWork::of(&command)], sending).await;
+                drop((command, under_way));
+            }),
+        );
+    }
+
+    fn resend_changes(&self, command: &WorkItem<S>) -> Changes {
+        let attempts = command.attempts + 1;
+        let was_sent = command.attempts > 0 || command.work.epoch > 1;
+        let due_in = self.ctx.settings.reply_timeout.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
+        if command.attempts > 0 {
+            let (key, step) = (&command.saga.key, command.step_id());
+            log::info!(%key, %step, attempts, "no reply yet; the command is sent again");
+        }
+        let error = was_sent.then(|| format!("no reply yet; it was sent {attempts} times"));
+        let postponed = Postponed { work: command.work, due_in, attempts, in_doubt: true, error };
+        let messages = self.messages.command_message(&command.saga, command.command).into_iter().collect();
+        Changes { postponed: vec![postponed], messages, ..Changes::default() }
+    }
+}

@@ -1,0 +1,78 @@
+//! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
+
+use super::dead_letters::DeadLetters;
+use crate::engine::message::{for_service, step_or_item};
+use crate::key::Key;
+use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
+use crate::transport::{DeadLetterInfo, Unreadable};
+
+/// Under which names a letter keeps what the transport says.
+const QUEUE: &str = "x-death-queue";
+
+const REASON: &str = "x-death-reason";
+
+impl<S: Store> DeadLetters<S> {
+    /// How what the transport gave up is buried; nothing when the runtime stops first.
+    pub(crate) async fn broker_dead_letter_changes(
+        &self,
+        came: &Result<Message, Unreadable>,
+        death: &DeadLetterInfo,
+        service: &str,
+        refused: Option<String>,
+    ) -> Option<Changes> {
+        let DeadLetterInfo { queue, reason, deliveries } = death;
+        let said = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
+        let (letter, refusal) = match (came, refused) {
+            (Ok(message), Some(detail)) => {
+                let detail = format!("{detail}; and {said}");
+                (
+                    self.new_dead_letter(message, service, DeadLetterReason::NotAuthorized, &detail, *deliveries)
+                        .await?,
+                    None,
+                )
+            }
+            (Ok(event), None) if event.kind == MessageKind::Event => {
+                let event = for_service(event.clone(), service);
+                (
+                    self.new_dead_letter(&event, service, DeadLetterReason::DeliveryLimit, &said, *deliveries).await?,
+                    None,
+                )
+            }
+            (Ok(message), None) => {
+                let letter =
+                    self.new_dead_letter(message, service, DeadLetterReason::DeliveryLimit, &said, *deliveries).await?;
+                // One that had been stored before it was given up has had its effect, or will.
+                let is_known = self.is_begun(message).await?;
+                let refusal =
+                    self.refusal(message, service, DeadLetterReason::DeliveryLimit, &said).filter(|_| !is_known);
+                (letter, refusal)
+            }
+            (Err(unreadable), _) => {
+                let letter = self.new_unreadable(unreadable, service).await?;
+                let detail = format!("{said}; and {}", unreadable.problem);
+                (
+                    NewDeadLetter { reason: DeadLetterReason::DeliveryLimit, detail, attempts: *deliveries, ..letter },
+                    None,
+                )
+            }
+        };
+        let mut letter = letter;
+        letter.headers.extend([(QUEUE.to_owned(), queue.clone()), (REASON.to_owned(), reason.clone())]);
+        Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+    }
+
+    /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.
+    async fn is_begun(&self, message: &Message) -> Option<bool> {
+        self.committer.store_calls.retry_store("saga", || self.hosted_row_exists(message)).await
+    }
+
+    async fn hosted_row_exists(&self, message: &Message) -> Result<bool, StoreError> {
+        let Some(step) = message.headers.step.as_deref().filter(|step| step_or_item(step).is_ok()) else {
+            return Ok(false);
+        };
+        let Ok(key) = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default()) else {
+            return Ok(false);
+        };
+        Ok(self.ctx.store.saga(&message.tenant, &key.hosted(step)).await?.is_some())
+    }
+}

@@ -1,0 +1,212 @@
+//! Messages that cannot be handled: each becomes a dead letter, and its sender is told.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::message::{HandleError, InboundMessage, Validator, message_to, reason_bytes};
+use crate::engine::store_calls::backoff_after;
+use crate::key::check_step_name;
+use crate::log;
+use crate::step::Rejection;
+use crate::store::{
+    Answer, Changes, DeadLetterId, DeadLetterReason, Headers, Message, MessageId, MessageKind, Miss, NewDeadLetter,
+    NewMessage, Store,
+};
+use crate::transport::Unreadable;
+
+fn warn_of(letter: &NewDeadLetter) {
+    let NewDeadLetter { source, detail, reason, .. } = letter;
+    log::warn!(source, reason = reason.as_str(), detail, "a message is a dead letter");
+}
+
+/// The same for the same message from the same source.
+pub(crate) fn fingerprint_of(source: &str, message: MessageId) -> [u8; 32] {
+    Sha256::new().chain_update(source.as_bytes()).chain_update(message.0.as_bytes()).finalize().into()
+}
+
+/// Stores messages that cannot be handled, and tells their senders.
+pub(crate) struct DeadLetters<S: Store> {
+    pub(super) ctx: Arc<EngineContext<S>>,
+    pub(super) committer: Arc<Committer<S>>,
+    validator: Arc<Validator<S>>,
+}
+
+impl<S: Store> DeadLetters<S> {
+    pub(crate) fn new(committer: Arc<Committer<S>>, validator: Arc<Validator<S>>) -> Self {
+        Self { ctx: Arc::clone(&committer.ctx), committer, validator }
+    }
+}
+
+impl<S: Store> DeadLetters<S> {
+    /// How a message that was not stored is buried; nothing when the runtime stops first.
+    pub(crate) async fn dead_letter_changes(
+        &self,
+        message: &Message,
+        source: &str,
+        problem: &HandleError,
+    ) -> Option<Changes> {
+        let HandleError::Dead(reason, detail) = problem else { return Some(Changes::default()) };
+        let letter = self.new_dead_letter(message, source, *reason, detail, 1).await?;
+        let refusal = self.refusal(message, source, *reason, detail);
+        Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+    }
+
+    /// How what is no message is buried; nothing when the runtime stops first.
+    pub(crate) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
+        let letter = self.new_unreadable(unreadable, source).await?;
+        Some(Changes { letters: vec![letter], ..Changes::default() })
+    }
+
+    /// The letter of what is no message.
+    pub(crate) async fn new_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<NewDeadLetter> {
+        let mut hash = Sha256::new();
+        hash.update(source.as_bytes());
+        if let Some(id) = unreadable.id {
+            hash.update(id.0.as_bytes());
+        } else {
+            for (name, text) in &unreadable.headers {
+                hash.update(name.as_bytes());
+                hash.update(text.as_bytes());
+            }
+            hash.update(&unreadable.payload);
+        }
+        Some(NewDeadLetter {
+            id: self.dead_letter_id().await?,
+            fingerprint: hash.finalize().into(),
+            tenant: crate::key::Tenant::default(),
+            reason: DeadLetterReason::Unreadable,
+            detail: unreadable.problem.clone(),
+            source: source.to_owned(),
+            headers: unreadable.headers.clone(),
+            payload: self.cut(&unreadable.payload),
+            message: None,
+            attempts: 1,
+        })
+    }
+
+    /// Buries a message that was stored, in the commit that ends its row.
+    pub(crate) async fn dead_letter_handled(
+        &self,
+        arrived: &InboundMessage,
+        problem: &HandleError,
+    ) -> Result<(), HandleError> {
+        let HandleError::Dead(reason, detail) = problem else { return Ok(()) };
+        let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
+        let (message, source) = (&arrived.message, &arrived.source);
+        let letter =
+            self.new_dead_letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
+        let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
+        let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
+        match self.committer.recorder.record(changes).await? {
+            Ok(()) | Err(Miss::Work(_)) => {
+                log::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
+                self.committer.outbox.wake_relay();
+                Ok(())
+            }
+            Err(miss) => {
+                Err(HandleError::Later { why: format!("it could not be buried: {miss:?}"), is_counted: false })
+            }
+        }
+    }
+
+    /// Buries what came together, in as few commits as it fits into; nothing when the runtime stops first.
+    pub(crate) async fn store_dead_letters(&self, burials: Vec<Changes>) -> Option<()> {
+        let mut open = burials;
+        for failures in 0.. {
+            if open.is_empty() {
+                return Some(());
+            }
+            let answers = self.committer.recorder.record_all(open.clone()).await;
+            self.committer.outbox.wake_relay();
+            let mut failed = Vec::new();
+            for (burial, answer) in open.into_iter().zip(answers) {
+                match answer {
+                    Ok(_) => burial.letters.iter().for_each(warn_of),
+                    Err(error) => failed.push((burial, error)),
+                }
+            }
+            if let Some((_, error)) = failed.first() {
+                log::debug!(%error, count = failed.len(), "dead letters could not be stored; trying again");
+                if self.ctx.lifecycle.is_stopping() {
+                    return None;
+                }
+                self.ctx.env.sleep(backoff_after(failures)).await;
+            }
+            open = failed.into_iter().map(|(burial, _)| burial).collect();
+        }
+        None
+    }
+
+    /// What the sender of a command that became a dead letter is told, if it can be told anything.
+    pub(crate) fn refusal(
+        &self,
+        message: &Message,
+        source: &str,
+        reason: DeadLetterReason,
+        detail: &str,
+    ) -> Option<NewMessage> {
+        if !matches!(message.kind, MessageKind::Command | MessageKind::Undo) {
+            return None;
+        }
+        // A forged command that names the id of a true one would have the true one's saga told that it was refused.
+        if reason == DeadLetterReason::NotAuthorized {
+            return None;
+        }
+        let headers = &message.headers;
+        let reply_to = headers.reply_to.as_deref().filter(|reply_to| check_step_name(reply_to).is_ok())?;
+        // One that is too old may have been done before, and its record is gone.
+        let answer = if reason == DeadLetterReason::TooOld { Answer::Unknown } else { Answer::Refused };
+        let reason = Rejection::new(format!("{} ({}): {detail}", "it is a dead letter there", reason.as_str()));
+        Some(NewMessage {
+            kind: MessageKind::Reply,
+            event_type: message.event_type.clone(),
+            payload: reason_bytes(&reason),
+            headers: Headers {
+                saga_key: Some(headers.saga_key.clone()?),
+                step: Some(headers.step.clone()?),
+                service: Some(reply_to.to_owned()),
+                reply_to: Some(source.to_owned()),
+                correlation: Some(message.id),
+                answer: Some(answer),
+                traceparent: headers.traceparent.clone(),
+                ..Headers::default()
+            },
+            ..message_to(MessageId(self.ctx.random_uuid()), &message.tenant, reply_to)
+        })
+    }
+
+    pub(crate) async fn new_dead_letter(
+        &self,
+        message: &Message,
+        source: &str,
+        reason: DeadLetterReason,
+        detail: &str,
+        attempts: u32,
+    ) -> Option<NewDeadLetter> {
+        let is_whole = message.payload.len() <= self.validator.bytes_max(message.kind);
+        Some(NewDeadLetter {
+            id: self.dead_letter_id().await?,
+            fingerprint: fingerprint_of(source, message.id),
+            tenant: message.tenant.clone(),
+            reason,
+            detail: detail.to_owned(),
+            source: source.to_owned(),
+            headers: message.headers.pairs().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+            payload: self.cut(&message.payload),
+            message: is_whole.then(|| message.clone()),
+            attempts,
+        })
+    }
+
+    async fn dead_letter_id(&self) -> Option<DeadLetterId> {
+        self.committer.store_calls.take_ids(1).await.and_then(|mut ids| ids.next()).map(DeadLetterId)
+    }
+
+    /// As much of a content as is kept of it.
+    fn cut(&self, payload: &[u8]) -> Vec<u8> {
+        payload[..payload.len().min(self.ctx.settings.payload_bytes_max)].to_vec()
+    }
+}

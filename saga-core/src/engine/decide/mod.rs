@@ -1,0 +1,24 @@
+//! Decisions: the only place that calls the machine.
+
+mod attempt;
+mod choice;
+mod deadline;
+mod decider;
+mod emitted_events;
+mod kept_report;
+pub(crate) mod late_success;
+mod migration;
+mod new_saga;
+mod records;
+mod remote;
+mod wait;
+mod work_row;
+
+pub(crate) use self::choice::{arm_output, make_choice};
+pub(crate) use self::deadline::{StartTiming, deadline_of, deadline_row, overdue};
+pub(crate) use self::decider::RuntimePorts;
+pub(crate) use self::decider::{Decider, finished_by};
+pub(crate) use self::emitted_events::tell_of_success;
+pub(crate) use self::kept_report::keep_report;
+pub(crate) use self::migration::{MigrationCheck, prepare_move};
+pub(crate) use self::remote::note_row;

@@ -1,0 +1,81 @@
+//! The rows of a saga that is about to start.
+
+use std::sync::Arc;
+
+use super::deadline::{StartTiming, deadline_of, deadline_row};
+use super::decider::Decider;
+use super::remote::note_sent;
+use crate::engine::context::{StartError, random_uuid};
+use crate::engine::instance::idle_for;
+use crate::engine::message::request_hash;
+use crate::key::{Key, Tenant};
+use crate::machine::{self, Timer};
+use crate::saga::Definition;
+use crate::step::Outputs;
+use crate::store::{NewSaga, NewWork, SagaId, Store, WorkId, WorkKind};
+
+impl<S: Store> Decider<S> {
+    /// A saga that is not written yet: without ids and without a lease. Its definition is registered.
+    pub(crate) fn new_saga(
+        &self,
+        definition: &Arc<Definition<S>>,
+        tenant: &Tenant,
+        key: Key,
+        input: Vec<u8>,
+        when: StartTiming,
+    ) -> Result<NewSaga, StartError> {
+        let (bytes, max) = (input.len(), self.settings.payload_bytes_max);
+        if bytes > max {
+            return Err(StartError::TooLarge { bytes, max });
+        }
+        if let Some(longest) = definition.step_key_bytes_max() {
+            key.check_length_with(longest, tenant)?;
+        }
+        let (mut state, orders) = machine::start(&definition.shape);
+        let mut commands = Vec::new();
+        for order in orders {
+            let machine::Command::Do { step } = order else { continue };
+            let payload = match &definition.steps[step].input {
+                None => None,
+                Some(mapping) => {
+                    let mapped = mapping.apply(&input, &Outputs::new());
+                    Some(mapped.and_then(|mapped| self.check_length(mapped)).map_err(StartError::Input)?)
+                }
+            };
+            note_sent(definition, &mut state, step, random_uuid(&*self.env), payload.as_deref());
+            let idle = idle_for(&definition.steps[step], payload.as_deref().unwrap_or(&input));
+            if idle.is_some() {
+                state.steps[step].timer = Some(Timer::started_with(commands.len()));
+            }
+            commands.push(NewWork {
+                id: WorkId(0),
+                saga: SagaId(0),
+                tenant: tenant.clone(),
+                key: key.clone(),
+                kind: WorkKind::Do,
+                step: definition.steps[step].doing.clone(),
+                definition: definition.id.clone(),
+                payload,
+                due_in: when.delay.saturating_add(idle.unwrap_or_default()),
+                lease: None,
+                tried: None,
+            });
+        }
+        let timer = Timer::started_with(commands.len());
+        let deadline = deadline_of(definition, &mut state, when, timer);
+        let row = commands.first().zip(deadline).map(|(first, deadline)| deadline_row(deadline, when.delay, first));
+        commands.extend(row);
+        Ok(NewSaga {
+            id: SagaId(0),
+            tenant: tenant.clone(),
+            key,
+            definition: definition.id.clone(),
+            digest: definition.digest,
+            input_hash: request_hash(&input),
+            input,
+            status: state.status(),
+            state: state.encode(),
+            commands,
+        })
+    }
+}

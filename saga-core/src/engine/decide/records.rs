@@ -1,0 +1,158 @@
+//! What a decision leaves behind for later readers: step records, revisions of them, the history.
+
+use std::time::Duration;
+
+use crate::engine::instance::{AttemptDetails, SagaInstance};
+use crate::key::StepId;
+use crate::log;
+use crate::machine::{self, Decision, Event, Record, Stuck};
+use crate::step::Rejection;
+use crate::store::{Changes, HistoryEntry, HistoryKind, NewRecord, RecordedOutcome, RevisedRecord, Store};
+
+pub(crate) fn add_records<S: Store>(
+    saga: &mut SagaInstance<S>,
+    decision: &Decision,
+    findings: &AttemptDetails,
+    error: Option<Rejection>,
+    changes: &mut Changes,
+) {
+    for record in &decision.further {
+        insert(saga, record, &AttemptDetails::default(), None, changes);
+    }
+    if let Some((step, position)) = decision.listed {
+        insert_list(saga, step, position, changes);
+    }
+    if let Some(record) = &decision.record {
+        insert(saga, record, findings, error, changes);
+    }
+}
+
+fn insert<S: Store>(
+    saga: &mut SagaInstance<S>,
+    record: &Record,
+    findings: &AttemptDetails,
+    error: Option<Rejection>,
+    changes: &mut Changes,
+) {
+    let order = match record.undo_round {
+        None => machine::Command::Do { step: record.step },
+        Some(round) => machine::Command::Undo { step: record.step, round, known: true },
+    };
+    let output = findings.output.clone().filter(|_| record.undo_round.is_none());
+    if let Some(output) = &output {
+        saga.keep_own_output(record.step, output.clone().into());
+    }
+    changes.records.push(NewRecord {
+        saga: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step: saga.step_id(order),
+        outcome: record.outcome,
+        output,
+        // A message and JSON text always encode.
+        error: error.and_then(|reason| serde_json::to_vec(&reason).ok()),
+        input: match record.undo_round {
+            // A list has a record of its own.
+            None if saga.state.items_of(record.step).is_some() => None,
+            None if saga.state.steps[record.step].signal.is_some() => None,
+            None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
+            Some(_) => None,
+        },
+        position: record.position,
+        attempts: findings.attempts,
+        took: findings.took,
+    });
+}
+
+/// The list that a step is done for: from then on each item finds its input there.
+fn insert_list<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32, changes: &mut Changes) {
+    changes.records.push(NewRecord {
+        saga: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step: StepId::of_item(saga.step(step).name, 0),
+        outcome: RecordedOutcome::Done,
+        output: None,
+        error: None,
+        input: saga.mapped_input_of(step).map(|list| list.to_vec()),
+        position,
+        attempts: 0,
+        took: Duration::ZERO,
+    });
+}
+
+pub(crate) fn add_revision<S: Store>(
+    saga: &mut SagaInstance<S>,
+    decision: &Decision,
+    findings: &AttemptDetails,
+    changes: &mut Changes,
+) {
+    let Some(revision) = decision.revision else { return };
+    let step = saga.doing(revision.step);
+    if let Some(output) = &findings.output {
+        saga.keep_own_output(revision.step, output.clone().into());
+    }
+    changes.history.push(HistoryEntry {
+        saga: saga.id,
+        step: Some(step.clone()),
+        kind: HistoryKind::Late,
+        attempt: findings.attempts,
+        detail: match revision.outcome {
+            RecordedOutcome::Unknown => format!(
+                "it was {} when an older owner reported that its call had ended without an answer",
+                revision.expected.as_str()
+            ),
+            _ => format!("it was {} when an older owner reported its success", revision.expected.as_str()),
+        },
+    });
+    changes.revised.push(RevisedRecord {
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step,
+        expected: revision.expected,
+        outcome: revision.outcome,
+        output: findings.output.clone(),
+    });
+}
+
+pub(crate) fn reason_of(event: &Event) -> Option<Rejection> {
+    match event {
+        Event::Rejected { failure, .. } | Event::Failed { failure, .. } | Event::Unknown { failure, .. } => {
+            Some(failure.reason.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The commands are gone while a person decides, and what their mappings gave is never computed again.
+pub(crate) fn keep_inputs<S: Store>(saga: &mut SagaInstance<S>) {
+    let (inputs, lists) = (&saga.inputs, &saga.state.items);
+    let (stuck, stuck_too) = (&mut saga.state.stuck, &mut saga.state.also_stuck);
+    // A list is recorded, and items find their inputs there.
+    let is_listed = |step| lists.iter().any(|items| items.step == step || items.range().contains(&step));
+    let is_to_be_kept = |stuck: &&mut Stuck| !stuck.undo && stuck.input.is_none() && !is_listed(stuck.step);
+    for stuck in stuck.iter_mut().chain(stuck_too).filter(is_to_be_kept) {
+        let input = inputs.iter().find(|(step, _)| *step == stuck.step);
+        stuck.input = input.and_then(|(_, input)| String::from_utf8(input.to_vec()).ok());
+    }
+}
+
+/// What got stuck just now, though its turn with a person may come later.
+pub(crate) fn stuck_entry<S: Store>(saga: &SagaInstance<S>, step: usize) -> Option<HistoryEntry> {
+    let stuck = saga.state.stuck_at(step)?;
+    let order = if stuck.undo {
+        let round = saga.state.steps[stuck.step].undo_round;
+        machine::Command::Undo { step: stuck.step, round, known: true }
+    } else {
+        machine::Command::Do { step: stuck.step }
+    };
+    let step = saga.step_id(order);
+    log::warn!(saga = %saga.key, %step, reason = stuck.reason, "the saga is stuck");
+    Some(HistoryEntry {
+        saga: saga.id,
+        step: Some(step),
+        kind: HistoryKind::Stuck,
+        attempt: 0,
+        detail: stuck.reason.clone(),
+    })
+}

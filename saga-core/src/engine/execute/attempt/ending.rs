@@ -1,0 +1,60 @@
+//! How a handler ended, in the words of the machine, and the log line of it.
+
+use crate::engine::instance::WorkItem;
+use crate::log;
+use crate::machine::Ending;
+use crate::saga::Unfinished;
+use crate::step::{StepErrorKind, limited};
+use crate::store::Store;
+use crate::unwind::caught;
+
+/// What an attempt ended with that gave no bytes. The error may be the user's own: where its text or its end panics, the
+/// attempt is one without an answer.
+pub(crate) fn ending_of(unfinished: Unfinished) -> Ending {
+    let ending = caught(|| ending_in_words(unfinished));
+    ending.unwrap_or_else(|panic| erred(format!("its error panicked: {panic}")))
+}
+
+fn ending_in_words(unfinished: Unfinished) -> Ending {
+    let error = match unfinished {
+        Unfinished::Unstorable(message) => return Ending::Unstorable { message },
+        Unfinished::NotDone => return Ending::NotDone,
+        Unfinished::Failed(error) => error,
+    };
+    match error.kind() {
+        StepErrorKind::Transient => erred(error.to_string()),
+        StepErrorKind::NotSent => Ending::Erred { message: limited(error.to_string()), not_sent: true },
+        StepErrorKind::Stuck => Ending::Undecodable { message: limited(error.to_string()) },
+        StepErrorKind::Rejected => match error.into_rejection() {
+            Ok(reason) => Ending::Rejected(reason),
+            Err(error) => erred(error.to_string()),
+        },
+    }
+}
+
+pub(crate) fn erred(message: impl Into<String>) -> Ending {
+    Ending::Erred { message: limited(message.into()), not_sent: false }
+}
+
+pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
+    let (key, member) = (&command.saga.key, command.saga.tenant.as_str());
+    let step = match ending {
+        // Who does not listen pays for nothing.
+        Ending::Done if !log::is_verbose() => return,
+        _ => command.step_id(),
+    };
+    match ending {
+        Ending::Done => log::debug!(tenant = member, %key, %step, attempt, "done"),
+        Ending::NotDone => log::info!(tenant = member, %key, %step, attempt, "asked for, and not done so far"),
+        Ending::Rejected(reason) | Ending::Refused(reason) => {
+            log::info!(tenant = member, %key, %step, attempt, %reason, "rejected");
+        }
+        Ending::Erred { message, .. } => {
+            log::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
+        }
+        Ending::Vanished => log::warn!(tenant = member, %key, %step, attempt, "its process ended each time"),
+        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+            log::warn!(tenant = member, %key, %step, attempt, error = message, "cannot go on");
+        }
+    }
+}

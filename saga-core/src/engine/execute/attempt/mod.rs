@@ -1,0 +1,9 @@
+//! One call of a handler.
+
+mod attempts;
+mod batch_attempt;
+mod ending;
+
+pub(crate) use self::attempts::{Attempts, no_handler};
+pub(crate) use self::batch_attempt::BatchAttempt;
+pub(crate) use self::ending::erred;

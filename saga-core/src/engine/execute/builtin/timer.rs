@@ -1,0 +1,53 @@
+//! What the engine does itself for a step that only waits: its row falls due later, and then the step is done.
+
+use std::time::Duration;
+
+use super::builtin_steps::BuiltinSteps;
+use crate::engine::instance::WorkItem;
+use crate::saga::{Idle, LONGEST};
+use crate::store::{Changes, Postponed, Store, StoreError, Timestamp};
+
+impl<S: Store> BuiltinSteps<S> {
+    /// The row of a step that only waits is claimed.
+    pub(crate) async fn end_wait(&self, command: WorkItem<S>, idle: &Idle, next_ids: i64) {
+        let left = match idle {
+            Idle::For(_) | Idle::Mapped | Idle::Signal(_) => Ok(Duration::ZERO),
+            Idle::Until => self.time_until(&command).await,
+        };
+        match left {
+            Ok(Duration::ZERO) => self.awake(command, next_ids).await,
+            Ok(left) => self.sleep_on(command, left).await,
+            Err(error) => {
+                self.ctx.health.store_failed("now", &error);
+                self.records.committer.scheduler.release(&[command.work]).await;
+            }
+        }
+    }
+
+    /// How long it is until the moment that was written down with the command.
+    async fn time_until(&self, command: &WorkItem<S>) -> Result<Duration, StoreError> {
+        // The engine wrote it, so that it can be read.
+        let moment: Timestamp = serde_json::from_slice(command.saga.input_of(command.step_index())).unwrap_or_default();
+        let now = self.ctx.store.now().await?;
+        self.ctx.health.store_works("now");
+        let left = Duration::from_micros(u64::try_from(moment.0.saturating_sub(now.0)).unwrap_or_default());
+        // What is left then is slept when it wakes.
+        Ok(left.min(LONGEST))
+    }
+
+    async fn sleep_on(&self, command: WorkItem<S>, due_in: Duration) {
+        let postponed = Postponed { work: command.work, due_in, attempts: 0, in_doubt: false, error: None };
+        match self.records.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await
+        {
+            Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
+            // Somebody else has it.
+            Ok(Err(_)) => {}
+            Err(_) => self.records.committer.scheduler.release(&[command.work]).await,
+        }
+    }
+
+    async fn awake(&self, command: WorkItem<S>, next_ids: i64) {
+        let Some((attempted, next)) = self.records.decider.wait_result(&command) else { return };
+        self.records.record_attempt(command, attempted, next, next_ids).await;
+    }
+}

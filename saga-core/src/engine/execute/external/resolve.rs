@@ -1,0 +1,57 @@
+//! Asking the other side what became of a call that was not answered, before it is made again.
+
+use std::sync::Arc;
+
+use super::worker::ExternalCalls;
+use crate::engine::execute::attempt::erred;
+use crate::engine::execute::progress::IN_RESOLUTION;
+use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::env::timeout;
+use crate::machine::Ending;
+use crate::saga::StepResolve;
+use crate::step::{Args, ReportLimit};
+use crate::store::Store;
+use crate::unwind::Guarded;
+
+impl<S: Store> ExternalCalls<S> {
+    /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.
+    pub(crate) async fn ask_or_call(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
+        let Some(resolve) = command.asks() else { return self.attempt_external(command).await };
+        let mut asked = self.ask_other_side(command, resolve).await;
+        if asked.ending == Ending::NotDone && self.attempts.decider.attempt_of(command, &asked.findings).must_settle() {
+            if !self.wait_settled(command).await {
+                asked.ending = erred("the runtime stops before it is certain that it did not happen");
+                return asked;
+            }
+            asked = self.ask_other_side(command, resolve).await;
+            asked.findings.is_settled = true;
+        }
+        match asked.ending {
+            Ending::NotDone if self.attempts.decider.attempt_of(command, &asked.findings).may_call() => {
+                let is_settled = asked.findings.is_settled;
+                let mut called = self.attempt_external(command).await;
+                called.findings.is_settled = is_settled;
+                called
+            }
+            Ending::Rejected(reason) => AttemptResult { ending: Ending::Refused(reason), ..asked },
+            _ => asked,
+        }
+    }
+
+    /// Waits until no call of the step is on its way any more; false where the runtime stops first.
+    async fn wait_settled(&self, command: &WorkItem<S>) -> bool {
+        timeout(&*self.ctx.env, command.settle_time(), self.ctx.lifecycle.stopping.cancelled()).await.is_err()
+    }
+
+    async fn ask_other_side(&self, command: &WorkItem<S>, resolve: &StepResolve) -> AttemptResult {
+        let limit = resolve.options.timeout;
+        let cancel = self.ctx.lifecycle.stopping.child();
+        let mut reporting = self.progress.reporting(command);
+        reporting.limit = Some(ReportLimit::Refused(IN_RESOLUTION));
+        let ctx = self.attempts.context(command, limit, &cancel, reporting);
+        let args = Args { ctx: &ctx, states: &self.ctx.states, outputs: &command.saga.outputs };
+        let input = command.saga.input_of(command.step_index());
+        let handler = async { Guarded::new((resolve.ask)(args, input)).await.map(Some) };
+        self.attempts.finish_attempt(command, &ctx, limit, self.leases.keep_lease(command, &cancel, handler)).await.0
+    }
+}

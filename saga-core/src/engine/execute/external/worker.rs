@@ -1,0 +1,123 @@
+//! Workers for the steps that call the outside world, and the recording of what came of them.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use crate::engine::bulkhead::{Admission, ConcurrencyKey, Pool};
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::decide::{late_success, make_choice};
+use crate::engine::execute::attempt::Attempts;
+use crate::engine::execute::builtin::BuiltinSteps;
+use crate::engine::execute::lease::LeaseKeeper;
+use crate::engine::execute::progress::ProgressWriter;
+use crate::engine::execute::record::AttemptRecorder;
+use crate::engine::execute::sub_saga::SubSagas;
+use crate::engine::instance::{TakenWork, WorkItem};
+use crate::saga::StepRun;
+use crate::store::Store;
+use crate::unwind::caught;
+
+/// Makes calls of the outside world.
+pub(crate) struct ExternalCalls<S: Store> {
+    pub(crate) ctx: Arc<EngineContext<S>>,
+    pub(crate) committer: Arc<Committer<S>>,
+    pub(crate) attempts: Arc<Attempts<S>>,
+    pub(crate) leases: Arc<LeaseKeeper<S>>,
+    pub(crate) records: Arc<AttemptRecorder<S>>,
+    pub(super) progress: Arc<ProgressWriter<S>>,
+    builtin: BuiltinSteps<S>,
+    sub_sagas: Arc<SubSagas<S>>,
+}
+
+impl<S: Store> ExternalCalls<S> {
+    pub(crate) fn new(
+        attempts: Arc<Attempts<S>>,
+        leases: Arc<LeaseKeeper<S>>,
+        records: Arc<AttemptRecorder<S>>,
+        progress: Arc<ProgressWriter<S>>,
+        sub_sagas: Arc<SubSagas<S>>,
+    ) -> Self {
+        let (ctx, committer) = (Arc::clone(&records.ctx), Arc::clone(&records.committer));
+        let builtin = BuiltinSteps::new(Arc::clone(&records));
+        Self { ctx, committer, attempts, leases, records, progress, builtin, sub_sagas }
+    }
+}
+
+impl<S: Store> ExternalCalls<S> {
+    /// Makes calls until the queue is closed.
+    pub(crate) async fn serve_calls(self: Arc<Self>) {
+        let line_of = |seat: ConcurrencyKey| match seat.pool {
+            Pool::Calls => Admission::on(self.committer.scheduler.bulkheads.try_line(seat)),
+            // What the engine does itself is short, and waits for no call.
+            Pool::Transactions => Admission::Runs(None),
+        };
+        while let Some(commands) = self
+            .committer
+            .scheduler
+            .calls
+            .next(|lane, admitted| self.committer.scheduler.take_first(lane, admitted, line_of))
+            .await
+        {
+            for command in commands {
+                self.start_call(command);
+            }
+        }
+    }
+
+    /// Makes a call on its line, beside all others. If that panics, the command is put back.
+    pub(crate) fn start_call(self: &Arc<Self>, command: WorkItem<S>) {
+        let taken = [TakenWork::of(&command)];
+        let Err(panic) = caught(|| self.spawn_call(command, taken)) else { return };
+        self.ctx.lifecycle.has_panicked("call", &panic);
+        let this = Arc::clone(self);
+        self.ctx.lifecycle.spawn("put back", Box::pin(async move { this.committer.put_back(&taken, &panic).await }));
+    }
+
+    fn spawn_call(self: &Arc<Self>, mut command: WorkItem<S>, taken: [TakenWork; 1]) {
+        // An exclusive step may take hours. What waits for its line would outlive its lease.
+        if command.options().exclusive
+            && let Some(place) = &mut command.slot
+        {
+            place.leave_pool();
+        }
+        let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
+        self.ctx.lifecycle.spawn(
+            "call",
+            Box::pin(async move {
+                this.committer.watch_over("calls", &taken, pin!(this.run_call(command))).await;
+                drop(under_way);
+            }),
+        );
+    }
+
+    /// Makes one call and records what came of it.
+    pub(crate) async fn run_call(self: &Arc<Self>, command: WorkItem<S>) {
+        // Nothing is waited for between the look at the claim and the call.
+        let Some(next_ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
+        let Some(mut command) = self.leases.hold_leases(vec![command]).await.pop() else { return };
+        if command.options().exclusive && !self.leases.take_lease(&mut command).await {
+            return self.committer.scheduler.release(&[command.work]).await;
+        }
+        let attempted = match &command.late_success {
+            // An older owner has the answer already.
+            Some(noted) => late_success::attempted(&command, noted),
+            None if command.is_child() => return self.sub_sagas.run_sub_saga(command, next_ids.start).await,
+            None if let StepRun::Idle(idle) = &command.step().run => {
+                let idle = idle.clone();
+                return self.builtin.end_wait(command, &idle, next_ids.start).await;
+            }
+            None if command.is_own() => {
+                let is_choice = command.saga.definition.shape.is_choice(command.step_index());
+                let done =
+                    if is_choice { Some(make_choice(&command)) } else { self.builtin.unfold_or_join(&command).await };
+                let Some((attempted, next)) = done else { return };
+                return self.records.record_attempt(command, attempted, next, next_ids.start).await;
+            }
+            None => self.ask_or_call(&command).await,
+        };
+        let next = self.attempts.decider.after(&command, &attempted);
+        self.attempts.statistics.count(&command, &attempted.ending);
+        self.records.record_attempt(command, attempted, next, next_ids.start).await;
+    }
+}

@@ -1,0 +1,7 @@
+//! Leases of the commands that run here.
+
+mod hold;
+mod keep;
+mod lease_keeper;
+
+pub(crate) use self::lease_keeper::LeaseKeeper;

@@ -1,0 +1,86 @@
+//! Recording how attempts ended.
+
+use std::sync::Arc;
+
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::decide::{Decider, late_success};
+use crate::engine::instance::{AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::machine::Next;
+use crate::store::{Miss, RetryClass, StepRecord, Store};
+
+// FIXME use crate::engine::late
+
+/// Records how the attempt of a command ended, as often as that takes.
+pub(crate) struct AttemptRecorder<S: Store> {
+    pub(crate) ctx: Arc<EngineContext<S>>,
+    pub(crate) committer: Arc<Committer<S>>,
+    pub(crate) decider: Arc<Decider<S>>,
+}
+
+impl<S: Store> AttemptRecorder<S> {
+    pub(crate) fn new(committer: Arc<Committer<S>>, decider: Arc<Decider<S>>) -> Self {
+        Self { ctx: Arc::clone(&committer.ctx), committer, decider }
+    }
+}
+
+impl<S: Store> AttemptRecorder<S> {
+    /// Records what came of an attempt. It is recorded again as often as that takes; the call is not made again.
+    pub(crate) async fn record_attempt(
+        self: &Arc<Self>,
+        mut command: WorkItem<S>,
+        mut attempted: AttemptResult,
+        mut next: Next,
+        next_ids: i64,
+    ) {
+        let hand_on = NextWork { ids: next_ids, slot: NextSlot::after(&command) };
+        let mut in_doubt = Vec::new();
+        let mut backoff = self.committer.store_calls.backoff(0);
+        loop {
+            let mut prepared = self.decider.decide_attempt(&command, &next, &attempted.findings, hand_on);
+            let changes = prepared.take_changes();
+            let successor = prepared.successor.as_ref().map(|successor| successor.work);
+            match self.committer.recorder.record(changes).await {
+                Ok(Ok(())) => return self.committer.after_commit(prepared, command.slot.take()),
+                Ok(Err(Miss::Saga(row))) => {
+                    let Some(records) = self.records_of_others(&command.saga).await else { return };
+                    if let Err(problem) = command.saga.refresh(&row, records) {
+                        return self.committer.block_unreadable(&row, &problem, Some(command.work)).await;
+                    }
+                    // What it waits for may have arrived.
+                    if let Some(ended) = self.decider.wait_result(&command) {
+                        (attempted, next) = ended;
+                    }
+                }
+                Ok(Err(Miss::Late { output, .. })) => {
+                    attempted = late_success::attempted(&command, &output);
+                    next = self.decider.after(&command, &attempted);
+                }
+                Ok(Err(Miss::Work(_) | Miss::Record(_))) => {
+                    // Either it was this very change that was recorded, in a commit that did not answer, or somebody
+                    // else has the command.
+                    self.committer.scheduler.release(&in_doubt).await;
+                    return self.lost_lease(command, attempted).await;
+                }
+                Err(error) => {
+                    if error.class == RetryClass::Unknown {
+                        in_doubt.extend(successor);
+                    }
+                    if self.ctx.lifecycle.has_stopped() {
+                        return;
+                    }
+                    self.committer.store_calls.pause_for_store(&mut backoff).await;
+                }
+            }
+        }
+    }
+
+    /// What is recorded of the steps, read after the row that says that the saga moved: what the branches beside this one
+    /// left, and what a success that came late put in the place of an operator's value. Nothing when the runtime stops first.
+    async fn records_of_others(&self, saga: &SagaInstance<S>) -> Option<Vec<StepRecord>> {
+        self.committer
+            .store_calls
+            .retry_store_to_the_end("records_of_steps", || self.ctx.store.records_of_steps(&saga.tenant, &saga.key))
+            .await
+    }
+}

@@ -1,0 +1,6 @@
+//! Recording how an attempt ended.
+
+mod attempt_recorder;
+mod late;
+
+pub(crate) use self::attempt_recorder::AttemptRecorder;

@@ -1,0 +1,5 @@
+//! Steps that are sagas of their own.
+
+mod sub_sagas;
+
+pub(crate) use self::sub_sagas::{SubSagas, given_up};

@@ -1,0 +1,272 @@
+//! Sub-sagas: steps that are sagas of their own, on the same store, under the key of the saga and the step's name.
+//!
+//! Nothing is sent between the two. The command of the step looks at its saga: it starts it, waits for its end, or turns it
+//! round, and each of these may be done again. While it waits, its row is not leased. Whoever commits the end of the saga
+//! makes that row due (see [`family`](super::family)); nothing rests on it, since the row falls due by itself as well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::context::{EngineContext, StartError};
+use crate::engine::decide::StartTiming;
+use crate::engine::execute::record::AttemptRecorder;
+use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::engine::start::Starter;
+use crate::key::{Key, StepId};
+use crate::log;
+use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
+use crate::saga::{Definition, StepRun};
+use crate::step::Rejection;
+use crate::store::{Changes, NewSaga, Postponed, SagaId, SagaRow, Status, Store};
+
+/// After how long a saga is looked at again, at first and at most.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+const DOUBLINGS_MAX: u32 = 6;
+
+/// What a saga is told that was taken back.
+const TAKEN_BACK: &str = "the saga that it is a step of compensates";
+
+/// What there is to do about a command.
+enum ChildLook {
+    /// Its step is decided.
+    Settled(Event, Option<Vec<u8>>),
+    /// The saga is not at its end.
+    Waits,
+    /// It cannot even begin now, for a reason in words.
+    Hindered(String),
+}
+
+/// Those who look at a saga vanish again and again. Whether it was started is not known without a look.
+pub(crate) fn given_up<S: Store>(command: &WorkItem<S>) -> Next {
+    let (step, times) = (command.step_index(), command.attempts);
+    let reason = format!("{times} processes vanished while they looked at its saga");
+    Next::Settled(if command.is_undo() {
+        Event::UndoBlocked { step, reason }
+    } else {
+        Event::Blocked { step, reason, in_doubt: false }
+    })
+}
+
+/// Why a saga that compensated did so.
+fn failure_of(step: usize, child: &SagaState) -> Failure {
+    let forced = || Rejection::new(child.forced.as_deref().unwrap_or("its saga was compensated"));
+    let reason = child.failure.as_ref().map_or_else(forced, |failure| failure.reason.clone());
+    Failure { step, kind: FailureKind::Rejected, reason }
+}
+
+/// Starts, watches and undoes sagas that are steps of others.
+pub(crate) struct SubSagas<S: Store> {
+    ctx: Arc<EngineContext<S>>,
+    records: Arc<AttemptRecorder<S>>,
+    starter: Arc<Starter<S>>,
+}
+
+impl<S: Store> SubSagas<S> {
+    pub(crate) fn new(records: Arc<AttemptRecorder<S>>, starter: Arc<Starter<S>>) -> Self {
+        Self { ctx: Arc::clone(&records.ctx), records, starter }
+    }
+}
+
+impl<S: Store> SubSagas<S> {
+    /// Does what the command of a sub-saga asks for, as far as that can be done now.
+    pub(crate) async fn run_sub_saga(self: &Arc<Self>, command: WorkItem<S>, next_ids: i64) {
+        let look = match self.look_at_child(&command).await {
+            Some(Ok(look)) => look,
+            Some(Err(reason)) if command.is_undo() => {
+                ChildLook::Settled(Event::UndoBlocked { step: command.step_index(), reason }, None)
+            }
+            Some(Err(reason)) => {
+                ChildLook::Settled(Event::Blocked { step: command.step_index(), reason, in_doubt: false }, None)
+            }
+            None => return self.records.committer.scheduler.release(&[command.work]).await,
+        };
+        match look {
+            ChildLook::Settled(event, output) => {
+                let findings =
+                    AttemptDetails { output, attempts: command.attempt_number(), ..AttemptDetails::default() };
+                let attempted = AttemptResult { ending: Ending::Done, findings };
+                self.records.record_attempt(command, attempted, Next::Settled(event), next_ids).await;
+            }
+            ChildLook::Waits => self.wait_for_child(command, None).await,
+            ChildLook::Hindered(problem) => self.wait_for_child(command, Some(problem)).await,
+        }
+    }
+
+    async fn wait_for_child(self: &Arc<Self>, command: WorkItem<S>, problem: Option<String>) {
+        let doublings = u32::try_from(command.work.epoch).unwrap_or(u32::MAX).saturating_sub(1).min(DOUBLINGS_MAX);
+        let due_in = LOOK_AGAIN.saturating_mul(1 << doublings);
+        let waiting = Postponed {
+            work: command.work,
+            due_in,
+            // Whoever cancels the outer saga must not take it for a command that nobody has had. How often those vanished who
+            // looked before counts no more: this look was survived.
+            attempts: 1,
+            in_doubt: command.in_doubt,
+            error: problem,
+        };
+        let changes = Changes { postponed: vec![waiting.clone()], ..Changes::default() };
+        match self.records.committer.recorder.record(changes).await {
+            Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
+            // Somebody else has it.
+            Ok(Err(_)) => return,
+            Err(_) => return self.records.committer.scheduler.release(&[command.work]).await,
+        }
+        // It may have ended before anybody could see that it is waited for.
+        let saga = &command.saga;
+        let key = saga.key.hosted(command.step().name);
+        let row = self
+            .records
+            .committer
+            .store_calls
+            .retry_store("saga", || self.ctx.store.saga(&saga.tenant, &key))
+            .await
+            .flatten();
+        if row.is_some_and(|row| row.status.is_ended()) {
+            let due = Postponed { due_in: Duration::ZERO, ..waiting };
+            // Whoever has claimed it meanwhile looks for himself.
+            if let Ok(Ok(())) =
+                self.records.committer.recorder.record(Changes { postponed: vec![due], ..Changes::default() }).await
+            {
+                self.records.committer.scheduler.announce_unclaimed(Duration::ZERO);
+            }
+        }
+    }
+
+    async fn look_at_child(self: &Arc<Self>, command: &WorkItem<S>) -> Option<Result<ChildLook, String>> {
+        let saga = &command.saga;
+        let StepRun::Child(child, result) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
+        let key = saga.key.hosted(command.step().name);
+        let row =
+            self.records.committer.store_calls.retry_store("saga", || self.ctx.store.saga(&saga.tenant, &key)).await?;
+        Some(match row {
+            None if command.is_undo() => Err(format!("there is no saga with the key `{key}`")),
+            None if saga.state.phase == Phase::Running => self.start_child(command, child, key).await?,
+            None => self.bar_child(command, child, key).await?,
+            Some(row) if row.definition.name != child.id.name => {
+                Err(format!("the key `{key}` belongs to the saga {}", row.definition))
+            }
+            Some(row) => self.judge_child(command, &row, result).await?,
+        })
+    }
+
+    async fn start_child(
+        self: &Arc<Self>,
+        command: &WorkItem<S>,
+        child: &Arc<Definition<S>>,
+        key: Key,
+    ) -> Option<Result<ChildLook, String>> {
+        let saga = &command.saga;
+        let input = saga.input_of(command.step_index()).to_vec();
+        Some(match self.starter.start_saga(child, &saga.tenant, key, input, StartTiming::default()).await {
+            Ok(_) => Ok(ChildLook::Waits),
+            Err(StartError::Store(error)) => Ok(ChildLook::Hindered(format!("its saga cannot be started: {error}"))),
+            Err(StartError::ShuttingDown) => return None,
+            Err(error) => Err(format!("its saga cannot be started: {error}")),
+        })
+    }
+
+    /// What was never started must not be started any more, by an owner that was taken for dead.
+    async fn bar_child(
+        self: &Arc<Self>,
+        command: &WorkItem<S>,
+        child: &Arc<Definition<S>>,
+        key: Key,
+    ) -> Option<Result<ChildLook, String>> {
+        let saga = &command.saga;
+        let input = saga.input_of(command.step_index()).to_vec();
+        let new = match self.starter.new_saga(child, &saga.tenant, key, input, StartTiming::default()) {
+            Ok(new) => new,
+            Err(error) => return Some(Err(error.to_string())),
+        };
+        let state = machine::tombstone(&child.shape, TAKEN_BACK);
+        let ids = self.records.committer.store_calls.take_ids(1).await?;
+        let barred = NewSaga {
+            id: SagaId(ids.start),
+            status: state.status(),
+            state: state.encode(),
+            commands: Vec::new(),
+            ..new
+        };
+        let start = Changes { start: Some(Box::new(barred)), ..Changes::default() };
+        Some(match self.records.committer.recorder.record(start).await {
+            Ok(Ok(())) => Ok(ChildLook::Settled(Event::Cancelled { step: command.step_index() }, None)),
+            _ => Ok(ChildLook::Hindered("its saga is to be barred".to_owned())),
+        })
+    }
+
+    async fn judge_child(
+        self: &Arc<Self>,
+        command: &WorkItem<S>,
+        row: &SagaRow,
+        result: &'static str,
+    ) -> Option<Result<ChildLook, String>> {
+        let (saga, step, key) = (&command.saga, command.step_index(), &row.key);
+        let Some(definition) = self.ctx.definitions.get(&row.definition) else {
+            return Some(Ok(ChildLook::Hindered(format!("{} is not registered here", row.definition))));
+        };
+        let state = match SagaState::decode(&row.state, definition.steps.len()) {
+            Ok(state) => state,
+            Err(problem) => return Some(Ok(ChildLook::Hindered(format!("the saga {key} {problem}")))),
+        };
+        // Also where a person ended this saga as compensated: what is done after that must not stay.
+        let is_taken_back = matches!(saga.state.phase, Phase::Compensating | Phase::Compensated);
+        Some(Ok(match row.status {
+            Status::Compensated if command.is_undo() => {
+                ChildLook::Settled(Event::Undone { step, informed: true }, None)
+            }
+            Status::Compensated if is_taken_back => ChildLook::Settled(Event::Cancelled { step }, None),
+            Status::Compensated => {
+                ChildLook::Settled(Event::Rejected { step, failure: failure_of(step, &state) }, None)
+            }
+            Status::Completed if command.is_undo() => {
+                self.take_child_back(row, definition).await?;
+                ChildLook::Waits
+            }
+            Status::Completed => {
+                let id = StepId::doing(result);
+                let record = self
+                    .records
+                    .committer
+                    .store_calls
+                    .retry_store("record_of", || self.ctx.store.record_of(&row.tenant, key, &id))
+                    .await?;
+                let Some(output) = record.and_then(|record| record.output) else {
+                    return Some(Err(format!("the saga {key} completed, and `{result}` has no recorded output")));
+                };
+                ChildLook::Settled(Event::Done { step }, Some(output))
+            }
+            _ => {
+                if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
+                    let desk =
+                        SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
+                    // What cannot be turned round any more comes to its end, and is undone then.
+                    if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
+                        log::debug!(%key, %error, "a sub-saga is not turned round");
+                    }
+                }
+                ChildLook::Waits
+            }
+        }))
+    }
+
+    /// All that a completed saga did is undone.
+    async fn take_child_back(self: &Arc<Self>, row: &SagaRow, definition: &Arc<Definition<S>>) -> Option<()> {
+        let records = self
+            .records
+            .committer
+            .store_calls
+            .retry_store("records_of", || self.ctx.store.records_of(&row.tenant, &row.key))
+            .await?;
+        let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
+        let ids = self.records.committer.store_calls.take_ids(definition.width).await?;
+        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let prepared = self.records.decider.decide(&mut child, Event::TakenBack, &AttemptDetails::default(), hand_on);
+        if let Ok(prepared) = prepared {
+            // If it moved meanwhile, it is looked at again.
+            _ = self.records.committer.commit_decision(prepared).await;
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,391 @@
+//! The engine's side of a step transaction.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::entry::BatchEntry;
+use super::order::{BatchOrder, HandlerCall};
+use super::rerun_policy::RerunPolicy;
+use super::savepoints::{Made, Savepoints};
+use crate::engine::execute::attempt::{Attempts, BatchAttempt};
+use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::engine::queue::Protection;
+use crate::env::BoxFuture;
+use crate::log;
+use crate::store::{
+    Advance, Changes, Claim, Condition, HandlerVerdict, MovedSaga, SagaRow, Status, Store, TransactError,
+    TransactionBody,
+};
+
+/// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
+/// it, so that nothing is lost when the store drops the body.
+pub(crate) struct Batch<S: Store> {
+    held: Mutex<Held<S>>,
+}
+
+struct Held<S: Store> {
+    members: Vec<BatchEntry<S>>,
+    plan: BatchOrder,
+    savepoints: Savepoints,
+    /// Whether each handler is to have a savepoint of its own.
+    is_careful: bool,
+    trial: RerunPolicy,
+}
+
+pub(crate) struct Body<S: Store> {
+    attempts: Arc<Attempts<S>>,
+    batch: Arc<Batch<S>>,
+}
+
+impl<S: Store> Batch<S> {
+    /// `is_careful`: each handler has a savepoint of its own.
+    pub(crate) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
+        // Those that failed before need a savepoint each. Behind the others they part nobody.
+        commands.sort_by_key(|command| command.attempts > 0);
+        let member = |mut command: WorkItem<S>| {
+            let next_ids = ids.start;
+            ids.start += i64::try_from(command.saga.definition.width).unwrap_or(i64::MAX);
+            BatchEntry {
+                inline_start: command.inline_start.take(),
+                command: Some(Box::new(command)),
+                next_ids,
+                granted: false,
+                attempted: None,
+                pending: None,
+                chained: Vec::new(),
+                chained_changes: None,
+                reruns_alone: false,
+                prepared_changes: None,
+            }
+        };
+        let members = commands.into_iter().map(member).collect();
+        let (plan, savepoints, trial) = Default::default();
+        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, trial }) })
+    }
+
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.lock().members.iter().filter_map(BatchEntry::claim).collect()
+    }
+
+    pub(crate) fn body(self: &Arc<Self>, attempts: &Arc<Attempts<S>>) -> Box<dyn TransactionBody<S::Conn>> {
+        Box::new(Body { attempts: Arc::clone(attempts), batch: Arc::clone(self) })
+    }
+
+    /// What became of the commands.
+    pub(crate) fn take(&self) -> Vec<BatchEntry<S>> {
+        std::mem::take(&mut self.lock().members)
+    }
+
+    /// Whether all of it is to run again with a savepoint for each handler.
+    pub(crate) fn takes_care(&self, error: &TransactError) -> bool {
+        self.lock().trial.takes_care(error)
+    }
+
+    /// Who is to blame where the store blames one: all whose handler was called with his.
+    pub(crate) fn blamed(&self, culprit: Option<usize>) -> Vec<usize> {
+        let held = self.lock();
+        match (culprit, held.plan.latest()) {
+            (None, _) => Vec::new(),
+            (Some(culprit), []) => vec![culprit],
+            (Some(_), latest) => latest.to_vec(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held<S>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Commands out of their batch; they go back when it is dropped, whatever becomes of the handler.
+struct Lent<'a, S: Store> {
+    batch: &'a Batch<S>,
+    call: HandlerCall,
+    /// Of an ordinary step.
+    one: Option<Box<WorkItem<S>>>,
+    /// Of a batch step.
+    #[expect(clippy::vec_box, reason = "they go back to their batch in the boxes that they came in")]
+    many: Vec<Box<WorkItem<S>>>,
+}
+
+impl<'a, S: Store> Lent<'a, S> {
+    fn of_next(batch: &'a Batch<S>, index: usize) -> Self {
+        let Held { members, plan, .. } = &mut *batch.lock();
+        let call = plan.take_next(members, index);
+        let mut take = |index: &usize| members.get_mut(*index).and_then(|member| member.command.take());
+        let (one, many) = match &call {
+            HandlerCall::One(index) => (take(index), Vec::new()),
+            HandlerCall::Many(indexes) => (None, indexes.iter().filter_map(take).collect()),
+        };
+        Self { batch, call, one, many }
+    }
+}
+
+impl<S: Store> Drop for Lent<'_, S> {
+    fn drop(&mut self) {
+        let mut held = self.batch.lock();
+        let commands = self.one.take().into_iter().chain(self.many.drain(..));
+        for (index, command) in self.call.members().iter().zip(commands) {
+            if let Some(member) = held.members.get_mut(*index) {
+                member.command = Some(command);
+            }
+        }
+    }
+}
+
+impl<S: Store> Body<S> {
+    async fn run_next(&self, index: usize, conn: &mut S::Conn) -> HandlerVerdict {
+        let lent = Lent::of_next(&self.batch, index);
+        let verdict = match (&lent.one, &lent.call) {
+            (Some(command), HandlerCall::One(index)) => {
+                let (attempted, verdict) = self.attempts.attempt_in_transaction(command, conn).await;
+                let next = self.attempts.decider.after(command, &attempted);
+                let made = (*index, (attempted, next));
+                drop(lent);
+                self.ended(made, verdict)
+            }
+            _ if lent.many.is_empty() => return HandlerVerdict::RollBack,
+            _ => self.run_batch_step(lent, conn).await,
+        };
+        let has_more = {
+            let Held { plan, trial, .. } = &mut *self.batch.lock();
+            trial.called(verdict);
+            plan.has_more()
+        };
+        match verdict {
+            HandlerVerdict::Keep if has_more => HandlerVerdict::KeepAndContinue,
+            HandlerVerdict::RollBack if has_more => HandlerVerdict::UndoAndContinue,
+            verdict => verdict,
+        }
+    }
+
+    async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> HandlerVerdict {
+        let commands: Vec<&WorkItem<S>> = lent.many.iter().map(AsRef::as_ref).collect();
+        self.attempts.statistics.count_batch(commands.len());
+        let attempt = self.attempts.attempt_batch_in(&commands, conn).await;
+        let call = lent.call.clone();
+        let (ended, verdict) = match attempt {
+            BatchAttempt::Each(each) => (each, HandlerVerdict::Keep),
+            BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
+            BatchAttempt::Whole(HandlerVerdict::RollBack) => {
+                drop(lent);
+                return self.split(&call, call.halves().into_iter());
+            }
+            BatchAttempt::Whole(verdict) => return verdict,
+            BatchAttempt::Apart(apart) => {
+                drop(lent);
+                let with_place = call.members().iter().copied().enumerate();
+                let (alone, rest): (Vec<_>, Vec<_>) = with_place.partition(|(place, _)| apart.contains(place));
+                let rest = HandlerCall::Many(rest.into_iter().map(|(_, index)| index).collect());
+                let alone = alone.into_iter().map(|(_, index)| HandlerCall::Many(vec![index]));
+                return self.split(&call, std::iter::once(rest).chain(alone));
+            }
+        };
+        let with_next = |(command, attempted): (&&WorkItem<S>, AttemptResult)| {
+            let next = self.attempts.decider.after(command, &attempted);
+            (attempted, next)
+        };
+        let ended: Vec<_> = commands.iter().zip(ended).map(with_next).collect();
+        drop(lent);
+        let held = &mut *self.batch.lock();
+        if verdict == HandlerVerdict::RollBack {
+            held.doubt(&self.attempts, call.members());
+            if held.savepoints.has_none() {
+                return held.trial.run_again();
+            }
+        }
+        for made in call.members().iter().copied().zip(ended) {
+            held.settle(&self.attempts, made, verdict);
+        }
+        verdict
+    }
+
+    fn split(&self, call: &HandlerCall, parts: impl DoubleEndedIterator<Item = HandlerCall>) -> HandlerVerdict {
+        let mut held = self.batch.lock();
+        held.doubt(&self.attempts, call.members());
+        if held.savepoints.has_none() {
+            return held.trial.run_again();
+        }
+        self.attempts.statistics.count_split();
+        held.plan.put_first(parts);
+        HandlerVerdict::RollBack
+    }
+
+    /// An attempt came to its end: its saga runs on, or waits for the commit.
+    fn ended(&self, made: Made, verdict: HandlerVerdict) -> HandlerVerdict {
+        let held = &mut *self.batch.lock();
+        match verdict {
+            HandlerVerdict::Keep => {
+                if let Some(made) = held.savepoints.keep(made) {
+                    held.settle(&self.attempts, made, verdict);
+                } else if !held.is_joined(&self.attempts) {
+                    for made in held.savepoints.close() {
+                        held.settle(&self.attempts, made, verdict);
+                    }
+                }
+            }
+            HandlerVerdict::RollBack => {
+                held.doubt(&self.attempts, &[made.0]);
+                if held.savepoints.has_none() {
+                    return held.trial.run_again();
+                }
+                held.settle(&self.attempts, made, verdict);
+                let again = held.savepoints.roll_back();
+                held.plan.put_first(again.into_iter().map(|(index, _)| HandlerCall::One(index)));
+            }
+            _ => held.settle(&self.attempts, made, verdict),
+        }
+        verdict
+    }
+
+    fn prepare_all(&self) -> Vec<Changes> {
+        let members = &mut self.batch.lock().members;
+        // Where branches run at once, it is usual that a saga has moved, and the others need not run again for that.
+        let keeps = members.iter().any(BatchEntry::has_branches);
+        let prepare = |member: &mut BatchEntry<S>| {
+            if member.prepared_changes.is_some() {
+                return member.prepared_changes.as_deref().cloned();
+            }
+            let changes = member.prepare(&self.attempts)?;
+            member.prepared_changes = keeps.then(|| Box::new(changes.clone()));
+            Some(changes)
+        };
+        members.iter_mut().filter_map(prepare).collect()
+    }
+}
+
+impl<S: Store> TransactionBody<S::Conn> for Body<S> {
+    fn granted(&mut self, granted: &[bool]) {
+        let mut held = self.batch.lock();
+        (held.plan, held.savepoints, held.trial) =
+            (BatchOrder::of_granted(granted), Savepoints::default(), RerunPolicy::default());
+        for (member, &granted) in held.members.iter_mut().zip(granted) {
+            member.granted = granted;
+            member.start_over();
+        }
+    }
+
+    fn time_limit(&self, index: usize) -> Duration {
+        let held = self.batch.lock();
+        let index = held.plan.is_next(&held.members, index);
+        let command = held.members.get(index).and_then(|member| member.command.as_deref());
+        command.map(WorkItem::time_limit).unwrap_or_default()
+    }
+
+    fn needs_savepoint(&mut self, index: usize) -> bool {
+        let held = &mut *self.batch.lock();
+        let next = held.plan.is_next(&held.members, index);
+        let protection = held.protection_of(&self.attempts, next);
+        let is_needed = held.savepoints.before(protection);
+        if !is_needed {
+            held.trial.spares();
+        }
+        is_needed
+    }
+
+    fn run<'a>(&'a mut self, index: usize, conn: &'a mut S::Conn) -> BoxFuture<'a, HandlerVerdict> {
+        Box::pin(self.run_next(index, conn))
+    }
+
+    fn has_run(&self, index: usize) -> bool {
+        self.batch.lock().plan.has_begun(index)
+    }
+
+    fn changes(&mut self) -> Vec<Changes> {
+        self.prepare_all()
+    }
+
+    fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
+        let has_moved = |member: &BatchEntry<S>| moved.iter().any(|moved| member.is_of(moved.saga.id));
+        let is_void =
+            |member: &BatchEntry<S>| member.is_decided() && (member.prepared_changes.is_none() || has_moved(member));
+        if self.batch.lock().members.iter().any(is_void) {
+            // What ran on was decided on a saga that is not there any more. It runs again, step by step.
+            return None;
+        }
+        let mut unreadable = Vec::new();
+        {
+            let members = &mut self.batch.lock().members;
+            for member in members.iter_mut().filter(|member| member.prepared_changes.is_none() || has_moved(member)) {
+                (member.pending, member.prepared_changes) = (None, None);
+            }
+            for MovedSaga { saga: row, records } in &moved {
+                let command = members.iter_mut().filter_map(|member| member.command.as_mut());
+                for command in command.filter(|command| command.saga.id == row.id) {
+                    if let Err(problem) = command.saga.refresh(row, records.clone()) {
+                        unreadable.push(row.clone());
+                        log::error!(key = %row.key, problem, "a saga became unreadable while its step ran");
+                    }
+                }
+            }
+        }
+        let mut all = self.prepare_all();
+        for row in unreadable {
+            all.retain(|changes| changes.saga.as_ref().is_none_or(|advance| advance.id != row.id));
+            all.extend(self.keep_unreadable(&row));
+        }
+        Some(all)
+    }
+}
+
+impl<S: Store> Body<S> {
+    /// The step took effect and must be recorded, though the machine cannot say what follows: the saga is stuck.
+    fn keep_unreadable(&self, row: &SagaRow) -> Option<Changes> {
+        let members = &mut self.batch.lock().members;
+        let is_it =
+            |member: &&mut BatchEntry<S>| member.command.as_ref().is_some_and(|command| command.saga.id == row.id);
+        let member = members.iter_mut().find(is_it)?;
+        let prepared = member.pending.as_mut()?;
+        (prepared.successor, prepared.outcome) = (None, None);
+        let command = member.command.as_ref()?;
+        Some(Changes {
+            saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
+            finished: vec![(command.work, Condition::Held)],
+            ..Changes::default()
+        })
+    }
+}
+
+impl<S: Store> Held<S> {
+    fn protection_of(&self, attempts: &Attempts<S>, index: usize) -> Protection {
+        let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
+            return Protection::Own;
+        };
+        if command.attempts > 0 || command.recovered || self.is_careful {
+            return Protection::Own;
+        }
+        match attempts.limits.protection_of(command.step().name, command.is_undo()) {
+            // All of a call share one anyway.
+            Protection::Shared(_) if command.is_batch() => Protection::Own,
+            protection => protection,
+        }
+    }
+
+    /// Whether the call that comes next lies behind the same savepoint as the one that was made.
+    fn is_joined(&self, attempts: &Attempts<S>) -> bool {
+        let command_of = |index: usize| self.members.get(index)?.command.as_ref();
+        let made = self.savepoints.open().and_then(|made| command_of(made.first()?.0));
+        let Some((made, next)) = made.zip(self.plan.follows(&self.members)) else { return false };
+        command_of(next).is_some_and(|command| command.is_same_step(made))
+            && matches!(self.protection_of(attempts, next), Protection::Shared(_))
+    }
+
+    /// A call failed that was made for these: it speaks against their step if it was a first attempt.
+    fn doubt(&self, attempts: &Attempts<S>, members: &[usize]) {
+        let command = members.first().and_then(|index| self.members.get(*index)?.command.as_ref());
+        if let Some(command) = command.filter(|command| command.attempts == 0) {
+            attempts.limits.failed(command.step().name, command.is_undo());
+        }
+    }
+
+    fn settle(&mut self, attempts: &Attempts<S>, (index, attempted): Made, verdict: HandlerVerdict) {
+        let company = self.members.len();
+        let Some(member) = self.members.get_mut(index) else { return };
+        member.attempted = Some(attempted);
+        if verdict == HandlerVerdict::RollBack && member.failed_in_company(company) {
+            member.discount_attempt();
+        } else if member.chain(attempts, verdict, company) {
+            self.plan.ran_on(index);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Consecutive steps of one saga in one transaction.
+//!
+//! A step that was done in a transaction is most often followed by another that runs in one. That one need not wait for
+//! the commit, nor for a work row that would be inserted, claimed and deleted: it runs on the same connection, and what
+//! all of them record is one advance of the saga. Nothing is weaker for it: what did not
+//! commit did not happen, and its steps run again. When anything about such a run is in the way of its commit, it runs
+//! again step by step.
+
+use std::time::Duration;
+
+use super::entry::BatchEntry;
+use crate::engine::decide::finished_by;
+use crate::engine::execute::attempt::Attempts;
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit, SendVia, WorkItem};
+use crate::engine::queue::SLOW;
+use crate::machine::{Effect, Ending, Next};
+use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
+
+/// What ran in this transaction before the present step of the same saga.
+pub(crate) struct ChainedSteps<S: Store> {
+    /// The command that was claimed.
+    claimed: Box<WorkItem<S>>,
+    /// What is to be recorded for the steps that were done.
+    changes: Changes,
+    /// The row of the present step, which is written only if the step is left for later.
+    row: NewWork,
+}
+
+/// A step that was done, for the figures.
+pub(crate) struct ChainedStep {
+    pub(crate) name: &'static str,
+    pub(crate) is_undo: bool,
+    pub(crate) took: Duration,
+}
+
+impl<S: Store> BatchEntry<S> {
+    /// Whether the saga runs on behind the attempt that just ended: then its next step has taken the place of this one.
+    /// `company` is how many commands share the transaction.
+    pub(crate) fn chain(&mut self, attempts: &Attempts<S>, verdict: HandlerVerdict, company: usize) -> bool {
+        verdict == HandlerVerdict::Keep && self.may_chain(attempts) && self.chain_next(attempts, company)
+    }
+
+    /// What is to be recorded for all that ran.
+    pub(crate) fn prepare(&mut self, attempts: &Attempts<S>) -> Option<Changes> {
+        let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
+        if let (Next::Again { delay, message, .. }, true) =
+            (next, self.chained_changes.is_some() || self.inline_start.is_some())
+        {
+            // Its command is not written yet: it will be, with this attempt behind it.
+            let tried = Tried { attempts: attempted.findings.attempts, error: message.clone() };
+            attempts.statistics.count(command, &attempted.ending);
+            return self.leave_present_step(*delay, tried, attempts.decider.send_via());
+        }
+        let mut prepared = self.pending.take().unwrap_or_else(|| {
+            let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
+            self.decide(attempts, command, next, &attempted.findings, hand_on)
+        });
+        if let Some(before) = &mut self.chained_changes {
+            prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
+            if let Some(successor) = &mut prepared.successor {
+                // All of it is one advance.
+                successor.saga.version = before.claimed.saga.version + 1;
+            }
+        }
+        let changes = prepared.take_changes();
+        self.pending = Some(prepared);
+        Some(changes)
+    }
+
+    /// The work row that was claimed.
+    pub(crate) fn work(&self) -> Option<WorkRef> {
+        self.chained_changes.as_ref().map(|before| before.claimed.work).or_else(|| Some(self.command.as_ref()?.work))
+    }
+
+    /// The step that is to run, or ran last.
+    pub(crate) fn step(&self) -> Option<&'static str> {
+        self.command.as_ref().map(|command| command.step().name)
+    }
+
+    /// Whether more than one step of the saga ran.
+    pub(crate) fn has_chained(&self) -> bool {
+        !self.chained.is_empty()
+    }
+
+    /// Whether what ran was decided on step by step, so that it cannot be decided again as a whole.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.has_chained() || (self.inline_start.is_some() && self.command.is_none())
+    }
+
+    /// Whether the step after the claimed one has taken its place, and has not run.
+    pub(crate) fn has_only_claimed_step_run(&self) -> bool {
+        self.chained.len() == 1 && self.attempted.is_none()
+    }
+
+    /// Forgets what ran.
+    pub(crate) fn start_over(&mut self) {
+        (self.attempted, self.pending, self.prepared_changes) = (None, None, None);
+        self.reruns_alone = false;
+        self.chained.clear();
+        if let Some(before) = self.chained_changes.take() {
+            let place = self.command.take().and_then(|command| command.slot);
+            let mut claimed = before.claimed;
+            claimed.slot = place;
+            self.command = Some(claimed);
+        }
+    }
+
+    /// The command that was claimed, to be run again as if nothing had happened.
+    pub(crate) fn into_started_over(mut self) -> Option<WorkItem<S>> {
+        self.start_over();
+        self.into_claimed()
+    }
+
+    /// The command that was claimed, to be run again. If its saga ran on, it goes step by step now.
+    pub(crate) fn into_claimed(mut self) -> Option<WorkItem<S>> {
+        let ran_on = self.has_chained();
+        self.start_over();
+        let starting = self.inline_start.take();
+        let command = *self.command?;
+        Some(WorkItem { chains: command.chains && !ran_on, inline_start: starting, ..command })
+    }
+
+    /// Whether the present step has a work row. That of a step that runs on, and that of the first step of a saga that this
+    /// transaction starts, is never written.
+    fn has_row(&self) -> bool {
+        self.inline_start.is_none() && self.chained_changes.is_none()
+    }
+
+    fn may_chain(&self, attempts: &Attempts<S>) -> bool {
+        let Some((attempted, Next::Settled(_))) = &self.attempted else { return false };
+        let Some(command) = self.command.as_ref().filter(|command| command.chains && !command.recovered) else {
+            return false;
+        };
+        let took = attempted.findings.share + self.chained.iter().map(|step| step.took).sum::<Duration>();
+        attempted.ending == Ending::Done
+            && self.chained.len() + 1 < attempts.ctx.settings.steps_per_transaction_max
+            && took <= SLOW
+            && attempts.joins_others(command)
+    }
+
+    /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
+    fn chain_next(&mut self, attempts: &Attempts<S>, company: usize) -> bool {
+        let has_row = self.has_row();
+        let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
+        let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
+        // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
+        let saga = if self.chained_changes.is_some() { command.saga.take() } else { command.saga.clone() };
+        let mut prepared = attempts.decider.decide_attempt_on(command, saga, next, &attempted.findings, hand_on);
+        prepared.changes.finished.extend(finished_by(command, next).filter(|_| has_row));
+        // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
+        let has_room = |next: &WorkItem<S>| next.is_batch() || company <= attempts.limits.batch_max();
+        // One that has a place of its own waits for its turn where a limit counts it.
+        let fits = |next: &WorkItem<S>| {
+            next.effect() == Effect::Transactional
+                && next.slot.is_none()
+                && attempts.joins_others(next)
+                && has_room(next)
+        };
+        // A step of another branch is likely to move the saga before this transaction is through.
+        let is_alone = |next: &WorkItem<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
+        let fits = |next: &WorkItem<S>| fits(next) && is_alone(next);
+        if prepared.changes.commands.len() != 1 || !prepared.successor.as_deref().is_some_and(fits) {
+            self.pending = Some(prepared);
+            return false;
+        }
+        let (Some(mut successor), Some(row)) = (prepared.successor.take(), prepared.changes.commands.pop()) else {
+            return false;
+        };
+        let (Some(mut command), Some((attempted, _))) = (self.command.take(), self.attempted.take()) else {
+            return false;
+        };
+        let ran = ChainedStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
+        self.chained.push(ran);
+        successor.slot = command.slot.take();
+        let before = match self.chained_changes.take() {
+            None => ChainedSteps { changes: prepared.changes, row, claimed: command },
+            Some(mut before) => {
+                before.changes = joined(before.changes, prepared.changes);
+                ChainedSteps { row, ..before }
+            }
+        };
+        // The advances become one, from the version that was claimed.
+        successor.saga.version = before.claimed.saga.version;
+        (self.command, self.chained_changes) = (Some(successor), Some(before));
+        true
+    }
+
+    /// What follows from the attempt.
+    pub(crate) fn decide(
+        &self,
+        attempts: &Attempts<S>,
+        command: &WorkItem<S>,
+        next: &Next,
+        findings: &AttemptDetails,
+        hand_on: NextWork,
+    ) -> PendingCommit<S> {
+        let mut prepared = attempts.decider.decide_attempt_on(command, command.saga.clone(), next, findings, hand_on);
+        prepared.changes.finished.extend(finished_by(command, next).filter(|_| self.has_row()));
+        prepared
+    }
+
+    /// Records what was done, and leaves the present step, which was tried, for later.
+    fn leave_present_step(&mut self, due_in: Duration, tried: Tried, send_via: SendVia) -> Option<Changes> {
+        let present = self.command.take()?;
+        self.attempted = None;
+        let failed = HistoryEntry {
+            saga: present.saga.id,
+            step: Some(present.step_id()),
+            kind: HistoryKind::AttemptFailed,
+            attempt: tried.attempts,
+            detail: tried.error.clone(),
+        };
+        let (mut changes, row) = match self.chained_changes.take() {
+            Some(before) => {
+                self.command = Some(before.claimed);
+                (before.changes, before.row)
+            }
+            // The saga is started, and no more.
+            None => (Changes::default(), self.inline_start.as_ref()?.row()?),
+        };
+        changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
+        changes.history.push(failed);
+        let mut prepared = PendingCommit::left(changes, present.saga, due_in, send_via);
+        let changes = prepared.take_changes();
+        self.pending = Some(prepared);
+        Some(changes)
+    }
+}
+
+/// What two steps in a row record. The work row of the second was never written.
+pub(crate) fn joined(mut first: Changes, second: Changes) -> Changes {
+    first.saga = match (first.saga, second.saga) {
+        (Some(before), Some(after)) => Some(Advance { expected: before.expected, ..after }),
+        (before, after) => after.or(before),
+    };
+    first.withdrawn.extend(second.withdrawn);
+    first.records.extend(second.records);
+    first.revised.extend(second.revised);
+    first.commands.extend(second.commands);
+    first.messages.extend(second.messages);
+    first.history.extend(second.history);
+    first
+}

@@ -1,0 +1,63 @@
+//! Step transactions that fail again and again for what seems to be the store's fault, and is the step's.
+
+use super::entry::BatchEntry;
+use super::worker::Transactions;
+use crate::engine::instance::{WorkItem, refs};
+use crate::log;
+use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
+
+/// What health calls a step transaction.
+pub(crate) const DOING: &str = "transact";
+
+/// After how many failures in a row the store is asked whether it works otherwise.
+const FAILURES_MAX: u32 = 5;
+
+/// How commands have failed so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failures {
+    /// How often in a row, before this time, for what is nobody's fault.
+    pub(crate) so_far: u32,
+    /// Whether the store was asked in front of this transaction, and wrote for the same rows.
+    pub(crate) works_before: bool,
+}
+
+impl<S: Store> BatchEntry<S> {
+    /// Whether a handler of it came to its end.
+    pub(crate) fn has_run(&self) -> bool {
+        self.attempted.is_some() || self.has_chained()
+    }
+}
+
+impl<S: Store> Transactions<S> {
+    /// Whether the store writes for these commands where no step is involved. It is asked about those only that failed
+    /// many times in a row.
+    pub(crate) async fn writes_without_steps(&self, commands: &[WorkItem<S>], failures: u32) -> bool {
+        failures >= FAILURES_MAX && self.writes_for(&refs(commands)).await
+    }
+
+    /// Whether the steps make their transaction fail, and not the store: it wrote for the same rows before and after.
+    pub(crate) async fn is_of_steps(
+        &self,
+        members: &[BatchEntry<S>],
+        error: &TransactError,
+        failures: Failures,
+    ) -> bool {
+        if !failures.works_before || error.error.kind() == StoreErrorKind::Conflict {
+            return false;
+        }
+        let rows: Vec<WorkRef> = members.iter().filter_map(BatchEntry::work).collect();
+        let is_of_steps = error.error.class() != RetryClass::Unknown && self.writes_for(&rows).await;
+        if is_of_steps {
+            let (failures, error) = (failures.so_far + 1, &error.error);
+            log::warn!(%error, failures, "a step transaction fails each time, while the store works otherwise");
+            self.ctx.health.store_works(DOING);
+        }
+        is_of_steps
+    }
+
+    async fn writes_for(&self, rows: &[WorkRef]) -> bool {
+        let lease = Lease { owner: self.committer.scheduler.membership.member_id(), ttl: self.ctx.settings.lease_ttl };
+        let renewed = self.ctx.store.renew(rows, lease).await;
+        renewed.is_ok_and(|renewed| !renewed.is_empty() && renewed.into_iter().all(|renewed| renewed))
+    }
+}

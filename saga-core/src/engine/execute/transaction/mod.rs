@@ -1,0 +1,12 @@
+//! Steps that run in a transaction of the store.
+
+mod batch;
+mod chaining;
+mod entry;
+mod failures;
+mod order;
+mod rerun_policy;
+mod savepoints;
+mod worker;
+
+pub(crate) use self::worker::Transactions;

@@ -1,0 +1,9 @@
+//! Whether the store and the transport answer.
+
+mod monitor;
+mod tracker;
+mod transport_panic;
+
+pub(crate) use self::monitor::HealthMonitor;
+pub use self::tracker::{ComponentHealth, Health};
+pub(crate) use self::transport_panic::panicked;

@@ -1,0 +1,183 @@
+//! Warns once when something outside fails, and once when it works again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::engine::lifecycle::Panicked;
+use crate::log;
+
+/// How long after the last that was seen of a trouble the next one is taken for the same: what waited for a connection
+/// fails long after others were served again.
+const ONE_TROUBLE: Duration = Duration::from_mins(1);
+
+/// How something that the runtime needs stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ComponentHealth {
+    /// What was called last worked.
+    Healthy,
+    /// It fails.
+    Failing {
+        /// For how long.
+        since: Duration,
+        /// How many calls failed since.
+        failures: u64,
+        /// What the last one said.
+        last_error: String,
+    },
+}
+
+/// How the store and the transport stand, as this runtime's own calls found them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// The store.
+    pub store: ComponentHealth,
+    /// The transport.
+    pub transport: ComponentHealth,
+    /// What panicked since the runtime began, and was started again.
+    pub panicked: Vec<Panicked>,
+}
+
+impl Health {
+    /// Whether both work, and no lane is down.
+    pub fn is_healthy(&self) -> bool {
+        let is_down = self.panicked.iter().any(|panicked| panicked.is_down);
+        self.store == ComponentHealth::Healthy && self.transport == ComponentHealth::Healthy && !is_down
+    }
+}
+
+/// Says once that something outside fails, however many find that out, and once that it works again.
+#[derive(Debug)]
+pub(crate) struct HealthTracker {
+    what: &'static str,
+    pub(super) is_failing: AtomicBool,
+    over: Notify,
+    /// How often it worked again.
+    recoveries: AtomicU64,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// What fails, by what was being done.
+    failing: BTreeMap<&'static str, Failing>,
+    /// When it was last seen that nothing works, or that something works again.
+    seen_at: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Failing {
+    /// Whether nothing else can work either.
+    is_outage: bool,
+    since: Duration,
+    failures: u64,
+    last_error: String,
+}
+
+impl HealthTracker {
+    pub(crate) fn with(what: &'static str) -> Self {
+        Self {
+            what,
+            is_failing: AtomicBool::new(false),
+            over: Notify::new(),
+            recoveries: AtomicU64::new(0),
+            known: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
+        let (what, mut known) = (self.what, self.lock());
+        let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
+            || (is_outage && known.failing.values().any(|failing| failing.is_outage));
+        let is_late = is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at.saturating_add(ONE_TROUBLE));
+        if is_known || is_late {
+            log::debug!(doing, %error, "{what} fails");
+        } else {
+            log::warn!(doing, %error, "{what} fails; trying again until it works");
+        }
+        if is_outage {
+            known.seen_at = Some(now);
+        }
+        let new = Failing { is_outage, since: now, failures: 0, last_error: String::new() };
+        let failing = known.failing.entry(doing).or_insert(new);
+        failing.is_outage = is_outage;
+        failing.failures += 1;
+        failing.last_error = error.to_string();
+        self.is_failing.store(true, Ordering::Release);
+    }
+
+    /// What was done worked; and with it whatever failed only because nothing did.
+    pub(crate) fn works(&self, now: Duration, doing: &'static str) {
+        let (what, mut known) = (self.what, self.lock());
+        let before = known.failing.len();
+        let since = known.failing.values().map(|failing| failing.since).min();
+        known.failing.retain(|failed, failing| *failed != doing && !failing.is_outage);
+        if known.failing.is_empty() && before > 0 {
+            known.seen_at = known.seen_at.map(|_| now);
+            self.is_failing.store(false, Ordering::Release);
+            let after = now.saturating_sub(since.unwrap_or(now));
+            log::info!(?after, "{what} works again");
+            self.recoveries.fetch_add(1, Ordering::AcqRel);
+            self.over.notify_waiters();
+        }
+    }
+
+    /// How often it worked again after it had failed.
+    pub(crate) fn recoveries(&self) -> u64 {
+        self.recoveries.load(Ordering::Acquire)
+    }
+
+    /// Waits until it has worked again since it had done so `seen` times, which it may have already.
+    pub(crate) async fn recovers(&self, seen: u64) {
+        // Made before the look, so that it is told of what comes behind that.
+        let over = self.over.notified();
+        if self.recoveries() == seen {
+            over.await;
+        }
+    }
+
+    pub(crate) fn standing(&self, now: Duration) -> ComponentHealth {
+        let known = self.lock();
+        let Some(longest) = known.failing.values().min_by_key(|failing| failing.since) else {
+            return ComponentHealth::Healthy;
+        };
+        ComponentHealth::Failing {
+            since: now.saturating_sub(longest.since),
+            failures: known.failing.values().map(|failing| failing.failures).sum(),
+            last_error: longest.last_error.clone(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn is_ready(future: impl Future<Output = ()>) -> bool {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// A result that could not be recorded waited two seconds, and was called again by then, when the store recovered
+    /// between the failure and the wait.
+    #[test]
+    fn a_recovery_before_the_wait_is_not_missed() {
+        let trouble = HealthTracker::with("the store");
+        let before = trouble.recoveries();
+        trouble.failed(Duration::ZERO, "record", true, &"it is away");
+        assert!(!is_ready(trouble.recovers(before)), "it still fails");
+        trouble.works(Duration::ZERO, "record");
+        assert!(is_ready(trouble.recovers(before)));
+        assert!(!is_ready(trouble.recovers(trouble.recoveries())), "there was no further trouble");
+    }
+}

@@ -1,0 +1,75 @@
+//! Handing a stored message to the component that handles it.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use super::inbox::Inbox;
+use crate::engine::message::{HandleError, InboundMessage};
+use crate::engine::store_calls::backoff_after;
+use crate::log;
+use crate::store::{Changes, DeadLetterReason, MessageKind, Postponed, Store};
+use crate::unwind::caught_while;
+
+impl<S: Store> Inbox<S> {
+    /// Handles messages side by side, a bounded number at a time.
+    pub(crate) async fn dispatch_all(self: &Arc<Self>, arrived: Vec<InboundMessage>) {
+        for arrived in arrived {
+            // The semaphore is never closed.
+            let Ok(line) = Arc::clone(&self.permits).acquire_owned().await else { return };
+            let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
+            self.ctx.lifecycle.spawn(
+                "message",
+                Box::pin(async move {
+                    if let Err(panic) = caught_while(pin!(this.dispatch(&arrived))).await {
+                        this.ctx.lifecycle.has_panicked("messages", &panic);
+                        this.postpone_message(&arrived, &format!("the runtime panicked: {panic}"), true).await;
+                    }
+                    drop((line, under_way));
+                }),
+            );
+        }
+    }
+
+    async fn dispatch(self: &Arc<Self>, arrived: &InboundMessage) {
+        let handled = match arrived.message.kind {
+            _ if arrived.attempts >= self.ctx.settings.message_attempts => Err(HandleError::Dead(
+                DeadLetterReason::OutOfAttempts,
+                format!("it was tried {} times", arrived.attempts),
+            )),
+            MessageKind::Command => self.host.handle_command(arrived).await,
+            MessageKind::Undo => self.host.handle_undo(arrived).await,
+            // One that came before was handled, or is about to be.
+            _ if arrived.work.is_none() => Ok(()),
+            MessageKind::Reply => self.coordinator.handle_reply(arrived).await,
+            MessageKind::Report => self.coordinator.handle_report(arrived).await,
+            MessageKind::Fact => self.choreography.handle_fact(arrived).await,
+            MessageKind::Event => self.choreography.handle_event(arrived).await,
+        };
+        match handled {
+            Ok(()) => {}
+            Err(HandleError::Dead(reason, detail)) => {
+                let problem = HandleError::Dead(reason, detail);
+                if let Err(HandleError::Later { why, .. }) =
+                    self.dead_letters.dead_letter_handled(arrived, &problem).await
+                {
+                    self.postpone_message(arrived, &why, false).await;
+                }
+            }
+            Err(HandleError::Later { why, is_counted }) => self.postpone_message(arrived, &why, is_counted).await,
+        }
+    }
+
+    /// The message stays in its row, and falls due again.
+    async fn postpone_message(&self, arrived: &InboundMessage, why: &str, is_counted: bool) {
+        let Some(work) = arrived.work else { return };
+        let id = arrived.message.id;
+        log::info!(message = %id, why, attempts = arrived.attempts, "a message waits");
+        let attempts = arrived.attempts + u32::from(is_counted);
+        let due_in = backoff_after(attempts.max(1)).max(self.ctx.settings.poll_interval);
+        let postponed = Postponed { work, due_in, attempts, in_doubt: false, error: Some(why.to_owned()) };
+        let postponed = Changes { postponed: vec![postponed], ..Changes::default() };
+        if self.committer.recorder.record(postponed).await.is_err() {
+            self.committer.scheduler.release(&[work]).await;
+        }
+    }
+}

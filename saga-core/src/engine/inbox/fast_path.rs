@@ -1,0 +1,90 @@
+//! Messages whose whole effect is one commit: they need no row of their own before it, and are acknowledged behind it.
+//!
+//! A reply moves its saga, or finds it moved; a report is kept, or is about what is over. A command for a step that is known to be quick begins it and runs it in one
+//! transaction, or finds its step key taken. Either may come twice, and takes effect once. Whatever does not end so, and
+//! in time, is stored like everything else that arrives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::inbox::Inbox;
+use crate::engine::message::{InboundMessage, age};
+use crate::env::timeout;
+use crate::store::{Message, MessageKind, Store};
+
+/// How long the acknowledgement waits for an effect. What takes longer is stored.
+const STRAIGHT_MAX: Duration = Duration::from_millis(500);
+
+impl<S: Store> Inbox<S> {
+    /// Handles messages that came for the first time. Answers those that are to be stored.
+    pub(crate) async fn handle_fast_path(self: &Arc<Self>, messages: Vec<Message>, service: &str) -> Vec<Message> {
+        let Some(now) = self
+            .committer
+            .store_calls
+            .clock
+            .now(self.ctx.env.now())
+            .filter(|_| self.committer.scheduler.membership.member().is_some())
+        else {
+            return messages;
+        };
+        let (mut to_store, mut under_way) = (Vec::new(), Vec::new());
+        for message in messages {
+            let is_straight = match message.kind {
+                MessageKind::Reply | MessageKind::Report | MessageKind::Command | MessageKind::Fact => true,
+                MessageKind::Event => self.validator.is_run_by(&message, service),
+                MessageKind::Undo => false,
+            };
+            if !is_straight {
+                to_store.push(message);
+                continue;
+            }
+            let age = age(&message, now);
+            let arrived =
+                Arc::new(InboundMessage { message, work: None, age, attempts: 0, source: service.to_owned() });
+            under_way.push((self.spawn_fast_path(&arrived), arrived));
+        }
+        let end = self.ctx.env.now().saturating_add(STRAIGHT_MAX);
+        for (handled, arrived) in under_way {
+            let left = end.saturating_sub(self.ctx.env.now());
+            if timeout(&*self.ctx.env, left, handled).await != Ok(Ok(true)) {
+                to_store.push(arrived.message.clone());
+            }
+        }
+        to_store
+    }
+
+    /// Handles a message in a task of its own, which says whether that was all.
+    fn spawn_fast_path(self: &Arc<Self>, arrived: &Arc<InboundMessage>) -> oneshot::Receiver<bool> {
+        let (answer, answered) = oneshot::channel();
+        let (this, arrived, under_way) = (Arc::clone(self), Arc::clone(arrived), self.ctx.lifecycle.enter());
+        self.ctx.lifecycle.spawn(
+            "message",
+            Box::pin(async move {
+                let is_handled = match arrived.message.kind {
+                    MessageKind::Reply => this.coordinator.handle_reply(&arrived).await.is_ok(),
+                    MessageKind::Report => this.coordinator.handle_report(&arrived).await.is_ok(),
+                    MessageKind::Fact => this.choreography.handle_fact(&arrived).await.is_ok(),
+                    _ => this.begin_at_once(&arrived).await,
+                };
+                // Who waited too long has stored it.
+                _ = answer.send(is_handled);
+                drop(under_way);
+            }),
+        );
+        answered
+    }
+
+    /// Begins the step that a command or an event asks for, in the transaction that runs it.
+    async fn begin_at_once(&self, arrived: &InboundMessage) -> bool {
+        let asked = match arrived.message.kind {
+            MessageKind::Event => self.choreography.asked_by_event(arrived).await,
+            _ => self.host.asked(arrived),
+        };
+        match asked {
+            Ok(asked) => self.host.begin_at_once(asked, arrived).await,
+            Err(_) => false,
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Receiving: what arrives is stored, or has taken effect, before it is acknowledged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::engine::choreography::Choreography;
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::coordinator::Coordinator;
+use crate::engine::dead_letter::DeadLetters;
+use crate::engine::health::panicked;
+use crate::engine::host::Host;
+use crate::engine::message::{HandleError, InboundMessage, Validator, age, for_service};
+use crate::engine::store_calls::{backoff_after, catch_panic};
+use crate::log;
+use crate::store::{
+    DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError, WorkId, WorkRef,
+};
+use crate::transport::{
+    Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
+};
+use crate::unwind::caught_while;
+
+/// How long a start waits for the transport.
+const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
+
+/// How many received messages are handled at a time.
+const MESSAGES_AT_A_TIME: usize = 64;
+/// How many messages are stored in one commit.
+const STORED_AT_A_TIME: usize = 256;
+
+/// How many dead letters are buried before the first of them is acknowledged.
+const DEAD_LETTERS_AT_A_TIME: usize = 16;
+
+/// Where a service's messages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InboundSource {
+    /// What is addressed to it.
+    Messages,
+    /// What the transport gave up of that.
+    DeadLetters,
+}
+
+impl InboundSource {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Messages => "receive",
+            Self::DeadLetters => "receive dead letters",
+        }
+    }
+}
+
+/// How often old ids are looked for while one of them is kept.
+const RETENTION_SHARE: u32 = 720;
+
+/// How many ids are forgotten at a time.
+const FORGOTTEN_AT_A_TIME: usize = 10_000;
+
+pub(crate) fn arrived(
+    messages: Vec<Message>,
+    receipt: &ReceivedBatch,
+    first_id: i64,
+    service: &str,
+) -> Vec<InboundMessage> {
+    let rows = receipt.new.iter().zip(first_id..);
+    let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| InboundMessage {
+        age: age(&message, receipt.now),
+        message,
+        work: is_new.then_some(WorkRef { id: WorkId(id), epoch: 1 }),
+        attempts: 0,
+        source: service.to_owned(),
+    };
+    messages.into_iter().zip(rows).map(arrived).collect()
+}
+
+/// The service that a stored message was received for.
+fn source_of(message: &Message) -> String {
+    match &message.headers.service {
+        // It was published for anybody, and came for this one.
+        Some(service) if message.kind == MessageKind::Event => service.clone(),
+        _ => message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned(),
+    }
+}
+
+/// Receives messages, and hands each to the component that handles it.
+pub(crate) struct Inbox<S: Store> {
+    pub(super) ctx: Arc<EngineContext<S>>,
+    pub(super) committer: Arc<Committer<S>>,
+    pub(super) validator: Arc<Validator<S>>,
+    pub(super) host: Arc<Host<S>>,
+    pub(super) coordinator: Arc<Coordinator<S>>,
+    pub(super) choreography: Arc<Choreography<S>>,
+    pub(super) dead_letters: DeadLetters<S>,
+    /// How many messages are handled at a time.
+    pub(super) permits: Arc<Semaphore>,
+}
+
+impl<S: Store> Inbox<S> {
+    pub(crate) fn new(coordinator: Arc<Coordinator<S>>, choreography: Arc<Choreography<S>>) -> Self {
+        let host = Arc::clone(&choreography.host);
+        let ctx = Arc::clone(&host.ctx);
+        let (committer, validator) = (Arc::clone(&host.committer), Arc::clone(&host.validator));
+        let dead_letters = DeadLetters::new(Arc::clone(&committer), Arc::clone(&validator));
+        let permits = Arc::new(Semaphore::new(MESSAGES_AT_A_TIME));
+        Self { ctx, committer, validator, host, coordinator, choreography, dead_letters, permits }
+    }
+}
+
+impl<S: Store> Inbox<S> {
+    /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
+    /// later.
+    pub(crate) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
+        let subscribing = self.subscribe(service, InboundSource::Messages);
+        let problem = match crate::env::timeout(&*self.ctx.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
+            Ok(Ok(incoming)) => return incoming,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
+        };
+        log::warn!(problem, service, "what is addressed to the service is not received yet; trying again");
+        None
+    }
+
+    /// Receives what is addressed to a service, or was given up of it, until the runtime stops.
+    pub(crate) async fn receive(
+        self: Arc<Self>,
+        service: String,
+        inlet: InboundSource,
+        mut first: Option<Box<dyn Incoming>>,
+    ) {
+        let mut failures = 0;
+        let doing = inlet.in_words();
+        while !self.ctx.lifecycle.is_stopping() {
+            let incoming = match first.take() {
+                Some(incoming) => Ok(Some(incoming)),
+                None => self.subscribe(&service, inlet).await,
+            };
+            let received = match incoming {
+                Ok(Some(incoming)) => self.receive_from(incoming, &service, inlet, &mut failures).await,
+                Ok(None) => return,
+                Err(error) => Err(error),
+            };
+            let Err(error) = received else { return };
+            self.ctx.health.transport_failed(doing, &error);
+            self.ctx.env.sleep(backoff_after(failures)).await;
+            failures += 1;
+        }
+    }
+
+    /// Nothing where the transport gives nothing up. A panic of the transport is an error of this call.
+    pub(crate) async fn subscribe(
+        &self,
+        service: &str,
+        inlet: InboundSource,
+    ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
+        let topic = service_topic(service);
+        let subscribing = async {
+            match inlet {
+                InboundSource::Messages => {
+                    let (name, prefetch) = (topic.clone(), self.ctx.settings.prefetch);
+                    let topics = std::iter::once(topic).chain(self.validator.topics_of(service)).collect();
+                    self.ctx.transport.subscribe(Subscription { name, topics, prefetch }).await.map(Some)
+                }
+                InboundSource::DeadLetters => self.ctx.transport.dead_letters(&topic, DEAD_LETTERS_AT_A_TIME).await,
+            }
+        };
+        caught_while(subscribing)
+            .await
+            .unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "subscribe", &panic)))
+    }
+
+    async fn receive_from(
+        self: &Arc<Self>,
+        mut incoming: Box<dyn Incoming>,
+        service: &str,
+        inlet: InboundSource,
+        failures: &mut u32,
+    ) -> Result<(), TransportError> {
+        self.ctx.health.transport_works(inlet.in_words());
+        loop {
+            let deliveries = tokio::select! {
+                biased;
+                () = self.ctx.lifecycle.stopping.cancelled() => return Ok(()),
+                deliveries = caught_while(incoming.receive(STORED_AT_A_TIME)) => {
+                    deliveries.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "receive", &panic)))?
+                }
+            };
+            *failures = 0;
+            let _under_way = self.ctx.lifecycle.enter();
+            // All of them are settled at once, so that none below a settled one is open.
+            let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
+            let Some(arrived) = self.accept(deliveries, service).await else { return Ok(()) };
+            let settling = caught_while(incoming.settle(&settled)).await;
+            // What was stored is handled, whether or not it comes again.
+            self.dispatch_all(arrived).await;
+            settling.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "settle", &panic)))?;
+        }
+    }
+
+    /// Handles what takes effect in one commit, and stores the rest, as often as that takes, and buries what cannot be
+    /// handled; nothing when the runtime stops first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
+    async fn accept(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<InboundMessage>> {
+        let (mut readable, mut fresh, mut burials) = (Vec::new(), Vec::new(), Vec::new());
+        if deliveries.iter().any(|delivery| delivery.message.as_ref().is_ok_and(|came| came.kind == MessageKind::Event))
+        {
+            self.choreography.read_clock().await;
+        }
+        for delivery in deliveries {
+            let user = delivery.user.as_deref();
+            let refused =
+                delivery.message.as_ref().ok().and_then(|message| self.ctx.authorizer.check(message, user).err());
+            if let Some(death) = &delivery.dead_letter {
+                burials.push(
+                    self.dead_letters.broker_dead_letter_changes(&delivery.message, death, service, refused).await?,
+                );
+                continue;
+            }
+            if let (Ok(message), Some(detail)) = (&delivery.message, refused) {
+                let problem = HandleError::Dead(DeadLetterReason::NotAuthorized, detail);
+                // As it is read again when a person replays the letter.
+                let message = match message.kind {
+                    MessageKind::Event => &for_service(message.clone(), service),
+                    _ => message,
+                };
+                burials.push(self.dead_letters.dead_letter_changes(message, service, &problem).await?);
+                continue;
+            }
+            let messages = match delivery.message {
+                Ok(message) if message.kind == MessageKind::Event => self.validator.meant_by(message, service),
+                Ok(message) => vec![message],
+                Err(unreadable) => {
+                    burials.push(self.dead_letters.unreadable_changes(&unreadable, service).await?);
+                    continue;
+                }
+            };
+            for message in messages {
+                match self.validator.check(&message, service) {
+                    // What its receiver may have died of is stored, so that its attempts are counted.
+                    Ok(()) if delivery.redelivered => readable.push(message),
+                    Ok(()) => fresh.push(message),
+                    Err(problem) => {
+                        burials.push(self.dead_letters.dead_letter_changes(&message, service, &problem).await?)
+                    }
+                }
+            }
+        }
+        readable.extend(self.handle_fast_path(fresh, service).await);
+        let stored = self.store_all(readable, service).await?;
+        // Behind the good ones: what somebody sends in error holds up nobody else.
+        self.dead_letters.store_dead_letters(burials).await?;
+        Some(stored)
+    }
+
+    async fn store_all(&self, messages: Vec<Message>, service: &str) -> Option<Vec<InboundMessage>> {
+        if messages.is_empty() {
+            return Some(Vec::new());
+        }
+        let ids = self.committer.store_calls.take_ids(messages.len()).await?;
+        let receipt =
+            self.committer.store_calls.retry_store("receive", || self.store_received(&messages, ids.start)).await?;
+        self.committer.store_calls.clock.set(receipt.now, self.ctx.env.now());
+        Some(arrived(messages, &receipt, ids.start, service))
+    }
+
+    async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<ReceivedBatch, StoreError> {
+        let lease =
+            self.committer.scheduler.membership.member().map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
+        let received = messages
+            .iter()
+            .zip(first_id..)
+            .map(|(message, id)| NewReceived { work: WorkId(id), message: message.clone(), lease })
+            .collect();
+        self.ctx.store.receive(received).await
+    }
+
+    /// Claims messages that nobody has, until the runtime stops: those that are tried again or were replayed, and what
+    /// dead processes left behind.
+    pub(crate) async fn poll_inbox(self: Arc<Self>) {
+        let mut failures = 0;
+        let mut forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);
+        loop {
+            let pause = if failures > 0 { backoff_after(failures) } else { self.ctx.settings.poll_interval };
+            tokio::select! {
+                biased;
+                () = self.ctx.lifecycle.stopping.cancelled() => return,
+                () = self.committer.inbox_filled.notified() => {}
+                () = self.ctx.env.sleep(pause) => {}
+            }
+            if !self.committer.scheduler.membership.wait_until_alive().await {
+                return;
+            }
+            match self.claim_messages().await {
+                Ok(()) => {
+                    self.ctx.health.store_works("claim_received");
+                    failures = 0;
+                }
+                Err(error) => {
+                    self.ctx.health.store_failed("claim_received", &error);
+                    failures += 1;
+                }
+            }
+            if self.ctx.env.now() >= forget_at {
+                forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);
+                self.forget_ids().await;
+            }
+        }
+    }
+
+    async fn claim_messages(self: &Arc<Self>) -> Result<(), StoreError> {
+        let Some(owner) = self.committer.scheduler.membership.member() else { return Ok(()) };
+        let lease = Lease { owner, ttl: self.ctx.settings.lease_ttl };
+        let claimed = catch_panic("claim_received", self.ctx.store.claim_received(lease, STORED_AT_A_TIME)).await?;
+        let _under_way = self.ctx.lifecycle.enter();
+        self.committer.store_calls.clock.set(claimed.now, self.ctx.env.now());
+        let mut arrived = Vec::new();
+        for message in claimed.messages {
+            if message.recovered && !self.ctx.store.begin_attempt(message.work, message.attempts + 1).await? {
+                continue;
+            }
+            let attempts = message.attempts + u32::from(message.recovered);
+            arrived.push(InboundMessage {
+                age: age(&message.message, claimed.now),
+                source: source_of(&message.message),
+                message: message.message,
+                work: Some(message.work),
+                attempts,
+            });
+        }
+        self.dispatch_all(arrived).await;
+        Ok(())
+    }
+
+    /// Forgets all ids that are old enough, some at a time.
+    async fn forget_ids(&self) {
+        while !self.ctx.lifecycle.is_stopping() {
+            let forgetting = self.ctx.store.forget_received(self.ctx.settings.retention, FORGOTTEN_AT_A_TIME);
+            match catch_panic("forget_received", forgetting).await {
+                Ok(forgotten) if forgotten >= FORGOTTEN_AT_A_TIME as u64 => {}
+                Ok(_) => return,
+                Err(error) => return log::warn!(%error, "old message ids could not be forgotten"),
+            }
+        }
+    }
+}

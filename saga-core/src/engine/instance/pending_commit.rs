@@ -1,0 +1,138 @@
+//! What a decision writes, and what follows when that is committed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::saga_instance::SagaInstance;
+use super::send_via::SendVia;
+use super::work_item::WorkItem;
+use crate::engine::bulkhead::{ConcurrencyKey, QueueSlot};
+use crate::engine::outcome::Outcome;
+use crate::step::Emitted;
+use crate::store::{Changes, NewMessage, SagaId, Store};
+
+/// What is known of an attempt besides how it ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AttemptDetails {
+    pub(crate) output: Option<Vec<u8>>,
+    pub(crate) emitted: Vec<Emitted>,
+    /// How many attempts were made, with this one.
+    pub(crate) attempts: u32,
+    /// Whether the other side was asked when no call could be on its way any more.
+    pub(crate) is_settled: bool,
+    /// How long ago the last attempt began.
+    pub(crate) took: Duration,
+    /// How much of that falls to this command: of a batch step's call a part.
+    pub(crate) share: Duration,
+    /// What the attempt reported last of how far it is.
+    pub(crate) reported: Option<Arc<[u8]>>,
+}
+
+/// Which place a next command may have in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextSlot {
+    /// None: it is left to whoever claims it.
+    Nowhere,
+    /// One that is free.
+    Free,
+    /// That of the command before it, or one that is free where it needs another one.
+    Of {
+        /// Where that command counts.
+        seat: ConcurrencyKey,
+        /// Whether it has a line on which a call can begin.
+        has_line: bool,
+    },
+}
+
+impl NextSlot {
+    /// The place of this command goes to its successor.
+    pub(crate) fn after<S: Store>(command: &WorkItem<S>) -> Self {
+        let of = |place: &QueueSlot| Self::Of { seat: place.seat(), has_line: place.has_line() };
+        command.slot.as_ref().map_or(Self::Nowhere, of)
+    }
+}
+
+/// Where the next command goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NextWork {
+    /// The first of the ids for the rows of the next commands: as many as can follow at once.
+    pub(crate) ids: i64,
+    /// Whether this process may take it.
+    pub(crate) slot: NextSlot,
+}
+
+/// What is to be written, and what follows when it is committed.
+pub(crate) struct PendingCommit<S: Store> {
+    /// Without the encoded state, which [`take_changes`](Self::take_changes) adds.
+    pub(crate) changes: Changes,
+    /// The saga as it will be, where no successor carries it.
+    pub(crate) saga: Option<SagaInstance<S>>,
+    /// The next command, leased to this process. It is large, and goes through many hands.
+    pub(crate) successor: Option<Box<WorkItem<S>>>,
+    /// After how long a command falls due that nobody has yet.
+    pub(crate) unclaimed_due_in: Option<Duration>,
+    /// A command is due for which this process has no room.
+    pub(crate) has_no_room: bool,
+    /// The saga moved; it has this outcome now, if it has one.
+    pub(crate) outcome: Option<(SagaId, Option<Outcome>)>,
+    /// Whether there are messages that the relays send.
+    pub(crate) has_messages: bool,
+    /// Those that are sent from memory.
+    pub(crate) sent_from_memory: Vec<NewMessage>,
+    /// Whether a step is asked of another service, whose reply the saga waits for.
+    pub(crate) awaits_reply: bool,
+    /// Who sends the messages.
+    send_via: SendVia,
+}
+
+impl<S: Store> PendingCommit<S> {
+    /// A command falls due after so long that nobody has yet.
+    pub(crate) fn leave_free(&mut self, due_in: Duration) {
+        self.unclaimed_due_in = Some(self.unclaimed_due_in.map_or(due_in, |earlier| earlier.min(due_in)));
+    }
+
+    /// Nothing is written, and nothing follows.
+    pub(crate) fn nothing() -> Self {
+        Self::sending_via(SendVia::Relay)
+    }
+
+    /// Nothing so far. What is added later is sent that way.
+    pub(crate) fn sending_via(send_via: SendVia) -> Self {
+        Self {
+            changes: Changes::default(),
+            saga: None,
+            successor: None,
+            unclaimed_due_in: None,
+            has_no_room: false,
+            outcome: None,
+            has_messages: false,
+            sent_from_memory: Vec::new(),
+            awaits_reply: false,
+            send_via,
+        }
+    }
+
+    /// Steps that were done, and one that is left for later.
+    pub(crate) fn left(changes: Changes, saga: SagaInstance<S>, due_in: Duration, send_via: SendVia) -> Self {
+        let (outcome, left_free) = (Some((saga.id, None)), Some(due_in));
+        Self { changes, saga: Some(saga), unclaimed_due_in: left_free, outcome, ..Self::sending_via(send_via) }
+    }
+
+    /// What is to be written.
+    pub(crate) fn take_changes(&mut self) -> Changes {
+        let mut changes = std::mem::take(&mut self.changes);
+        let saga = self.successor.as_ref().map(|successor| &successor.saga).or(self.saga.as_ref());
+        if let (Some(advance), Some(saga)) = (&mut changes.saga, saga) {
+            advance.state = saga.state.encode();
+        }
+        for message in &mut changes.messages {
+            message.due_in = self.send_via.relayed_after(message.kind);
+            if self.send_via.is_from_memory(message.kind) {
+                self.sent_from_memory.push(message.clone());
+            } else {
+                self.has_messages = true;
+            }
+        }
+        changes
+    }
+}

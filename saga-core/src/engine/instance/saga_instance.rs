@@ -1,0 +1,286 @@
+//! A saga as this process holds it while one of its commands is under way.
+
+use std::sync::Arc;
+
+use crate::engine::message::HandleError;
+use crate::key::{Key, StepId, Tenant};
+use crate::machine::{self, Effect, Phase, SagaState, StepPhase};
+use crate::saga::{Definition, StepDefinition};
+use crate::step::{NeededOutput, OptionalOutputs, Outputs, items_of};
+use crate::store::{NewSaga, RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
+
+impl<S: Store> SagaInstance<S> {
+    /// What the service says that its step reads.
+    pub(crate) fn earlier(&self) -> OptionalOutputs {
+        match &self.definition.told {
+            Some(told) if !told.reads.is_empty() => OptionalOutputs {
+                reads: told.reads.iter().map(|reads| reads.step).collect(),
+                outputs: self.outputs.clone(),
+            },
+            _ => OptionalOutputs::default(),
+        }
+    }
+}
+
+impl<S: Store> SagaInstance<S> {
+    /// Tells whoever reads outputs which steps never run.
+    pub(crate) fn note_passed_by(&mut self) {
+        for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
+            if state.phase == StepPhase::NotTaken {
+                self.outputs.pass_by(step.name);
+            }
+        }
+    }
+}
+
+/// A hosted step that is about to be written.
+pub(crate) fn in_flight<S: Store>(
+    definition: &Arc<Definition<S>>,
+    new: &NewSaga,
+) -> Result<SagaInstance<S>, HandleError> {
+    let state = SagaState::decode(&new.state, definition.steps.len());
+    let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
+    debug_assert_eq!(state.phase, Phase::Running);
+    let outputs = earlier_outputs(definition, &state);
+    Ok(SagaInstance {
+        id: new.id,
+        tenant: new.tenant.clone(),
+        key: new.key.clone(),
+        definition: Arc::clone(definition),
+        version: 1,
+        state,
+        input: new.input.clone().into(),
+        outputs,
+        inputs: Vec::new(),
+        item_output: None,
+    })
+}
+
+/// A saga as this process holds it while one of its commands is under way.
+pub(crate) struct SagaInstance<S: Store> {
+    pub(crate) id: SagaId,
+    pub(crate) tenant: Tenant,
+    pub(crate) key: Key,
+    pub(crate) definition: Arc<Definition<S>>,
+    pub(crate) version: u64,
+    pub(crate) state: SagaState,
+    pub(crate) input: Arc<[u8]>,
+    pub(crate) outputs: Outputs,
+    /// The inputs that mappings gave, by the step's index.
+    pub(crate) inputs: Vec<(usize, Arc<[u8]>)>,
+    /// What the item that is under way gave, or the one that was done last.
+    pub(crate) item_output: Option<(usize, Arc<[u8]>)>,
+}
+
+impl<S: Store> SagaInstance<S> {
+    /// The saga as the store has it.
+    pub(crate) fn of_row(
+        row: &SagaRow,
+        records: Vec<StepRecord>,
+        definition: &Arc<Definition<S>>,
+    ) -> Result<Self, String> {
+        if row.digest != definition.digest {
+            return Err(format!(
+                "the steps of {} are others than when it was started; run it where they are as they were",
+                definition.id
+            ));
+        }
+        let mut saga = Self {
+            id: row.id,
+            tenant: row.tenant.clone(),
+            key: row.key.clone(),
+            definition: Arc::clone(definition),
+            version: row.version,
+            state: SagaState::decode(&row.state, definition.steps.len())?,
+            input: row.input.clone().into(),
+            outputs: Outputs::new(),
+            inputs: Vec::new(),
+            item_output: None,
+        };
+        saga.outputs = earlier_outputs(definition, &saga.state);
+        for record in records {
+            saga.remember(record);
+        }
+        saga.note_passed_by();
+        Ok(saga)
+    }
+
+    /// What the machine decides on after somebody else moved the saga, and what the other branches of a group left since.
+    pub(crate) fn refresh(&mut self, row: &SagaRow, records: Vec<StepRecord>) -> Result<(), String> {
+        if row.digest != self.definition.digest {
+            return Err(format!("it moved to {}", row.definition));
+        }
+        self.state = SagaState::decode(&row.state, self.definition.steps.len())?;
+        self.version = row.version;
+        for record in records {
+            self.remember(record);
+        }
+        self.note_passed_by();
+        Ok(())
+    }
+
+    /// The same saga while it is not stored: what is decided now goes into its start, by which it gets its first version.
+    pub(crate) fn unstored(self) -> Self {
+        Self { version: 0, ..self }
+    }
+
+    /// Whether all is here that the command will need of earlier steps. Whoever claims its row reads all of it.
+    pub(crate) fn knows_all_for(&self, order: machine::Command) -> bool {
+        if self.definition.width == 1 {
+            return true;
+        }
+        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let of = self.step(step);
+        // What items gave is read by whoever joins it.
+        let is_listed = self.state.items_of(step).is_some();
+        let has_input = of.input.is_none()
+            || is_listed
+            || self.mapped_input_of(self.state.base(step)).is_some()
+            || self.mapped_input_of(step).is_some();
+        let has_own = match order {
+            machine::Command::Undo { known: true, .. } => self.own_output_of(step).is_some(),
+            _ => true,
+        };
+        let is_known = |needed: &NeededOutput| {
+            self.outputs.get(needed.step).is_some() || (needed.is_if_taken && self.outputs.is_passed_by(needed.step))
+        };
+        has_input && has_own && of.needs.outputs.iter().all(is_known)
+    }
+
+    /// The saga out of a command that neither runs nor is decided on again.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            id: self.id,
+            tenant: self.tenant.clone(),
+            key: self.key.clone(),
+            definition: Arc::clone(&self.definition),
+            version: self.version,
+            state: self.state.take(),
+            input: Arc::clone(&self.input),
+            outputs: std::mem::take(&mut self.outputs),
+            inputs: std::mem::take(&mut self.inputs),
+            item_output: self.item_output.take(),
+        }
+    }
+
+    /// The step, or the one that it is an item of.
+    pub(crate) fn step(&self, index: usize) -> &StepDefinition<S> {
+        &self.definition.steps[self.state.base(index)]
+    }
+
+    /// The key that others know: of a step that is hosted for another service, that of the saga which asked for it.
+    pub(crate) fn outside_key(&self) -> Key {
+        if self.definition.is_hosted() { self.key.asked_for() } else { self.key.clone() }
+    }
+
+    /// The id of doing the step.
+    pub(crate) fn doing(&self, step: usize) -> StepId {
+        match self.state.item_number(step) {
+            None => self.step(step).doing.clone(),
+            Some(item) => StepId::of_item(self.step(step).name, item),
+        }
+    }
+
+    pub(crate) fn step_id(&self, order: machine::Command) -> StepId {
+        match order {
+            machine::Command::Do { step } => self.doing(step),
+            machine::Command::Undo { step, round, .. } => self.doing(step).undone(round),
+        }
+    }
+
+    /// Where the effect of what is called lies.
+    pub(crate) fn effect_of(&self, order: machine::Command) -> Effect {
+        match order {
+            machine::Command::Do { step } => self.definition.shape.effect(&self.state, step),
+            machine::Command::Undo { step, .. } => match &self.step(step).undo {
+                Some((undo, _)) => undo.effect(self.definition.shape.effect(&self.state, step)),
+                None => Effect::External,
+            },
+        }
+    }
+
+    /// What the step or the item itself returned, where that is here.
+    pub(crate) fn own_output_of(&self, step: usize) -> Option<&Arc<[u8]>> {
+        match self.state.item_number(step) {
+            None => self.outputs.get(self.step(step).name),
+            Some(_) => self.item_output.as_ref().filter(|(item, _)| *item == step).map(|(_, output)| output),
+        }
+    }
+
+    pub(crate) fn keep_own_output(&mut self, step: usize, output: Arc<[u8]>) {
+        let base = self.state.base(step);
+        if base == step {
+            self.outputs.insert(self.definition.steps[base].name, output);
+        } else {
+            self.item_output = Some((step, output));
+        }
+    }
+
+    /// Picks the input of an item out of its list.
+    pub(crate) fn pick_item(&mut self, step: usize) -> Result<(), String> {
+        let Some(number) = self.state.item_number(step) else { return Ok(()) };
+        if self.mapped_input_of(step).is_some() {
+            return Ok(());
+        }
+        let base = self.state.base(step);
+        let list = self.mapped_input_of(base).ok_or("the list of its items is not there")?;
+        let items = items_of(list)?;
+        let item = items.get(number as usize - 1).ok_or("its list has fewer items than were counted")?;
+        let item = Arc::from(item.get().as_bytes());
+        // Of the items before it nobody needs the input any more.
+        let state = &self.state;
+        self.inputs.retain(|(index, _)| state.item_number(*index).is_none());
+        self.set_input(step, item);
+        Ok(())
+    }
+
+    pub(crate) fn mapped_input_of(&self, step: usize) -> Option<&Arc<[u8]>> {
+        self.inputs.iter().find(|(index, _)| *index == step).map(|(_, input)| input)
+    }
+
+    pub(crate) fn set_input(&mut self, step: usize, input: Arc<[u8]>) {
+        self.inputs.retain(|(index, _)| *index != step);
+        self.inputs.push((step, input));
+    }
+
+    pub(crate) fn remember(&mut self, record: StepRecord) {
+        let undone = record.step.undo_round().is_some();
+        let Some(step) = self.definition.shape.position(record.step.step()).filter(|_| !undone) else { return };
+        // Of items only the list is kept here; each reads its own record where it is undone.
+        if record.step.item().is_some_and(|item| item > 0) {
+            return;
+        }
+        if let Some(input) = record.input {
+            self.set_input(step, input.into());
+        }
+        let has_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
+        if let Some(output) = record.output.filter(|_| has_output && record.step.item().is_none()) {
+            self.outputs.insert(self.definition.steps[step].name, output.into());
+        }
+    }
+}
+
+/// What a step that an event asked for reads of earlier ones.
+pub(crate) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> Outputs {
+    let (Some(told), Some(caller)) = (&definition.told, &state.caller) else { return Outputs::new() };
+    let name_of = |step: &str| told.reads.iter().find(|reads| reads.step == step).map(|reads| reads.step);
+    let known = |(step, output): &(String, String)| Some((name_of(step)?, Arc::from(output.as_bytes())));
+    caller.earlier.iter().filter_map(known).collect()
+}
+
+impl<S: Store> Clone for SagaInstance<S> {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id,
+            tenant: self.tenant.clone(),
+            key: self.key.clone(),
+            definition: Arc::clone(&self.definition),
+            version: self.version,
+            state: self.state.clone(),
+            input: Arc::clone(&self.input),
+            outputs: self.outputs.clone(),
+            inputs: self.inputs.clone(),
+            item_output: self.item_output.clone(),
+        }
+    }
+}

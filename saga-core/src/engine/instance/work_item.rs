@@ -1,0 +1,273 @@
+//! A command that this process has leased.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::held_lease::HeldLease;
+use super::inline_start::InlineStart;
+use super::pending_commit::AttemptDetails;
+use super::saga_instance::SagaInstance;
+use crate::engine::bulkhead::{ConcurrencyPermit, QueueSlot};
+use crate::key::StepId;
+use crate::machine::{self, Effect, Phase, Resolving, attempts_max};
+use crate::saga::{StepDefinition, StepResolve, StepRun};
+use crate::step::StepOptions;
+use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkKind, WorkRef};
+
+impl<S: Store> WorkItem<S> {
+    /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
+    pub(crate) fn attempt_number(&self) -> u32 {
+        if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
+    }
+}
+
+/// A command that this process has leased.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct WorkItem<S: Store> {
+    pub(crate) saga: SagaInstance<S>,
+    pub(crate) work: WorkRef,
+    pub(crate) command: machine::Command,
+    /// Attempts that are written down.
+    pub(crate) attempts: u32,
+    pub(crate) in_doubt: bool,
+    pub(crate) recovered: bool,
+    /// Whether the saga's next steps may run in the same transaction.
+    pub(crate) chains: bool,
+    pub(crate) retrying_for: Duration,
+    pub(crate) late_success: Option<Vec<u8>>,
+    /// As which member of its store this process has it.
+    pub(crate) owner: MemberId,
+    /// Whether it was claimed, and the store does not know yet that it begins.
+    pub(crate) is_claimed_only: bool,
+    /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
+    pub(crate) lease_until: Duration,
+    /// The place in memory that the command fills. Its successor inherits it.
+    pub(crate) slot: Option<QueueSlot>,
+    /// Set where the transaction that runs it starts its saga as well.
+    pub(crate) inline_start: Option<Box<InlineStart>>,
+    /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
+    pub(crate) held_lease: Option<HeldLease>,
+    /// What an earlier call of it reported last.
+    pub(crate) reported: Option<Reported>,
+}
+
+impl<S: Store> WorkItem<S> {
+    /// The command that a claimed row asks for.
+    pub(crate) fn of_claim(
+        claimed: ClaimedWork,
+        mut saga: SagaInstance<S>,
+        owner: MemberId,
+        lease_until: Duration,
+    ) -> Result<Self, String> {
+        let name = claimed.step.step();
+        let base =
+            saga.definition.shape.position(name).ok_or_else(|| format!("its definition has no step `{name}`"))?;
+        let step = saga.state.index_of(base, claimed.step.item());
+        let step = step.ok_or_else(|| format!("`{}` is no item of its list", claimed.step))?;
+        let order = match claimed.kind {
+            WorkKind::Do => machine::Command::Do { step },
+            WorkKind::Undo => machine::Command::Undo {
+                step,
+                round: claimed.step.undo_round().unwrap_or(1),
+                known: !saga.state.steps[step].in_doubt,
+            },
+            WorkKind::Deadline => return Err("its row is of no step".to_owned()),
+        };
+        // A signal that arrived stands in the place of the time that it had.
+        if claimed.kind == WorkKind::Do && saga.state.steps[step].signal.is_none() {
+            saga.remember_given(step, claimed.payload);
+        }
+        saga.pick_item(step)?;
+        saga.find_input(step)?;
+        let effect = saga.effect_of(order);
+        let is_call = effect == Effect::External;
+        // What only waited in a queue when its owner vanished has done nothing. A handler in a transaction may have ended its
+        // process without a word, since nobody writes down that it begins.
+        let suspect = claimed.recovered && (claimed.began || !is_call);
+        let row = machine::ClaimedRow {
+            command: order,
+            effect,
+            undo: saga.definition.shape.undo(&saga.state, step),
+            in_doubt: claimed.in_doubt,
+            recovered: suspect,
+            is_late: claimed.late.is_some(),
+            can_be_asked: saga.step(step).resolve.is_some(),
+        };
+        Ok(Self {
+            work: claimed.work,
+            command: order,
+            attempts: claimed.attempts,
+            in_doubt: row.may_have_happened(&saga.state),
+            recovered: suspect,
+            chains: true,
+            retrying_for: claimed.retrying_for.unwrap_or_default(),
+            owner,
+            is_claimed_only: is_call && !claimed.began && claimed.late.is_none(),
+            late_success: claimed.late,
+            lease_until,
+            slot: None,
+            inline_start: None,
+            held_lease: None,
+            reported: claimed.reported,
+            saga,
+        })
+    }
+
+    /// The command as the machine sees a claimed row.
+    pub(crate) fn row(&self) -> machine::ClaimedRow {
+        machine::ClaimedRow {
+            command: self.command,
+            effect: self.effect(),
+            undo: self.saga.definition.shape.undo(&self.saga.state, self.step_index()),
+            in_doubt: self.in_doubt,
+            recovered: self.recovered,
+            is_late: self.late_success.is_some(),
+            can_be_asked: self.resolve().is_some(),
+        }
+    }
+
+    pub(crate) fn step_index(&self) -> usize {
+        match self.command {
+            machine::Command::Do { step } | machine::Command::Undo { step, .. } => step,
+        }
+    }
+
+    pub(crate) fn step(&self) -> &StepDefinition<S> {
+        self.saga.step(self.step_index())
+    }
+
+    /// Whether its handler is called for several commands at once.
+    pub(crate) fn is_batch(&self) -> bool {
+        !self.is_undo() && matches!(self.step().run, StepRun::Batch(_))
+    }
+
+    /// Whether two commands are of one step of one definition.
+    pub(crate) fn is_same_step(&self, other: &Self) -> bool {
+        let base = |command: &Self| command.saga.state.base(command.step_index());
+        self.is_undo() == other.is_undo()
+            && base(self) == base(other)
+            && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
+    }
+
+    /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.effect(), Effect::Own | Effect::Signal)
+    }
+
+    /// Whether it is about a step that is a saga of its own.
+    pub(crate) fn is_child(&self) -> bool {
+        self.saga.definition.shape.is_child(self.step_index())
+    }
+
+    /// Whether a handler of it calls the outside world.
+    pub(crate) fn is_call(&self) -> bool {
+        self.effect() == Effect::External
+    }
+
+    pub(crate) fn is_undo(&self) -> bool {
+        matches!(self.command, machine::Command::Undo { .. })
+    }
+
+    pub(crate) fn step_id(&self) -> StepId {
+        self.saga.step_id(self.command)
+    }
+
+    /// The options of what is called: the step's, or its compensation's.
+    pub(crate) fn options(&self) -> &StepOptions {
+        let step = self.step();
+        match &step.undo {
+            Some((_, options)) if self.is_undo() => options,
+            _ => &step.options,
+        }
+    }
+
+    /// Where the effect of what is called lies.
+    pub(crate) fn effect(&self) -> Effect {
+        self.saga.effect_of(self.command)
+    }
+
+    /// Whether it may run now.
+    pub(crate) fn has_line(&self) -> bool {
+        self.slot.as_ref().is_some_and(QueueSlot::has_line)
+    }
+
+    /// The command on its line.
+    pub(crate) fn with_line(mut self, line: Option<ConcurrencyPermit>) -> Self {
+        if let Some(place) = &mut self.slot {
+            place.set_line(line);
+        }
+        self
+    }
+
+    pub(crate) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
+        self.slot.as_mut().and_then(QueueSlot::take_line)
+    }
+
+    /// A number that grows with every owner of this step, also from one command of it to the next.
+    pub(crate) fn fence(&self) -> u64 {
+        self.saga.state.steps[self.step_index()].fence + self.work.epoch
+    }
+
+    pub(crate) fn claim(&self) -> Claim {
+        Claim {
+            work: self.work,
+            saga: self.saga.id,
+            tenant: self.saga.tenant.clone(),
+            key: self.saga.key.clone(),
+            step: self.step_id(),
+            kind: if self.is_undo() { WorkKind::Undo } else { WorkKind::Do },
+            start: None,
+        }
+    }
+}
+
+impl<S: Store> WorkItem<S> {
+    /// How the next attempt asks what became of the step, if that is what it begins with.
+    pub(crate) fn asks(&self) -> Option<&StepResolve> {
+        self.resolve().filter(|_| self.in_doubt)
+    }
+
+    /// How the other side can be asked what became of the step.
+    pub(crate) fn resolve(&self) -> Option<&StepResolve> {
+        self.step().resolve.as_ref().filter(|_| !self.is_undo())
+    }
+
+    /// The same as the machine sees it.
+    pub(crate) fn resolving(&self, findings: &AttemptDetails) -> Option<Resolving<'_>> {
+        self.resolve().map(|resolve| Resolving {
+            policy: &resolve.options.retry,
+            settle_time: self.settle_time(),
+            turned_round: self.saga.state.phase != Phase::Running,
+            is_fresh: self.recovered && !findings.is_settled,
+        })
+    }
+
+    /// After so long no call of the step is on its way any more.
+    pub(crate) fn settle_time(&self) -> Duration {
+        self.step().options.timeout.saturating_mul(2)
+    }
+
+    /// How often it is attempted before it counts as out of attempts.
+    pub(crate) fn attempts_max(&self) -> u32 {
+        attempts_max(&self.options().retry, self.resolve().map(|resolve| &resolve.options.retry))
+    }
+
+    /// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
+    pub(crate) fn lease_needed(&self) -> Duration {
+        if self.options().exclusive { Duration::ZERO } else { self.time_limit() }
+    }
+
+    /// How long an attempt may take at most.
+    pub(crate) fn time_limit(&self) -> Duration {
+        let Some(resolve) = self.asks() else { return self.options().timeout };
+        let once = self.options().timeout.saturating_add(resolve.options.timeout);
+        if !self.recovered {
+            return once;
+        }
+        once.saturating_add(self.settle_time()).saturating_add(resolve.options.timeout)
+    }
+}
+
+pub(crate) fn refs<S: Store>(commands: &[WorkItem<S>]) -> Vec<WorkRef> {
+    commands.iter().map(|command| command.work).collect()
+}

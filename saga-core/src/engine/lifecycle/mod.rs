@@ -1,0 +1,9 @@
+//! The tasks of a runtime: counted, supervised, and stopped.
+
+mod lifecycle;
+mod supervisor;
+mod tasks;
+
+pub(crate) use self::lifecycle::Lifecycle;
+pub use self::supervisor::Panicked;
+pub(crate) use self::tasks::TaskGuard;

@@ -1,0 +1,67 @@
+//! Watching the tasks of a runtime: a lane that panics is started again, and what panicked is shown.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What panicked of a runtime, apart from the steps, whose panics are failures of their attempts: a bug of the runtime, the
+/// store or the transport. What was under way is taken up again, at the latest when its lease ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Panicked {
+    /// The lane, a task that serves all sagas, or the name of what was done for one saga or message.
+    pub lane: &'static str,
+    /// How often it panicked since the runtime began.
+    pub count: u64,
+    /// What the last panic said.
+    pub last: String,
+    /// How long ago that was.
+    pub since: Duration,
+    /// Whether it is down: it is started again after a pause of at most two seconds.
+    pub is_down: bool,
+}
+
+/// Remembers what panicked.
+#[derive(Debug, Default)]
+pub(crate) struct Supervisor {
+    known: Mutex<BTreeMap<&'static str, Known>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    count: u64,
+    last: String,
+    at: Duration,
+    is_down: bool,
+}
+
+impl Supervisor {
+    pub(crate) fn panicked(&self, lane: &'static str, now: Duration, panic: &str, is_down: bool) {
+        let mut all = self.lock();
+        let known = all.entry(lane).or_default();
+        known.count += 1;
+        (known.last, known.at, known.is_down) = (panic.to_owned(), now, is_down);
+    }
+
+    pub(crate) fn is_up(&self, lane: &'static str) {
+        if let Some(known) = self.lock().get_mut(lane) {
+            known.is_down = false;
+        }
+    }
+
+    /// What panicked, by name.
+    pub(crate) fn read(&self, now: Duration) -> Vec<Panicked> {
+        let panicked = |(&lane, known): (&&'static str, &Known)| Panicked {
+            lane,
+            count: known.count,
+            last: known.last.clone(),
+            since: now.saturating_sub(known.at),
+            is_down: known.is_down,
+        };
+        self.lock().iter().map(panicked).collect()
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

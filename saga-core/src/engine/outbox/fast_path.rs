@@ -1,0 +1,141 @@
+//! Sending what this process has just committed, from memory.
+//!
+//! Commands, undos and replies are in no order with other messages, so that nobody need read them back from the outbox to
+//! send them. Their rows are there all the same, due a little later: whatever did not get through by then is found by the
+//! relays, and what got through twice is known to its receiver.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::publisher::{Publisher, met_outage};
+use crate::engine::context::EngineContext;
+use crate::engine::instance::SendVia;
+use crate::engine::lifecycle::TaskGuard;
+use crate::engine::store_calls::StoreCalls;
+use crate::store::{Hint, MessageId, NewMessage, OutboxRow, Store};
+
+/// Beyond so many that are not sent yet, the relays send what follows.
+const WAITING_MAX: usize = 1_024;
+
+/// How many calls of the transport are under way at a time.
+const CALLS_MAX: usize = 2;
+
+/// Messages between their commit and the transport.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    sender: mpsc::UnboundedSender<OutgoingRow>,
+    receiver: Mutex<mpsc::UnboundedReceiver<OutgoingRow>>,
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct OutgoingRow {
+    row: OutboxRow,
+    under_way: TaskGuard,
+}
+
+impl SendQueue {
+    pub(crate) fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self { sender, receiver: Mutex::new(receiver), waiting: AtomicUsize::new(0) }
+    }
+}
+
+/// Sends what this process has just committed, from memory.
+pub(crate) struct Outbox<S: Store> {
+    ctx: Arc<EngineContext<S>>,
+    store_calls: Arc<StoreCalls<S>>,
+    publisher: Arc<Publisher<S>>,
+    send_queue: SendQueue,
+    /// Woken when there may be rows in the outbox.
+    pub(crate) filled: Notify,
+}
+
+impl<S: Store> Outbox<S> {
+    pub(crate) fn new(store_calls: Arc<StoreCalls<S>>, publisher: Arc<Publisher<S>>) -> Self {
+        let ctx = Arc::clone(&publisher.ctx);
+        Self { ctx, store_calls, publisher, send_queue: SendQueue::new(), filled: Notify::new() }
+    }
+}
+
+impl<S: Store> Outbox<S> {
+    /// Who sends the messages of the next commit.
+    pub(crate) fn send_via(&self) -> SendVia {
+        if self.can_send_from_memory() { SendVia::Memory } else { SendVia::Relay }
+    }
+
+    /// Sends a message that was committed.
+    pub(crate) fn send_from_memory(&self, message: NewMessage) {
+        // Without a clock it waits for the relays.
+        let Some(committed_at) = self.store_calls.clock.now(self.ctx.env.now()) else { return };
+        let row = OutboxRow {
+            id: message.id,
+            kind: message.kind,
+            tenant: message.tenant,
+            aggregate_type: message.aggregate_type,
+            aggregate_id: message.aggregate_id,
+            event_type: message.event_type,
+            payload: message.payload,
+            position: message.position,
+            committed_at,
+            headers: message.headers,
+            attempts: 0,
+        };
+        self.send_queue.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.send_queue.sender.send(OutgoingRow { row, under_way: self.ctx.lifecycle.enter() }).is_err() {
+            self.send_queue.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends what is committed here, until it is dropped. What comes while calls are under way goes with the next.
+    pub(crate) async fn serve_send_queue(self: Arc<Self>) {
+        let mut receiver = self.send_queue.receiver.lock().await;
+        let lines = Arc::new(Semaphore::new(CALLS_MAX));
+        while let Ok(line) = Arc::clone(&lines).acquire_owned().await {
+            let mut leaving = Vec::new();
+            if receiver.recv_many(&mut leaving, self.ctx.settings.relay_batch).await == 0 {
+                return;
+            }
+            self.ctx.lifecycle.spawn("send", Box::pin(Arc::clone(&self).send_rows(leaving, line)));
+        }
+    }
+
+    async fn send_rows(self: Arc<Self>, leaving: Vec<OutgoingRow>, line: OwnedSemaphorePermit) {
+        let (rows, under_way): (Vec<_>, Vec<_>) =
+            leaving.into_iter().map(|leaving| (leaving.row, leaving.under_way)).unzip();
+        let results = self.publisher.publish(&rows).await;
+        // Another call need not wait until these are written off.
+        drop(line);
+        self.send_queue.waiting.fetch_sub(rows.len(), Ordering::Relaxed);
+        match results.first() {
+            Some(Err(error)) if met_outage(&results) => self.ctx.health.transport_failed("publish", error),
+            _ => self.ctx.health.transport_works("publish"),
+        }
+        let sent = rows.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(row, _)| row.id);
+        let sent: Vec<MessageId> = sent.collect();
+        if !sent.is_empty() {
+            match self.ctx.store.sent(&sent).await {
+                Ok(()) => self.ctx.health.store_works("sent"),
+                // The relays send them once more.
+                Err(error) => self.ctx.health.store_failed("sent", &error),
+            }
+        }
+        drop(under_way);
+    }
+
+    fn can_send_from_memory(&self) -> bool {
+        self.ctx.is_relayed
+            && !self.ctx.lifecycle.is_stopping()
+            && !self.ctx.health.transport_is_failing()
+            && self.send_queue.waiting.load(Ordering::Relaxed) < WAITING_MAX
+            && self.store_calls.clock.now(self.ctx.env.now()).is_some()
+    }
+
+    /// A commit of this process left messages in the outbox. They are sent from here, or by whoever has their lane.
+    pub(crate) fn wake_relay(&self) {
+        self.filled.notify_one();
+        self.ctx.store.hint(Hint::Outbox);
+    }
+}

@@ -1,0 +1,10 @@
+//! Sending what was committed.
+
+mod blocked_topics;
+mod fast_path;
+mod publisher;
+mod relay;
+
+pub(crate) use self::fast_path::Outbox;
+pub(crate) use self::publisher::Publisher;
+pub(crate) use self::relay::Relay;

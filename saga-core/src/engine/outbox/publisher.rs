@@ -1,0 +1,73 @@
+//! Handing messages to the transport.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::context::EngineContext;
+use crate::engine::health::panicked;
+use crate::store::{Message, OutboxRow, Store};
+use crate::transport::{TransportError, TransportErrorKind};
+use crate::unwind::caught_while;
+
+/// Whether the transport says that it can send nothing. How many messages of a round were refused does not say that: all of
+/// them may be for one queue that is full.
+pub(crate) fn met_outage(results: &[Result<(), TransportError>]) -> bool {
+    let kinds = || results.iter().map(|result| result.as_ref().map_err(TransportError::kind));
+    // A connection that breaks in the middle leaves messages behind of which nothing is known.
+    let is_silent = |kind| matches!(kind, Err(kind) if kind == TransportErrorKind::Unknown || is_outage(kind));
+    kinds().all(is_silent) && kinds().any(|kind| kind.is_err_and(is_outage))
+}
+
+pub(crate) fn is_outage(kind: TransportErrorKind) -> bool {
+    matches!(kind, TransportErrorKind::Unavailable | TransportErrorKind::Closed)
+}
+
+fn no_answer(limit: Duration) -> TransportError {
+    TransportError::new(TransportErrorKind::Unknown, "publish", format!("no confirmation within {limit:?}"))
+}
+
+/// Hands messages to the transport, signed, within the time limit.
+pub(crate) struct Publisher<S: Store> {
+    pub(crate) ctx: Arc<EngineContext<S>>,
+}
+
+impl<S: Store> Publisher<S> {
+    pub(crate) fn new(ctx: Arc<EngineContext<S>>) -> Self {
+        Self { ctx }
+    }
+}
+
+impl<S: Store> Publisher<S> {
+    pub(crate) async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
+        match self.publish_together(rows).await {
+            Ok(results) => results,
+            // Which of them it was is found out one by one.
+            Err(_) if rows.len() > 1 => {
+                let mut results = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let alone = self.publish_together(std::slice::from_ref(row)).await;
+                    let alone = alone.map_or_else(|panic| Some(Err(panic)), |mut results| results.pop());
+                    results.push(alone.unwrap_or_else(|| Err(no_answer(self.publish_timeout()))));
+                }
+                results
+            }
+            Err(panic) => vec![Err(panic)],
+        }
+    }
+
+    /// One result for each row, or what a panic of the transport said.
+    async fn publish_together(&self, rows: &[OutboxRow]) -> Result<Vec<Result<(), TransportError>>, TransportError> {
+        let messages = rows.iter().cloned().map(|row| self.ctx.authorizer.sign(Message::from(row))).collect();
+        let limit = self.publish_timeout();
+        let publishing = crate::env::timeout(&*self.ctx.env, limit, self.ctx.transport.publish(messages));
+        let answered = caught_while(publishing).await;
+        let answered = answered.map_err(|panic| panicked(TransportErrorKind::Unknown, "publish", &panic))?;
+        let mut results = answered.unwrap_or_default();
+        results.resize_with(rows.len(), || Err(no_answer(limit)));
+        Ok(results)
+    }
+
+    pub(crate) fn publish_timeout(&self) -> Duration {
+        self.ctx.settings.publish_timeout
+    }
+}

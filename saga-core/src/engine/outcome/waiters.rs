@@ -1,0 +1,203 @@
+//! Callers in this process that wait for the outcome of a saga.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::outcome::{Outcome, outcome_of};
+use super::watcher::OutcomeWatcher;
+use crate::machine::SagaState;
+use crate::store::{SagaId, SagaProgress, SagaRow, Status, Store};
+
+/// How many sagas are asked for at a time.
+pub(crate) const CHUNK: usize = 500;
+
+/// The store is asked again after this part of the time for which somebody has waited.
+const PATIENCE: u32 = 100;
+
+/// The longest pause between two questions about one saga.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+
+/// After how many reads without its row a saga counts as lost: one of them may have gone to a server that lags behind.
+const ABSENT_MAX: u32 = 3;
+
+/// Who waits for which saga.
+#[derive(Debug)]
+pub(crate) struct Waiters {
+    slots: Mutex<BTreeMap<SagaId, Weak<OutcomeSlot>>>,
+}
+
+/// Where the outcome of one saga arrives.
+#[derive(Debug)]
+pub(crate) struct OutcomeSlot {
+    outcome: Mutex<Option<Outcome>>,
+    changed: Notify,
+    watched: Mutex<Watched>,
+    /// Whether somebody waits who was told that the saga is durable.
+    is_awaited: AtomicBool,
+    /// How many reads in turn did not find its row.
+    absent: AtomicU32,
+}
+
+/// What was seen of a saga that somebody waits for.
+#[derive(Debug, Default)]
+struct Watched {
+    /// Since when the store is asked for it.
+    since: Option<Duration>,
+    /// When it is asked again.
+    next: Duration,
+    /// The version that was read last.
+    version: u64,
+}
+
+/// The saga is not in the store any more.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+impl Waiters {
+    pub(crate) fn new() -> Self {
+        Self { slots: Mutex::default() }
+    }
+
+    /// The slot of a saga; it is kept as long as somebody holds it.
+    pub(crate) fn slot(&self, saga: SagaId) -> Arc<OutcomeSlot> {
+        let mut slots = self.lock();
+        if let Some(slot) = slots.get(&saga).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let slot = Arc::new(OutcomeSlot {
+            outcome: Mutex::default(),
+            changed: Notify::new(),
+            watched: Mutex::default(),
+            is_awaited: AtomicBool::new(false),
+            absent: AtomicU32::new(0),
+        });
+        slots.insert(saga, Arc::downgrade(&slot));
+        slot
+    }
+
+    pub(crate) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
+        let slot = self.lock().get(&saga).and_then(Weak::upgrade);
+        if let Some(slot) = slot {
+            slot.set(outcome);
+        }
+    }
+
+    /// Takes note of which of the sagas asked for have a row; answers how many turn out to be lost.
+    pub(crate) fn looked_for(&self, asked: &[SagaId], found: &[SagaProgress]) -> usize {
+        let found: BTreeSet<SagaId> = found.iter().map(|standing| standing.saga).collect();
+        let slots = self.lock();
+        let slot = |saga: &SagaId| Some((slots.get(saga)?.upgrade()?, found.contains(saga)));
+        asked.iter().filter_map(slot).filter(|(slot, is_there)| slot.looked_for(*is_there)).count()
+    }
+
+    /// The sagas that the store is to be asked for now.
+    pub(crate) fn due(&self, now: Duration) -> Vec<SagaId> {
+        let mut slots = self.lock();
+        slots.retain(|_, slot| slot.strong_count() > 0);
+        let is_due =
+            |slot: &Weak<OutcomeSlot>| slot.upgrade().is_some_and(|slot| !slot.has_ended() && slot.is_due(now));
+        slots.iter().filter(|(_, slot)| is_due(slot)).map(|(saga, _)| *saga).collect()
+    }
+
+    /// Whether what the saga carries is to be read: it may have an outcome, and has moved since that was read last.
+    pub(crate) fn is_news(&self, standing: &SagaProgress) -> bool {
+        let may_have_outcome = !matches!(standing.status, Status::Running | Status::Compensating);
+        let slot = self.lock().get(&standing.saga).and_then(Weak::upgrade);
+        may_have_outcome && slot.is_some_and(|slot| slot.watched().version != standing.version)
+    }
+
+    /// What the saga carried at this version was read.
+    pub(crate) fn was_read(&self, saga: SagaId, version: u64) {
+        if let Some(slot) = self.lock().get(&saga).and_then(Weak::upgrade) {
+            slot.watched().version = version;
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<SagaId, Weak<OutcomeSlot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OutcomeSlot {
+    /// The outcome that satisfies the condition, as soon as there is one. Only who knows that the saga was committed may
+    /// ask.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub(crate) async fn outcome(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, Gone> {
+        self.is_awaited.store(true, Ordering::Release);
+        loop {
+            let changed = self.changed.notified();
+            if let Some(outcome) = self.lock().as_ref().filter(|outcome| is_enough(outcome)) {
+                return Ok(outcome.clone());
+            }
+            if self.is_lost() {
+                return Err(Gone);
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes note of whether the saga's row was found; answers whether it turns out to be lost.
+    pub(crate) fn looked_for(&self, is_there: bool) -> bool {
+        if is_there {
+            self.absent.store(0, Ordering::Release);
+            return false;
+        }
+        // A saga that is only being started has no row yet.
+        if !self.is_awaited.load(Ordering::Acquire) {
+            return false;
+        }
+        let is_new = self.absent.fetch_add(1, Ordering::AcqRel) + 1 == ABSENT_MAX;
+        if is_new {
+            self.changed.notify_waiters();
+        }
+        is_new
+    }
+
+    fn is_lost(&self) -> bool {
+        self.absent.load(Ordering::Acquire) >= ABSENT_MAX
+    }
+
+    pub(crate) fn set(&self, outcome: Option<Outcome>) {
+        *self.lock() = outcome;
+        self.changed.notify_waiters();
+    }
+
+    fn has_ended(&self) -> bool {
+        self.lock().as_ref().is_some_and(|outcome| !matches!(outcome, Outcome::Stuck { .. }))
+    }
+
+    /// Whether the store is to be asked now. The longer somebody has waited, the less it matters to him how soon he is told.
+    fn is_due(&self, now: Duration) -> bool {
+        let mut watched = self.watched();
+        let since = *watched.since.get_or_insert(now);
+        let is_due = watched.next <= now;
+        if is_due {
+            watched.next = now.saturating_add((now.saturating_sub(since) / PATIENCE).min(LOOK_MAX));
+        }
+        is_due
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Outcome>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> OutcomeWatcher<S> {
+    pub(crate) fn outcome_of_row(&self, row: &SagaRow) -> Option<Outcome> {
+        let definition = self.ctx.definitions.get(&row.definition)?;
+        match SagaState::decode(&row.state, definition.steps.len()) {
+            Ok(state) => outcome_of(&definition.shape, &state),
+            Err(reason) => Some(Outcome::Stuck { step: String::new(), reason }),
+        }
+    }
+}

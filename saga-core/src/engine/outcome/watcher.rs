@@ -1,0 +1,68 @@
+//! Asking the store for outcomes that another process may have committed.
+
+use std::sync::Arc;
+
+use super::waiters::{CHUNK, Waiters};
+use crate::engine::context::EngineContext;
+use crate::log;
+use crate::store::{SagaId, SagaRow, Store, StoreError};
+
+/// Tells the callers that wait in this process how their sagas ended.
+pub(crate) struct OutcomeWatcher<S: Store> {
+    pub(super) ctx: Arc<EngineContext<S>>,
+    waiters: Arc<Waiters>,
+}
+
+impl<S: Store> OutcomeWatcher<S> {
+    pub(crate) fn new(ctx: Arc<EngineContext<S>>, waiters: Arc<Waiters>) -> Self {
+        Self { ctx, waiters }
+    }
+}
+
+impl<S: Store> OutcomeWatcher<S> {
+    /// Asks the store what became of sagas that somebody waits for and that others may have ended.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        // What ends in this process is told at once; the store is asked for the rest.
+        let pause = if self.ctx.store.capabilities().shared { 1 } else { 10 };
+        loop {
+            self.ctx.env.sleep(self.ctx.settings.poll_interval.saturating_mul(pause)).await;
+            let due = self.waiters.due(self.ctx.env.now());
+            for chunk in due.chunks(CHUNK) {
+                match self.look_at(chunk).await {
+                    Ok(()) => self.ctx.health.store_works("watch"),
+                    Err(error) => self.ctx.health.store_failed("watch", &error),
+                }
+            }
+        }
+    }
+
+    /// Tells those who wait for one of these sagas what became of it.
+    async fn look_at(&self, sagas: &[SagaId]) -> Result<(), StoreError> {
+        let mut moved = self.ctx.store.standings(sagas).await?;
+        let lost = self.waiters.looked_for(sagas, &moved);
+        if lost > 0 {
+            log::error!(
+                lost,
+                "sagas that were started are no longer in the store: it lost what it had committed; start them again, and \
+                 compare with the services outside what was done for them"
+            );
+        }
+        moved.retain(|standing| self.waiters.is_news(standing));
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let moved: Vec<SagaId> = moved.into_iter().map(|standing| standing.saga).collect();
+        for row in &self.ctx.store.sagas_by_id(&moved).await? {
+            self.waiters.was_read(row.id, row.version);
+            self.tell_of(row);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tell_of(&self, row: &SagaRow) {
+        let outcome = self.outcome_of_row(row);
+        if outcome.is_some() {
+            self.waiters.tell(row.id, outcome);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Passive state of the scheduler: queues, the poll timer, and what is known about the steps in transactions.
+
+mod batch_limits;
+mod failure_rate;
+mod poll_timer;
+mod queue;
+
+pub(crate) use self::batch_limits::{BatchLimits, SLOW};
+pub(crate) use self::failure_rate::Protection;
+pub(crate) use self::poll_timer::PollTimer;
+pub(crate) use self::queue::Queue;

@@ -1,0 +1,267 @@
+//! Building a runtime: definitions, services, settings, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::register::register;
+use super::runtime::Runtime;
+use crate::authorization::{AccessPolicy, SigningKey};
+use crate::choreography::Reaction;
+use crate::engine::context::{BuildError, EngineParts, MessageAuthorizer, Settings};
+use crate::env::{Environment, TokioEnvironment};
+use crate::key::check_step_name;
+use crate::log;
+use crate::machine::Effect;
+use crate::memory::MemoryTransport;
+use crate::saga::{Definition, Saga};
+use crate::service::Service;
+use crate::step::States;
+use crate::store::{Capabilities, DefinitionId, Durability, Store};
+use crate::transport::Transport;
+
+/// A runtime that is being put together.
+pub struct RuntimeBuilder<S: Store> {
+    store: Arc<S>,
+    transport: Option<Arc<dyn Transport>>,
+    access_policy: Option<AccessPolicy>,
+    signing_key: Option<SigningKey>,
+    env: Option<Arc<dyn Environment>>,
+    settings: Settings,
+    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
+    reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
+    services: Vec<String>,
+    states: States,
+    problems: Vec<String>,
+}
+
+impl<S: Store> RuntimeBuilder<S> {
+    pub(crate) fn new(store: Arc<S>) -> Self {
+        Self {
+            store,
+            transport: None,
+            access_policy: None,
+            signing_key: None,
+            env: None,
+            settings: Settings::default(),
+            definitions: BTreeMap::new(),
+            hosted: BTreeMap::new(),
+            reactions: BTreeMap::new(),
+            services: Vec::new(),
+            states: States::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Registers a definition. Several versions of one saga may be registered side by side.
+    #[must_use]
+    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+        for definition in Definition::with_children(saga.definition()) {
+            if let Some(other) = self.definitions.insert(definition.id.clone(), Arc::clone(definition))
+                && other.digest != definition.digest
+            {
+                self.problems.push(format!(
+                    "{} is registered twice with different steps; give one of them another version",
+                    definition.id
+                ));
+            }
+        }
+        self
+    }
+
+    /// Hosts a service: what is addressed to it for the sagas of others, and the events that it does something for, are
+    /// received, done and answered.
+    #[must_use]
+    pub fn service(mut self, service: &Service<S>) -> Self {
+        if self.services.iter().any(|known| known == service.name()) {
+            self.problems.push(format!("the service `{}` is given twice", service.name()));
+        }
+        self.services.push(service.name().to_owned());
+        for (step, definition) in service.hosted() {
+            self.hosted.insert((service.name().to_owned(), step.to_owned()), Arc::clone(definition));
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        for definition in service.choreographed() {
+            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+        }
+        self.reactions.insert(service.name().to_owned(), Arc::clone(service.reactions()));
+        self
+    }
+
+    /// Gives the steps a value that they take as `State<T>`.
+    #[must_use]
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        if self.states.insert(value).is_some() {
+            let name = std::any::type_name::<T>();
+            self.problems
+                .push(format!("two states of type `{name}` were given; wrap one of them in a type of its own"));
+        }
+        self
+    }
+
+    /// Sets what carries events to others; in process where it is not set.
+    #[must_use]
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// Sets which services may send messages to this one, and what each of them may say. Without it everybody with access
+    /// to the transport is trusted.
+    #[must_use]
+    pub fn access_policy(mut self, policy: AccessPolicy) -> Self {
+        self.access_policy = Some(policy);
+        self
+    }
+
+    /// Signs every message that this runtime sends. The signature is made when the message is handed to the transport, so
+    /// it cannot be had of a store whose messages leave by change data capture.
+    #[must_use]
+    pub fn sign_with(mut self, key: SigningKey) -> Self {
+        self.signing_key = Some(key);
+        self
+    }
+
+    /// Changes the limits and times.
+    #[must_use]
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Sets where time, tasks and randomness come from; the tokio runtime of the caller where it is not set.
+    #[must_use]
+    pub fn environment(mut self, env: Arc<dyn Environment>) -> Self {
+        self.env = Some(env);
+        self
+    }
+
+    /// Starts the runtime: it goes on with what is unfinished, and takes new sagas.
+    ///
+    /// # Errors
+    /// Every problem of the settings, the definitions and the states at once; what changed in a definition since sagas of
+    /// that version were started; or the store's error.
+    ///
+    /// # Cancel safety
+    /// When dropped, nothing runs. The store may remember a member that never did anything.
+    pub async fn start(mut self) -> Result<Runtime<S>, BuildError> {
+        let capabilities = self.store.capabilities();
+        self.problems.extend(self.settings.problems(&capabilities));
+        self.check_access(&capabilities);
+        self.check_states();
+        self.check_remote_steps();
+        if !self.problems.is_empty() {
+            return Err(BuildError::Invalid(self.problems));
+        }
+        match &capabilities.durability {
+            Durability::Full => {}
+            Durability::Process(setting) => {
+                log::warn!(store = capabilities.name, setting, "a commit survives the process, not the machine");
+            }
+            Durability::None => log::warn!(store = capabilities.name, "nothing survives this process"),
+        }
+        let env = match self.env {
+            Some(env) => env,
+            None => Arc::new(TokioEnvironment::current()?),
+        };
+        let changed = register(&*self.store, &self.definitions).await?;
+        if !changed.is_empty() {
+            return Err(BuildError::Invalid(changed));
+        }
+        let began = env.now();
+        let incarnation = self.store.join(self.settings.member_ttl).await?;
+        if self.access_policy.is_none() && self.transport.is_some() && !self.services.is_empty() {
+            log::warn!(
+                services = ?self.services,
+                "messages from other services are not authenticated; set an access policy, or let only trusted services \
+                 reach the transport"
+            );
+        }
+        let access = MessageAuthorizer::new(self.access_policy, self.signing_key, &self.definitions);
+        let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
+        let mut services = self.services;
+        services.extend(self.settings.service.clone().filter(|name| !services.contains(name)));
+        let parts = EngineParts {
+            store: self.store,
+            transport,
+            authorizer: access,
+            env,
+            settings: self.settings,
+            definitions: self.definitions,
+            hosted: self.hosted,
+            reactions: self.reactions,
+            services,
+            states: self.states,
+        };
+        let engine = Arc::new(Engine::new(parts, incarnation.member));
+        engine.membership.set_alive_until(began.saturating_add(engine.ctx.settings.member_ttl));
+        // What is sent from the moment that this returns is received.
+        let mut incoming = Vec::new();
+        for service in &engine.ctx.services {
+            incoming.push(engine.inbox.subscribe_first(service).await);
+        }
+        Ok(Runtime::run(engine, incoming))
+    }
+
+    /// Who has steps done by others is told what became of them under its name.
+    fn check_remote_steps(&mut self) {
+        if let Some(problem) = self.settings.service.as_deref().and_then(|name| check_step_name(name).err()) {
+            let problem = problem.to_string().replacen("the step name", "the service's name", 1);
+            self.problems.push(format!("in `settings.service` {problem}"));
+        }
+        self.settings.service = self.settings.service.take().or_else(|| self.services.first().cloned());
+        if self.settings.service.is_some() {
+            return;
+        }
+        for definition in self.definitions.values() {
+            let remote = definition.shape.steps.iter().find_map(|step| match step.effect {
+                Effect::Remote { service } => Some((step.name, service)),
+                _ => None,
+            });
+            self.problems.extend(remote.map(|(step, service)| {
+                format!(
+                    "the step `{step}` of {} is hosted by the service `{service}`, which needs a name to reply to; \
+                     give this runtime one with `.settings(|settings| settings.service = Some(\"..\".into()))`",
+                    definition.id
+                )
+            }));
+        }
+    }
+
+    fn check_access(&mut self, capabilities: &Capabilities) {
+        self.problems.extend(self.access_policy.iter().flat_map(AccessPolicy::problems));
+        if self.signing_key.is_some() && !capabilities.relayed {
+            self.problems.push(format!(
+                "the messages of the store `{}` leave by change data capture, where `.sign_with(..)` cannot sign them; \
+                 leave it out, or let the store relay them",
+                capabilities.name
+            ));
+        }
+    }
+
+    fn check_states(&mut self) {
+        for definition in self.definitions.values() {
+            for step in &definition.steps {
+                let missing = step.needs.states.iter().filter(|needed| !self.states.contains(needed.type_id));
+                self.problems.extend(missing.map(|needed| {
+                    format!(
+                        "the step `{}` of {} takes `State<{}>`, which was not given; add `.state(..)` with a value of \
+                         that type",
+                        step.name, definition.id, needed.type_name
+                    )
+                }));
+            }
+        }
+    }
+}
+
+impl<S: Store> fmt::Debug for RuntimeBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("settings", &self.settings)
+            .field("definitions", &self.definitions.keys())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! A handle on a saga that was started: its key, its id and its outcome.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::engine::Engine;
+use crate::engine::context::RuntimeError;
+use crate::engine::outcome::{Gone, Outcome, OutcomeSlot};
+use crate::key::Key;
+use crate::store::{SagaId, Store};
+
+/// A saga that was started, or was there already. Dropping it changes nothing for the saga.
+pub struct SagaHandle<S: Store> {
+    engine: Arc<Engine<S>>,
+    slot: Arc<OutcomeSlot>,
+    id: SagaId,
+    key: Key,
+    already_started: bool,
+}
+
+impl<S: Store> SagaHandle<S> {
+    pub(crate) fn new(
+        engine: &Arc<Engine<S>>,
+        slot: Arc<OutcomeSlot>,
+        id: SagaId,
+        key: Key,
+        already_started: bool,
+    ) -> Self {
+        Self { engine: Arc::clone(engine), slot, id, key, already_started }
+    }
+
+    /// The saga's key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The saga's row.
+    pub fn id(&self) -> SagaId {
+        self.id
+    }
+
+    /// Whether the key was known before this start.
+    pub fn already_started(&self) -> bool {
+        self.already_started
+    }
+
+    /// Waits until the saga has ended or needs a person. That it is stuck is not final: see [`SagaHandle::closed`].
+    ///
+    /// # Errors
+    /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
+    /// store does not have the saga any more.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub async fn outcome(&self) -> Result<Outcome, RuntimeError> {
+        self.wait(|_| true).await
+    }
+
+    /// Waits until the saga has ended, also beyond being stuck.
+    ///
+    /// # Errors
+    /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
+    /// store does not have the saga any more.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub async fn closed(&self) -> Result<Outcome, RuntimeError> {
+        self.wait(|outcome| !matches!(outcome, Outcome::Stuck { .. })).await
+    }
+
+    async fn wait(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, RuntimeError> {
+        if crate::engine::context::is_inside_step() {
+            return Err(RuntimeError::InsideStep);
+        }
+        tokio::select! {
+            biased;
+            outcome = self.slot.outcome(is_enough) => {
+                outcome.map_err(|Gone| RuntimeError::Lost { key: self.key.to_string() })
+            }
+            () = self.engine.ctx.lifecycle.stopped.cancelled() => Err(RuntimeError::Ended),
+        }
+    }
+}
+
+impl<S: Store> fmt::Debug for SagaHandle<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("key", &self.key)
+            .field("already_started", &self.already_started)
+            .finish_non_exhaustive()
+    }
+}

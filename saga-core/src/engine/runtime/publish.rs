@@ -1,0 +1,159 @@
+//! Publishing an event: in the caller's own transaction, or in one of its own.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::engine::Engine;
+use crate::engine::context::is_inside_step;
+use crate::engine::message::{message_to, request_hash};
+use crate::engine::store_calls::store_error;
+use crate::key::{InvalidName, Key, Tenant, check_topic};
+use crate::step::Event;
+use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
+
+/// Why an event was not published. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The topic or the ordering key is not a legal one.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// The topic is the name of a saga, whose events are in an order of their own.
+    #[error("the topic `{0}` is the name of a saga, whose steps emit the events of that topic; take another one")]
+    TopicOfSaga(String),
+    /// The event cannot be encoded.
+    #[error("the event cannot be stored: {0}")]
+    Event(#[from] serde_json::Error),
+    /// The event is longer than the setting allows.
+    #[error(
+        "the event has {bytes} bytes; `payload_bytes_max` allows {max}, so store it elsewhere and pass a reference"
+    )]
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// It was called inside a step, whose transaction would not know of it.
+    #[error("inside a step, tell it with `ctx.emit`, which commits together with the step")]
+    InsideStep,
+    /// The store failed, or the connection is not in a transaction.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An event that was published inside the caller's transaction.
+pub struct UncommittedPublish<S: Store> {
+    engine: Arc<Engine<S>>,
+    message: MessageId,
+}
+
+impl<S: Store> UncommittedPublish<S> {
+    /// The message's id, by which receivers tell duplicates.
+    pub fn message(&self) -> MessageId {
+        self.message
+    }
+
+    /// Says that the transaction was committed, so that the event is sent at once.
+    pub fn committed(self) {
+        self.engine.committer.outbox.wake_relay();
+    }
+}
+
+/// The id of an event by its content: the same for the same event of the same saga.
+fn id_of(tenant: &Tenant, name: &str, key: &Key, payload: &[u8]) -> MessageId {
+    let mut hash = Sha256::new_with_prefix("event-1");
+    for part in [tenant.as_str().as_bytes(), name.as_bytes(), key.as_str().as_bytes(), &request_hash(payload)] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    MessageId(Uuid::from_bytes(bytes))
+}
+
+impl<S: Store> fmt::Debug for UncommittedPublish<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UncommittedPublish").field("message", &self.message).finish_non_exhaustive()
+    }
+}
+
+impl<S: StartIn> Engine<S> {
+    pub(crate) async fn publish_in_tx<E: Event>(
+        self: &Arc<Self>,
+        conn: &mut S::Conn,
+        tenant: &Tenant,
+        topic: &str,
+        key: &str,
+        event: &E,
+    ) -> Result<UncommittedPublish<S>, PublishError> {
+        let (key, payload) = self.check_published(topic, key, event)?;
+        let message = MessageId(self.ctx.random_uuid());
+        let new = NewMessage {
+            id: message,
+            kind: MessageKind::Event,
+            tenant: tenant.clone(),
+            aggregate_type: topic.to_owned(),
+            aggregate_id: key.to_string(),
+            event_type: E::NAME.to_owned(),
+            payload,
+            // The store counts.
+            position: 0,
+            lane: lane_of(tenant, topic, key.as_str()),
+            headers: Headers::default(),
+            due_in: Duration::ZERO,
+        };
+        self.ctx.store.publish_in(conn, new).await?;
+        Ok(UncommittedPublish { engine: Arc::clone(self), message })
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// Publishes an event that the same call publishes once, however often it is made.
+    pub(crate) async fn publish_event<E: Event>(
+        self: &Arc<Self>,
+        tenant: &Tenant,
+        key: &str,
+        event: &E,
+    ) -> Result<MessageId, PublishError> {
+        if is_inside_step() {
+            return Err(PublishError::InsideStep);
+        }
+        let _under_way = self.ctx.lifecycle.enter();
+        let (key, payload) = self.check_published(E::NAME, key, event)?;
+        let id = id_of(tenant, E::NAME, &key, &payload);
+        let message = NewMessage {
+            kind: MessageKind::Event,
+            aggregate_type: E::NAME.to_owned(),
+            event_type: E::NAME.to_owned(),
+            payload,
+            lane: lane_of(tenant, E::NAME, &id.to_string()),
+            headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
+            // It is in no order with others.
+            ..message_to(id, tenant, "")
+        };
+        let changes = Changes { messages: vec![message], ..Changes::default() };
+        let recorded = self.committer.recorder.record(changes).await.map_err(|error| store_error(&error))?;
+        debug_assert!(recorded.is_ok(), "a message alone cannot miss");
+        self.committer.outbox.wake_relay();
+        Ok(id)
+    }
+
+    fn check_published<E: Event>(&self, topic: &str, key: &str, event: &E) -> Result<(Key, Vec<u8>), PublishError> {
+        check_topic(topic)?;
+        if self.ctx.definition_ids.iter().any(|definition| &*definition.name == topic) {
+            return Err(PublishError::TopicOfSaga(topic.to_owned()));
+        }
+        let key = Key::new(key)?;
+        let payload = serde_json::to_vec(event)?;
+        let (bytes, max) = (payload.len(), self.ctx.settings.payload_bytes_max);
+        if bytes > max {
+            return Err(PublishError::TooLarge { bytes, max });
+        }
+        Ok((key, payload))
+    }
+}

@@ -1,0 +1,40 @@
+//! Ending a runtime: what is under way ends, the rest is given back.
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use crate::engine::store_calls::catch_panic;
+use crate::log;
+use crate::store::{Hint, Store};
+
+impl<S: Store> Engine<S> {
+    /// Takes nothing new, waits for what is under way, and gives the rest back.
+    pub(crate) async fn shut_down(self: &Arc<Self>) {
+        self.ctx.lifecycle.stopping.cancel();
+        // The poller may wait for work or for a place; it looks whether it should stop when it is woken.
+        self.committer.scheduler.announce_work(std::time::Duration::ZERO);
+        let mut left = self.committer.scheduler.transactions.close();
+        left.extend(self.committer.scheduler.calls.close());
+        left.extend(self.committer.scheduler.recovered.close());
+        left.extend(self.committer.scheduler.recovered_again.close());
+        let count = left.len();
+        let ended = crate::env::timeout(&*self.ctx.env, self.ctx.settings.shutdown_timeout, async {
+            self.committer.scheduler.release_all(left).await;
+            self.ctx.lifecycle.idle().await;
+        });
+        if ended.await.is_err() {
+            let limit = self.ctx.settings.shutdown_timeout;
+            log::warn!(?limit, "not everything under way ended in time; it is taken up again after its lease");
+        }
+        self.ctx.lifecycle.stop();
+        if let Err(error) =
+            catch_panic("leave", self.ctx.store.leave(self.committer.scheduler.membership.member_id())).await
+        {
+            log::warn!(%error, "leaving failed; the store finds out by itself");
+        }
+        // What is left has no owner any more.
+        self.ctx.store.hint(Hint::Work);
+        self.ctx.store.hint(Hint::Outbox);
+        log::info!(given_back = count, "the runtime has ended");
+    }
+}

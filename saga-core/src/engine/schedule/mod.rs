@@ -1,0 +1,8 @@
+//! Where leased commands wait until a worker of this process takes them.
+
+mod dispatch;
+mod lease_renewal;
+mod scheduler;
+
+pub(crate) use self::dispatch::Dispatch;
+pub(crate) use self::scheduler::{Placement, Scheduler};

@@ -1,0 +1,47 @@
+//! Starting a saga in the transaction that runs its first steps.
+//!
+//! A saga whose first step is known to be quick and clean needs no commit of its own to be started: one transaction
+//! inserts it and runs its first steps. Where anything is in the way of that, the saga is started by itself.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::starter::Starter;
+use crate::engine::instance::{InlineStart, NotInlined, WorkItem};
+use crate::engine::lifecycle::TaskGuard;
+use crate::engine::store_calls::RecordError;
+use crate::machine::Effect;
+use crate::store::{NewSaga, Store};
+
+impl<S: Store> Starter<S> {
+    /// Whether the first step may run in the transaction that starts the saga.
+    pub(crate) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
+        self.ctx.settings.steps_per_transaction_max > 1
+            && self.ctx.starts_in_transactions
+            && first.slot.as_ref().is_some_and(|place| !self.scheduler.bulkheads.is_limited(place.seat()))
+            && first.effect() == Effect::Transactional
+            && first.options().grouped
+            && self.limits.is_proven(first.step().name)
+    }
+
+    /// Starts a saga in the transaction of its first step.
+    ///
+    /// # Cancel safety
+    /// Dropped, the saga is started or not, as if its process had ended.
+    pub(crate) async fn start_with_step(
+        self: &Arc<Self>,
+        mut first: WorkItem<S>,
+        saga: &Arc<NewSaga>,
+        under_way: TaskGuard,
+    ) -> Result<Result<(), RecordError>, NotInlined> {
+        // A second transaction for the same key would hold a worker until the first one ends.
+        let key = self.pending_starts.enter(&saga.tenant, &saga.key).ok_or(NotInlined)?;
+        let (answer, answered) = oneshot::channel();
+        first.inline_start = Some(Box::new(InlineStart::new(Arc::clone(saga), answer, under_way, key)));
+        // A queue that is closed gives it back, and the answer is dropped with it.
+        let flow = self.scheduler.seat_of(&first.saga, first.command).flow();
+        drop(self.scheduler.transactions.push(flow, first));
+        answered.await.map_err(|_| NotInlined)
+    }
+}

@@ -1,0 +1,7 @@
+//! Starting sagas.
+
+mod inline;
+mod start_many;
+mod starter;
+
+pub(crate) use self::starter::{StartedSaga, Starter, check_same};

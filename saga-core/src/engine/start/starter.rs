@@ -1,0 +1,379 @@
+//! Starting sagas.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::bulkhead::QueueSlot;
+use crate::engine::context::{EngineContext, StartError, is_inside_step};
+use crate::engine::decide::{Decider, StartTiming, note_row};
+use crate::engine::instance::{NotInlined, PendingStarts, SagaInstance, WorkItem};
+use crate::engine::lifecycle::TaskGuard;
+use crate::engine::message::first_difference;
+use crate::engine::outcome::{OutcomeSlot, Waiters};
+use crate::engine::queue::BatchLimits;
+use crate::engine::schedule::Scheduler;
+use crate::engine::statistics::Counters;
+use crate::engine::store_calls::{
+    Batcher, LockConflict, LockRetry, RecordError, Request, StoreCalls, catch_panic, store_error,
+};
+use crate::key::{Key, Tenant};
+use crate::machine::{self, Effect};
+use crate::saga::Definition;
+use crate::step::Outputs;
+use crate::store::{
+    Lease, MemberId, NewSaga, RetryClass, SagaId, SagaRow, Started, Store, StoreErrorKind, WorkId, WorkRef,
+};
+
+/// How many calls that start sagas one commit carries at most.
+pub(crate) const GROUP_MAX: usize = 128;
+
+/// How many sagas one commit starts at most.
+pub(crate) const COMMIT_MAX: usize = 1_000;
+
+/// Starts that are made together.
+pub(crate) struct Starts {
+    calls: Batcher<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
+    apart: LockRetry,
+}
+
+type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
+
+/// A start, with the place that its first command will fill.
+#[derive(Debug)]
+pub(crate) struct StartCall {
+    pub(crate) saga: NewSaga,
+    pub(crate) place: Option<QueueSlot>,
+    pub(crate) lease_until: Duration,
+    pub(crate) under_way: TaskGuard,
+}
+
+/// What is needed to judge and to wait for a saga that is about to be started.
+pub(crate) struct RequestedStart {
+    id: SagaId,
+    key: Key,
+    input: Vec<u8>,
+    hash: Vec<u8>,
+    slot: Arc<OutcomeSlot>,
+}
+
+impl Starts {
+    pub(crate) fn new<S: Store>(ctx: &EngineContext<S>) -> Self {
+        Self { calls: Batcher::new(), apart: LockRetry::new(&ctx.lifecycle, &ctx.env) }
+    }
+}
+
+/// A saga that was started, or was there already.
+pub(crate) struct StartedSaga {
+    pub(crate) id: SagaId,
+    pub(crate) key: Key,
+    /// Where its outcome arrives.
+    pub(crate) slot: Arc<OutcomeSlot>,
+    /// The saga as it was found, if it was there.
+    pub(crate) known: Option<Box<SagaRow>>,
+}
+
+/// After how long there is something to do for a new saga.
+pub(crate) fn begins_in(saga: &NewSaga) -> Duration {
+    saga.commands.iter().map(|command| command.due_in).min().unwrap_or_default()
+}
+
+/// How many ids a saga takes when it starts: its own, and those of the commands that it begins with, and of its deadline.
+pub(crate) fn ids_of_start<S: Store>(definition: &Definition<S>) -> usize {
+    1 + definition.width + usize::from(definition.deadline.is_some())
+}
+
+/// The same key with the same payload is the same saga; anything else is refused.
+pub(crate) fn check_same<S: Store>(
+    definition: &Definition<S>,
+    key: &Key,
+    input: &[u8],
+    hash: &[u8],
+    row: &SagaRow,
+) -> Result<(), StartError> {
+    if row.definition.name != definition.id.name {
+        return Err(StartError::OtherSaga { key: key.to_string(), saga: row.definition.name.to_string() });
+    }
+    if row.input_hash != hash {
+        return Err(StartError::PayloadMismatch { key: key.to_string(), path: first_difference(&row.input, input) });
+    }
+    Ok(())
+}
+
+/// Starts sagas: in commits of their own, or in the transaction of their first steps.
+pub(crate) struct Starter<S: Store> {
+    pub(crate) ctx: Arc<EngineContext<S>>,
+    pub(crate) store_calls: Arc<StoreCalls<S>>,
+    pub(crate) scheduler: Arc<Scheduler<S>>,
+    pub(crate) decider: Arc<Decider<S>>,
+    pub(crate) waiters: Arc<Waiters>,
+    pub(crate) limits: Arc<BatchLimits>,
+    pub(crate) statistics: Arc<Counters>,
+    pub(crate) pending_starts: Arc<PendingStarts>,
+    starts: Starts,
+}
+
+impl<S: Store> Starter<S> {
+    pub(crate) fn new(
+        scheduler: Arc<Scheduler<S>>,
+        decider: Arc<Decider<S>>,
+        waiters: Arc<Waiters>,
+        limits: Arc<BatchLimits>,
+        statistics: Arc<Counters>,
+    ) -> Self {
+        let (ctx, store_calls) = (Arc::clone(&scheduler.ctx), Arc::clone(&scheduler.store_calls));
+        let (pending_starts, starts) = (Arc::default(), Starts::new(&ctx));
+        Self { ctx, store_calls, scheduler, decider, waiters, limits, statistics, pending_starts, starts }
+    }
+}
+
+impl<S: Store> Starter<S> {
+    pub(crate) async fn start_saga(
+        self: &Arc<Self>,
+        definition: &Arc<Definition<S>>,
+        tenant: &Tenant,
+        key: Key,
+        input: Vec<u8>,
+        when: StartTiming,
+    ) -> Result<StartedSaga, StartError> {
+        if is_inside_step() {
+            return Err(StartError::InsideStep);
+        }
+        let under_way = self.ctx.lifecycle.enter();
+        self.pending_starts.wait(tenant, &key).await;
+        let Some(owner) = self.scheduler.membership.member() else { return Err(StartError::ShuttingDown) };
+        let mut saga = self.new_saga(definition, tenant, key, input, when)?;
+        let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
+        let mut ids = self.store_calls.ids.take(&*self.ctx.store, count).await?;
+        let mut place = self.assign_ids(definition, &mut saga, &mut ids, owner);
+        // The saga may end before its start returns, so whoever waits for it is there first.
+        let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
+        let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
+        if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
+            if saga.commands.len() == 1 && self.starts_with_step(&first) {
+                let new = Arc::new(saga);
+                match self.start_with_step(first, &new, self.ctx.lifecycle.enter()).await {
+                    Ok(Ok(())) => return Ok(StartedSaga { id, key, slot, known: None }),
+                    Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
+                    // Another call for the same key was quicker, or the store could not; the row says which.
+                    Err(NotInlined) => self.pending_starts.wait(tenant, &key).await,
+                }
+                saga = Arc::unwrap_or_clone(new);
+                place = self.place_of_first(definition, &saga);
+            } else {
+                place = first.slot;
+            }
+        }
+        for command in &mut saga.commands {
+            command.lease = command.lease.filter(|_| place.is_some());
+        }
+        let wanted = self.wanted(&saga);
+        let call = StartCall { saga, place, lease_until, under_way };
+        match self.start_together(vec![call]).await.ok_or(StartError::ShuttingDown)? {
+            Ok(started) => {
+                let started = started.into_iter().next().ok_or(StartError::ShuttingDown)?;
+                self.start_answer(definition, wanted, started)
+            }
+            Err(error) => Err(StartError::Store(store_error(&error))),
+        }
+    }
+
+    /// Gives a new saga and its commands their ids, and its first command a place, if there is one: then this process has
+    /// it. A saga that begins later is there for whoever looks then.
+    pub(crate) fn assign_ids(
+        &self,
+        definition: &Definition<S>,
+        saga: &mut NewSaga,
+        ids: &mut Range<i64>,
+        owner: MemberId,
+    ) -> Option<QueueSlot> {
+        let begins_now = saga.commands.first().is_none_or(|first| first.due_in.is_zero());
+        let place = begins_now.then(|| self.place_of_first(definition, saga)).flatten();
+        saga.id = SagaId(ids.next().unwrap_or_default());
+        for (number, command) in saga.commands.iter_mut().enumerate() {
+            command.id = WorkId(ids.next().unwrap_or_default());
+            command.saga = saga.id;
+            // One place is for one command; the others are there for anybody.
+            let is_ours = number == 0 && place.is_some();
+            command.lease = is_ours.then_some(Lease { owner, ttl: self.ctx.settings.lease_ttl });
+        }
+        note_row(definition, saga);
+        place
+    }
+
+    /// A place for the first command of a new saga, if there is one.
+    fn place_of_first(&self, definition: &Definition<S>, saga: &NewSaga) -> Option<QueueSlot> {
+        let first = saga.commands.first().and_then(|first| definition.shape.position(first.step.step()))?;
+        let shape = &definition.shape.steps[first];
+        // A list is unfolded first.
+        let effect = if shape.each.is_some() { Effect::Own } else { shape.effect };
+        self.scheduler.place_to_begin(self.scheduler.bulkheads.seat(&definition.id, first, false, effect))
+    }
+
+    /// A saga that is not written yet: without ids and without a lease.
+    pub(crate) fn new_saga(
+        &self,
+        definition: &Arc<Definition<S>>,
+        tenant: &Tenant,
+        key: Key,
+        input: Vec<u8>,
+        timing: StartTiming,
+    ) -> Result<NewSaga, StartError> {
+        let known = self.ctx.definitions.get(&definition.id);
+        if known.is_none_or(|known| known.digest != definition.digest) {
+            return Err(StartError::NotRegistered(definition.id.to_string()));
+        }
+        self.decider.new_saga(definition, tenant, key, input, timing)
+    }
+
+    /// The saga may end before its start returns, so whoever waits for it is there first.
+    pub(crate) fn wanted(&self, saga: &NewSaga) -> RequestedStart {
+        RequestedStart {
+            id: saga.id,
+            key: saga.key.clone(),
+            input: saga.input.clone(),
+            hash: saga.input_hash.clone(),
+            slot: self.waiters.slot(saga.id),
+        }
+    }
+
+    /// Starts sagas together with others that are started now. Nothing when the runtime has ended.
+    pub(crate) async fn start_together(&self, calls: Vec<StartCall>) -> Option<Result<Vec<Started>, RecordError>> {
+        let answer = self.starts.calls.call(calls).await;
+        let unanswered = || {
+            let detail = "the task that starts sagas panicked; start the saga again, it may be there";
+            (!self.ctx.lifecycle.has_stopped()).then(|| Err(RecordError::unanswered("start", detail)))
+        };
+        answer.or_else(unanswered)
+    }
+
+    /// What the caller is told.
+    pub(crate) fn start_answer(
+        &self,
+        definition: &Definition<S>,
+        wanted: RequestedStart,
+        started: Started,
+    ) -> Result<StartedSaga, StartError> {
+        match started {
+            Started::New => Ok(StartedSaga { id: wanted.id, key: wanted.key, slot: wanted.slot, known: None }),
+            Started::AlreadyExists(row) => {
+                check_same(definition, &wanted.key, &wanted.input, &wanted.hash, &row)?;
+                Ok(StartedSaga { id: row.id, key: wanted.key, slot: self.waiters.slot(row.id), known: Some(row) })
+            }
+        }
+    }
+
+    pub(crate) async fn serve_starts(self: Arc<Self>) {
+        self.starts.calls.serve(GROUP_MAX, |group| self.start_groups(group)).await;
+    }
+
+    /// Starts what came together, in as few commits as that takes.
+    async fn start_groups(self: &Arc<Self>, requests: Vec<StartRequest>) {
+        let mut group = Vec::new();
+        let mut sagas = 0;
+        for request in requests {
+            if sagas > 0 && sagas + request.call.len() > COMMIT_MAX {
+                self.start_group(std::mem::take(&mut group)).await;
+                sagas = 0;
+            }
+            sagas += request.call.len();
+            group.push(request);
+        }
+        if !group.is_empty() {
+            self.start_group(group).await;
+        }
+    }
+
+    async fn start_group(self: &Arc<Self>, group: Vec<StartRequest>) {
+        let apart = self.starts.apart.clone();
+        apart.make(self, group, |this, group| async move { this.start_at_once(group).await }).await;
+    }
+
+    /// Starts these in one commit. What waits for a lock comes back: nothing of it was started.
+    async fn start_at_once(self: Arc<Self>, group: Vec<StartRequest>) -> Result<(), LockConflict<StartRequest>> {
+        let sagas = group.iter().flat_map(|request| &request.call).map(|call| call.saga.clone()).collect();
+        match catch_panic("start", self.ctx.store.start(sagas)).await {
+            Ok(started) => {
+                let mut started = started.into_iter();
+                for request in group {
+                    let answers: Vec<Started> = started.by_ref().take(request.call.len()).collect();
+                    let are_new: Vec<bool> = answers.iter().map(|answer| matches!(answer, Started::New)).collect();
+                    for (call, is_new) in request.answer(Ok(answers)).into_iter().zip(are_new) {
+                        self.statistics.count_start(is_new);
+                        if is_new {
+                            self.begin(call);
+                        }
+                    }
+                }
+            }
+            Err(error) if error.kind() == StoreErrorKind::Conflict => return Err(LockConflict { group, error }),
+            Err(error) => {
+                let mut in_doubt = Vec::new();
+                for request in group {
+                    let calls = request.answer(Err((&error).into()));
+                    let commands = calls.iter().flat_map(|call| &call.saga.commands);
+                    in_doubt.extend(commands.map(|command| WorkRef { id: command.id, epoch: 1 }));
+                }
+                if error.class() == RetryClass::Unknown {
+                    // What was committed after all is leased to this process, which does not know it.
+                    self.scheduler.release(&in_doubt).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The start is committed: its first command goes straight to the workers.
+    pub(crate) fn begin(self: &Arc<Self>, call: StartCall) {
+        let _until_it_is_queued = call.under_way;
+        if call.place.is_none() || call.saga.commands.len() > 1 {
+            self.scheduler.announce_unclaimed(begins_in(&call.saga));
+        }
+        if call.place.is_none() {
+            return;
+        }
+        if let Some(first) = self.first_command(&call.saga, call.place, call.lease_until) {
+            self.scheduler.enqueue(first);
+        }
+    }
+
+    /// The command that a new saga begins with.
+    fn first_command(&self, new: &NewSaga, place: Option<QueueSlot>, lease_until: Duration) -> Option<WorkItem<S>> {
+        let definition = self.ctx.definitions.get(&new.definition)?;
+        let first = new.commands.first()?;
+        let step = definition.shape.position(first.step.step())?;
+        let mut saga = SagaInstance {
+            id: new.id,
+            tenant: new.tenant.clone(),
+            key: new.key.clone(),
+            definition: Arc::clone(definition),
+            version: 1,
+            state: definition.read_fresh(&new.state)?,
+            input: Arc::from(&*new.input),
+            outputs: Outputs::new(),
+            inputs: Vec::new(),
+            item_output: None,
+        };
+        if let Some(payload) = &first.payload {
+            saga.set_input(step, payload.clone().into());
+        }
+        Some(WorkItem {
+            saga,
+            work: WorkRef { id: first.id, epoch: 1 },
+            command: machine::Command::Do { step },
+            attempts: 0,
+            in_doubt: false,
+            recovered: false,
+            chains: true,
+            retrying_for: Duration::ZERO,
+            late_success: None,
+            owner: first.lease.map_or_else(|| self.scheduler.membership.member_id(), |lease| lease.owner),
+            is_claimed_only: false,
+            lease_until,
+            slot: place,
+            inline_start: None,
+            held_lease: None,
+            reported: None,
+        })
+    }
+}

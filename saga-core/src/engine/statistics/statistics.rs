@@ -1,0 +1,92 @@
+//! What a runtime has done since it started.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::engine::instance::WorkItem;
+use crate::machine::Ending;
+use crate::store::Store;
+
+/// What this runtime has done since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Sagas that it started.
+    pub started: u64,
+    /// Starts whose key was known already.
+    pub already_started: u64,
+    /// Steps that were done.
+    pub steps: u64,
+    /// Steps that were undone.
+    pub undos: u64,
+    /// Attempts that were rejected.
+    pub rejections: u64,
+    /// Attempts that failed otherwise.
+    pub failures: u64,
+    /// Calls of batch steps that had more than one input.
+    pub batches: u64,
+    /// The inputs that these had.
+    pub batched: u64,
+    /// Calls of batch steps that failed as a whole, so that they were made again in parts.
+    pub splits: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    started: AtomicU64,
+    already_started: AtomicU64,
+    steps: AtomicU64,
+    undos: AtomicU64,
+    rejections: AtomicU64,
+    failures: AtomicU64,
+    batches: AtomicU64,
+    batched: AtomicU64,
+    splits: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn count<S: Store>(&self, command: &WorkItem<S>, ending: &Ending) {
+        let counter = match ending {
+            Ending::Done if command.is_undo() => &self.undos,
+            Ending::Done => &self.steps,
+            Ending::Rejected(_) => &self.rejections,
+            _ => &self.failures,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_done(&self, is_undo: bool) {
+        let counter = if is_undo { &self.undos } else { &self.steps };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_start(&self, is_new: bool) {
+        let counter = if is_new { &self.started } else { &self.already_started };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_batch(&self, inputs: usize) {
+        if inputs > 1 {
+            self.batches.fetch_add(1, Ordering::Relaxed);
+            self.batched.fetch_add(inputs as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count_split(&self) {
+        self.splits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Statistics {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Statistics {
+            started: read(&self.started),
+            already_started: read(&self.already_started),
+            steps: read(&self.steps),
+            undos: read(&self.undos),
+            rejections: read(&self.rejections),
+            failures: read(&self.failures),
+            batches: read(&self.batches),
+            batched: read(&self.batched),
+            splits: read(&self.splits),
+        }
+    }
+}

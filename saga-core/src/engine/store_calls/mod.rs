@@ -1,0 +1,15 @@
+//! Calls of the store: retried until it answers, grouped into few commits, and what they need.
+
+mod backoff;
+mod batcher;
+mod id_blocks;
+mod lock_retry;
+mod record_error;
+mod store_calls;
+mod store_clock;
+
+pub(crate) use self::backoff::{backoff_after, catch_panic};
+pub(crate) use self::batcher::{Batcher, Request};
+pub(crate) use self::lock_retry::{LockConflict, LockRetry};
+pub(crate) use self::record_error::{RecordError, store_error};
+pub(crate) use self::store_calls::StoreCalls;

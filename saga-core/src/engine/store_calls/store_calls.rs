@@ -1,0 +1,102 @@
+//! Asking the store until it answers.
+
+use std::sync::Arc;
+
+use super::backoff::{Backoff, PAUSE, backoff_after, catch_panic};
+use super::id_blocks::IdBlocks;
+use super::store_clock::StoreClock;
+use crate::engine::context::EngineContext;
+use crate::engine::lifecycle::Lifecycle;
+use crate::log;
+use crate::store::{Store, StoreError};
+
+/// Calls of the store that are made again until it answers.
+pub(crate) struct StoreCalls<S: Store> {
+    ctx: Arc<EngineContext<S>>,
+    pub(crate) ids: IdBlocks,
+    pub(crate) clock: StoreClock,
+}
+
+impl<S: Store> StoreCalls<S> {
+    pub(crate) fn new(ctx: Arc<EngineContext<S>>) -> Self {
+        Self { ctx, ids: IdBlocks::new(), clock: StoreClock::default() }
+    }
+}
+
+impl<S: Store> StoreCalls<S> {
+    /// What the store answers, however often it fails before. Nothing when the runtime is told to stop while it fails.
+    pub(crate) async fn retry_store<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        self.retry_store_until(Lifecycle::is_stopping, doing, call).await
+    }
+
+    /// The same for what is not left undone by a shutdown: nothing only when its patience is over.
+    pub(crate) async fn retry_store_to_the_end<T, F>(
+        &self,
+        doing: &'static str,
+        call: impl FnMut() -> F + Send,
+    ) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        self.retry_store_until(Lifecycle::has_stopped, doing, call).await
+    }
+
+    async fn retry_store_until<T, F>(
+        &self,
+        gives_up: fn(&Lifecycle) -> bool,
+        doing: &'static str,
+        mut call: impl FnMut() -> F + Send,
+    ) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let mut backoff = self.backoff(0);
+        loop {
+            match catch_panic(doing, call()).await {
+                Ok(answer) => {
+                    self.ctx.health.store_works(doing);
+                    return Some(answer);
+                }
+                Err(error) => {
+                    self.ctx.health.store_failed(doing, &error);
+                    if gives_up(&self.ctx.lifecycle) {
+                        return None;
+                    }
+                    self.pause_for_store(&mut backoff).await;
+                }
+            }
+        }
+    }
+
+    /// A backoff for a caller whose last `failures` attempts failed.
+    pub(crate) fn backoff(&self, failures: u32) -> Backoff {
+        Backoff { failures, recoveries: self.ctx.health.store.recoveries() }
+    }
+
+    /// Waits before the store is asked again. Once it has recovered, also between the failure and this call, there is
+    /// nothing to wait for: what could not be recorded while it was away is recorded before its leases end.
+    pub(crate) async fn pause_for_store(&self, backoff: &mut Backoff) {
+        tokio::select! {
+            biased;
+            () = self.ctx.health.store.recovers(backoff.recoveries) => {
+                backoff.failures = 0;
+                self.ctx.env.sleep(PAUSE).await;
+            }
+            () = self.ctx.env.sleep(backoff_after(backoff.failures)) => backoff.failures += 1,
+        }
+        backoff.recoveries = self.ctx.health.store.recoveries();
+    }
+
+    /// Ids for the commands that follow; nothing when the runtime stops before the store gives any.
+    pub(crate) async fn take_ids(&self, count: usize) -> Option<std::ops::Range<i64>> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let ids = self.retry_store("reserve_ids", || self.ids.take(&*self.ctx.store, count)).await;
+        if ids.is_none() {
+            log::warn!("no ids while shutting down; the commands wait for the end of their leases");
+        }
+        ids
+    }
+}
