@@ -7,11 +7,11 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::error::{closed, store_error};
+use crate::error::{closed, read_failed, store_error, writer_ended};
 use crate::job::{Completion, Job, JobFlow, drop_callers_value, panicked, unanswered};
-use crate::readers::ReadJob;
+use crate::job_queues::ReadJob;
 use crate::session::{JOB, Session};
-use crate::store::{SqliteStore, read_failed, writer_ended};
+use crate::store::SqliteStore;
 
 const WRITE: &str = "write";
 const READ: &str = "read";
@@ -146,7 +146,7 @@ impl SqliteStore {
             };
             _ = reply.send(answer);
         });
-        if !self.shared().reads.push(job) {
+        if !self.queues().reads.push(job) {
             return Err(closed(READ).into());
         }
         answer.await.unwrap_or_else(|_| Err(read_failed(READ).into()))

@@ -6,25 +6,16 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, NewWork, Postponed, RevisedRecord, SagaId,
-    SagaRow, Started, Status, StoreError, Timestamp, WorkRef,
+    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, Postponed, RevisedRecord, Started, StoreError, Timestamp, WorkRef,
 };
 
 use crate::clock::{micros, plus};
 use crate::dead_letters::insert_open;
 use crate::error::{Failure, misuse};
-use crate::rows::{self, id_bytes, select_sagas, signed};
-use crate::sagas::{by_key, start};
+use crate::rows::{id_bytes, signed};
+use crate::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, start};
 use crate::session::Session;
-
-/// What stands where a saga is advanced from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CurrentProgress {
-    pub(crate) status: Status,
-    pub(crate) version: u64,
-    /// Whether it is started by this transaction, and has no row there yet.
-    pub(crate) is_new: bool,
-}
+use crate::work_rows::insert_work;
 
 /// What is in the way of a change, or where its saga stands.
 pub(crate) enum Check {
@@ -76,26 +67,6 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
         return Ok(Check::Clear(Some(standing)));
     }
     Ok(Check::Missed(Miss::Saga(Box::new(saga_by_id(conn, advance.id)?))))
-}
-
-/// Where a saga stands.
-pub(crate) fn current_progress(
-    conn: &Connection,
-    operation: &'static str,
-    saga: SagaId,
-) -> Result<CurrentProgress, Failure> {
-    let standing = conn
-        .prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
-        .query_row([saga.0], |row| {
-            Ok(CurrentProgress { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
-        })
-        .optional()?;
-    standing.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
-}
-
-/// A saga that is known to exist.
-pub(crate) fn saga_by_id(conn: &Connection, saga: SagaId) -> rusqlite::Result<SagaRow> {
-    conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?.query_row([saga.0], rows::saga)
 }
 
 /// Writes a change; answers what it met that a check would have found, and which the caller then has to roll back.
@@ -151,49 +122,6 @@ pub(crate) fn write(
         insert_history(&session.conn, entry, now)?;
     }
     Ok(Ok(()))
-}
-
-/// Inserts a command through the writer, which knows the number of its definition.
-pub(crate) fn insert_work(session: &mut Session, new: &NewWork, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
-    let definition = session.definitions.number(&session.conn, &new.definition)?;
-    if let Some(lease) = new.lease {
-        session.note_owner(lease.owner);
-    }
-    insert_work_row(&session.conn, new, saga, definition, now)
-}
-
-/// Inserts a command on any connection.
-pub(crate) fn insert_work_row(
-    conn: &Connection,
-    new: &NewWork,
-    saga: SagaId,
-    definition: i64,
-    now: Timestamp,
-) -> rusqlite::Result<()> {
-    let owner = new.lease.map(|lease| lease.owner.0);
-    let leased_until = new.lease.map(|lease| plus(now, lease.ttl).0);
-    conn.prepare_cached(
-        "INSERT INTO saga_work (id, saga, tenant, key, kind, step, definition, epoch, due_at, owner, leased_until, \
-         attempts, maybe, suspect, payload, retrying_since, error) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?12, 0, 0, ?11, ?13, ?14)",
-    )?
-    .execute((
-        new.id.0,
-        saga.0,
-        new.tenant.as_str(),
-        new.key.as_str(),
-        new.kind.as_str(),
-        new.step.as_str(),
-        definition,
-        plus(now, new.due_in).0,
-        owner,
-        leased_until,
-        new.payload.as_deref(),
-        new.tried.as_ref().map_or(0, |tried| tried.attempts),
-        new.tried.as_ref().map(|_| now.0),
-        new.tried.as_ref().map(|tried| tried.error.as_str()),
-    ))?;
-    Ok(())
 }
 
 /// Whether the row has that epoch, and if so, whether a late success is noted on it.

@@ -130,6 +130,22 @@ pub(crate) fn closed(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, operation, "the store is closed").with_class(RetryClass::Permanent)
 }
 
+/// A thread that could not be started.
+pub(crate) fn no_thread(error: std::io::Error) -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "open", format!("no thread could be started: {error}"))
+        .with_source(error)
+}
+
+/// The writer ended before it answered.
+pub(crate) fn writer_ended(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
+}
+
+/// A read that did not come to its end.
+pub(crate) fn read_failed(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
+}
+
 /// What a panic said.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();

@@ -6,11 +6,9 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::error::GroupError;
-use crate::job::{Completion, Job, JobFlow};
+use crate::job::{BoxedJob, Completion, JobFlow};
 use crate::queue::Queue;
 use crate::session::Session;
-
-pub(crate) type BoxedJob = Box<dyn Job>;
 
 /// How often a commit that met a lock is tried again. Each try waits for SQLite's busy time-out itself.
 const COMMIT_TRIES: u32 = 5;

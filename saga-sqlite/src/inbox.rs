@@ -9,11 +9,11 @@ use saga_core::store::{
     WorkRef,
 };
 
+use crate::claims::{candidates, next_due_in};
 use crate::clock::plus;
 use crate::rows::{self, id_bytes};
 use crate::session::Session;
 use crate::store::SqliteStore;
-use crate::work::{candidates, next_due_in};
 
 /// What a row of `saga_work` that keeps a message has in the place of a definition: no definition has this number.
 pub(crate) const MESSAGES: i64 = 0;

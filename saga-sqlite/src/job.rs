@@ -20,6 +20,8 @@ pub(crate) trait Job: Send {
     fn complete(self: Box<Self>, fate: Completion<'_>);
 }
 
+pub(crate) type BoxedJob = Box<dyn Job>;
+
 /// How the group goes on behind a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobFlow {

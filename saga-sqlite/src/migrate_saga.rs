@@ -6,9 +6,10 @@ use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::key::StepId;
 use saga_core::store::{Applied, MemberId, Miss, SagaMigration, Timestamp, WorkId};
 
-use crate::changes::{current_progress, insert_history, insert_record, saga_by_id};
+use crate::changes::{insert_history, insert_record};
 use crate::error::Failure;
 use crate::rows::signed;
+use crate::saga_rows::{current_progress, saga_by_id};
 use crate::session::Session;
 
 const OPERATION: &str = "migrate";

@@ -8,10 +8,8 @@ use saga_core::store::{
     SagaWithSteps, Sagas, Started, Status, StoreError, Timestamp, WorkStatus,
 };
 
-use crate::changes::insert_work;
-use crate::error::Failure;
 use crate::rows::{self, select_sagas};
-use crate::session::Session;
+use crate::saga_rows::{by_key, start};
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -106,69 +104,6 @@ impl Sagas for SqliteStore {
         })
         .await
     }
-}
-
-/// The saga of that key.
-pub(crate) fn by_key(conn: &Connection, tenant: &Tenant, key: &Key) -> rusqlite::Result<Option<SagaRow>> {
-    conn.prepare_cached(select_sagas!("WHERE s.tenant = ?1 AND s.key = ?2"))?
-        .query_row((tenant.as_str(), key.as_str()), rows::saga)
-        .optional()
-}
-
-/// Inserts what a saga is started with; answers false, and raises no error, when the key is taken.
-pub(crate) fn insert_saga(
-    conn: &Connection,
-    saga: &NewSaga,
-    id: SagaId,
-    definition: i64,
-    now: Timestamp,
-) -> rusqlite::Result<bool> {
-    let inserted = conn
-        .prepare_cached(
-            "INSERT INTO saga_sagas (id, tenant, key, definition, digest, input, input_hash, started_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (tenant, key) DO NOTHING",
-        )?
-        .execute((
-            id.0,
-            saga.tenant.as_str(),
-            saga.key.as_str(),
-            definition,
-            saga.digest,
-            &*saga.input,
-            &*saga.input_hash,
-            now.0,
-        ))?;
-    Ok(inserted == 1)
-}
-
-/// Inserts where a new saga stands.
-pub(crate) fn insert_progress(
-    conn: &Connection,
-    id: SagaId,
-    (status, state): (Status, &[u8]),
-    now: Timestamp,
-) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) VALUES (?1, ?2, 1, ?3, ?4, ?5)",
-    )?
-    .execute((id.0, status.as_str(), state, now.0, status.is_ended().then_some(now.0)))?;
-    Ok(())
-}
-
-pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
-    let now = session.now();
-    let definition = session.definitions.number(&session.conn, &saga.definition)?;
-    if !insert_saga(&session.conn, saga, saga.id, definition, now)? {
-        let known = by_key(&session.conn, &saga.tenant, &saga.key)?;
-        return known
-            .map(|known| Started::AlreadyExists(Box::new(known)))
-            .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
-    }
-    insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
-    for command in &saga.commands {
-        insert_work(session, command, command.saga, now)?;
-    }
-    Ok(Started::New)
 }
 
 fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>> {

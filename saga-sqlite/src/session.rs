@@ -12,15 +12,15 @@ use saga_core::store::{MemberId, Timestamp};
 
 use crate::authorizer::Authorizer;
 use crate::clock::Clock;
-use crate::definitions::Definitions;
-use crate::store::Shared;
+use crate::definition_numbers::DefinitionNumbers;
+use crate::shared::Shared;
 
 /// The writer's connection and what belongs to it.
 pub(crate) struct Session {
     pub(crate) conn: Connection,
     pub(crate) shared: Arc<Shared>,
     pub(crate) authorizer: Arc<Authorizer>,
-    pub(crate) definitions: Definitions,
+    pub(crate) definitions: DefinitionNumbers,
     /// Members that hold, or held, a lease.
     pub(crate) owners: Vec<MemberId>,
     /// Whether somebody got past what guards the connection, so that it is opened again.
@@ -29,13 +29,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(conn: Connection, shared: Arc<Shared>, guard: Arc<Authorizer>) -> Self {
+    pub(crate) fn new(conn: Connection, shared: Arc<Shared>, authorizer: Arc<Authorizer>) -> Self {
         let poller = Poller::new(Arc::clone(&shared.clock));
         Self {
             conn,
             shared,
-            authorizer: guard,
-            definitions: Definitions::default(),
+            authorizer,
+            definitions: DefinitionNumbers::default(),
             owners: Vec::new(),
             was_tampered: false,
             poller,

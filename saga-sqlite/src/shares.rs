@@ -5,10 +5,10 @@ use std::time::Duration;
 use rusqlite::{Row, params};
 use saga_core::store::{ClaimShare, Claimed, ShareRequest, Timestamp, WorkKind};
 
+use crate::claims::{Candidate, candidate, for_each_abandoned_row, load_sagas, take};
 use crate::clock::elapsed_between;
 use crate::rows;
 use crate::session::Session;
-use crate::work::{Candidate, candidate, for_each_abandoned_row, load_sagas, take};
 
 /// The free rows of one step. They are found among those of the definition: an index of their own would cost every commit that
 /// leaves a free row a page more.

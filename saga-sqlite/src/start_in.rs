@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, Timestamp, WorkId};
 
-use crate::changes::{insert_messages, insert_work_row};
-use crate::definitions;
+use crate::changes::insert_messages;
+use crate::definition_numbers::number_or_new;
 use crate::error::{misuse, store_error};
 use crate::ids::IdCounter;
-use crate::sagas;
+use crate::saga_rows;
 use crate::store::SqliteStore;
+use crate::work_rows::insert_work_row;
 
 #[async_trait]
 impl StartIn for SqliteStore {
@@ -70,7 +71,7 @@ fn start(
     failed: impl Fn(rusqlite::Error) -> StoreError,
     now: Timestamp,
 ) -> Result<Started, StoreError> {
-    if let Some(known) = sagas::by_key(conn, &saga.tenant, &saga.key).map_err(&failed)? {
+    if let Some(known) = saga_rows::by_key(conn, &saga.tenant, &saga.key).map_err(&failed)? {
         return Ok(Started::AlreadyExists(Box::new(known)));
     }
     let count = u32::try_from(saga.commands.len() + 1).unwrap_or(u32::MAX);
@@ -89,11 +90,11 @@ fn start(
 }
 
 fn write(conn: &Connection, saga: &NewSaga, now: Timestamp) -> rusqlite::Result<()> {
-    let definition = definitions::number_or_new(conn, &saga.definition)?;
-    sagas::insert_saga(conn, saga, saga.id, definition, now)?;
-    sagas::insert_progress(conn, saga.id, (saga.status, &saga.state), now)?;
+    let definition = number_or_new(conn, &saga.definition)?;
+    saga_rows::insert_saga(conn, saga, saga.id, definition, now)?;
+    saga_rows::insert_progress(conn, saga.id, (saga.status, &saga.state), now)?;
     for command in &saga.commands {
-        let definition = definitions::number_or_new(conn, &command.definition)?;
+        let definition = number_or_new(conn, &command.definition)?;
         insert_work_row(conn, command, saga.id, definition, now)?;
     }
     Ok(())

@@ -5,35 +5,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use rusqlite::Connection;
 use saga_core::store::{
-    Capabilities, Claim, Durability, Hints, Store, StoreError, StoreErrorKind, Timestamp, TransactError,
+    Hints, Store, StoreError, StoreErrorKind, Timestamp,
     TransactionBody,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::authorizer::Authorizer;
 use crate::clock::Clock;
 use crate::connection;
-use crate::error::{Failure, closed, misuse, store_error};
+use crate::error::{Failure, closed, misuse, no_thread, read_failed, store_error, writer_ended};
 use crate::fault_injection::CommitFault;
-use crate::file_identity::FileIdentity;
-use crate::group_commit::BoxedJob;
-use crate::ids::{self, IdCounter};
+use crate::ids::{self};
 use crate::job::{Call, Job};
-use crate::members::LiveMembers;
-use crate::options::{SqliteOptions, Synchronous};
-use crate::queue::Queue;
-use crate::readers::{ReadJob, Readers};
+use crate::job_queues::{JobQueues, Opened, ReadJob};
+use crate::options::SqliteOptions;
+use crate::readers::Readers;
 use crate::session::Session;
-use crate::statistics::{Counters, Statistics};
+use crate::shared::Shared;
+use crate::statistics::Statistics;
 use crate::thread_role;
-use crate::transaction::Transact;
 use crate::writer;
-
-/// More in one step transaction gains nothing: the writer puts many of them into one commit.
-const BATCH_MAX: usize = 16;
 
 /// A store in a SQLite file.
 ///
@@ -47,6 +40,7 @@ pub struct SqliteStore {
 
 struct Inner {
     shared: Arc<Shared>,
+    queues: Arc<JobQueues>,
     threads: Mutex<Option<StoreThreads>>,
 }
 
@@ -54,21 +48,6 @@ struct Inner {
 enum StoreThreads {
     Writer(JoinHandle<()>),
     Readers(Readers),
-}
-
-/// What callers and threads share.
-pub(crate) struct Shared {
-    pub(crate) options: SqliteOptions,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) queue: Queue<BoxedJob>,
-    pub(crate) reads: Arc<Queue<ReadJob>>,
-    pub(crate) ids: IdCounter,
-    pub(crate) members: LiveMembers,
-    pub(crate) statistics: Counters,
-    pub(crate) file_identity: FileIdentity,
-    pub(crate) clock_behind: Option<Duration>,
-    /// Closed when the file is free.
-    pub(crate) closed: Semaphore,
 }
 
 impl SqliteStore {
@@ -135,9 +114,9 @@ impl SqliteStore {
             return Self::open_to_read(options);
         }
         let (opened, answer) = oneshot::channel();
-        let thread = writer::spawn(options, opened).map_err(writer::no_thread)?;
-        let shared = answer.await.unwrap_or_else(|_| Err(closed("open")))?;
-        Ok(Self::new(shared, StoreThreads::Writer(thread)))
+        let thread = writer::spawn(options, opened).map_err(no_thread)?;
+        let opened = answer.await.unwrap_or_else(|_| Err(closed("open")))?;
+        Ok(Self::new(opened, StoreThreads::Writer(thread)))
     }
 
     /// Finishes what was asked for, empties the write-ahead log and frees the file, whatever handles there still are:
@@ -146,13 +125,12 @@ impl SqliteStore {
     /// # Cancel safety
     /// The store is closed even if this is dropped; then nobody knows when the file is free.
     pub async fn close(&self) {
-        let shared = &self.inner.shared;
-        shared.close();
-        if shared.options.read_only {
+        self.inner.queues.writes.close();
+        if self.inner.shared.options.read_only {
             self.inner.end();
         } else {
             // Nobody ever gives it a permit, so that this waits for the writer to close it.
-            _ = shared.closed.acquire().await;
+            _ = self.inner.queues.file_freed.acquire().await;
         }
     }
 
@@ -184,6 +162,10 @@ impl SqliteStore {
         &self.inner.shared
     }
 
+    pub(crate) fn queues(&self) -> &JobQueues {
+        &self.inner.queues
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.inner.shared.clock.now()
     }
@@ -212,7 +194,7 @@ impl SqliteStore {
                 "called from inside a transaction of the store, which would wait for itself; use the connection that the step was given",
             ));
         }
-        if shared.queue.push(self.commit_fault.apply(job)) { Ok(()) } else { Err(closed(operation)) }
+        if self.inner.queues.writes.push(self.commit_fault.apply(job)) { Ok(()) } else { Err(closed(operation)) }
     }
 
     /// Lets a reader run a function on what is committed.
@@ -227,7 +209,7 @@ impl SqliteStore {
             let read = conn.transaction().and_then(|tx| function(&tx));
             _ = reply.send(read.map_err(|error| store_error(operation, error)));
         });
-        if !self.inner.shared.reads.push(job) {
+        if !self.inner.queues.reads.push(job) {
             return Err(closed(operation));
         }
         answer.await.unwrap_or_else(|_| Err(read_failed(operation)))
@@ -254,70 +236,21 @@ impl SqliteStore {
         let clock = Arc::new(Clock::new());
         let guard = Authorizer::new(Arc::clone(&clock));
         let shared = Arc::new(Shared::new(options, clock, 1..1, &guard));
-        let readers = Readers::spawn(&shared)?;
-        Ok(Self::new(shared, StoreThreads::Readers(readers)))
+        let queues = Arc::new(JobQueues::new());
+        let readers = Readers::spawn(&shared, &queues)?;
+        Ok(Self::new((shared, queues), StoreThreads::Readers(readers)))
     }
 
-    fn new(shared: Arc<Shared>, keeper: StoreThreads) -> Self {
-        Self { inner: Arc::new(Inner { shared, threads: Mutex::new(Some(keeper)) }), commit_fault: CommitFault::NONE }
+    fn new((shared, queues): Opened, keeper: StoreThreads) -> Self {
+        Self {
+            inner: Arc::new(Inner { shared, queues, threads: Mutex::new(Some(keeper)) }),
+            commit_fault: CommitFault::NONE,
+        }
     }
 }
 
 /// There is nobody to tell: one process works on a file.
 impl Hints for SqliteStore {}
-
-#[async_trait]
-impl Store for SqliteStore {
-    type Conn = Connection;
-
-    fn capabilities(&self) -> Capabilities {
-        let durability = match self.inner.shared.options.synchronous {
-            Synchronous::Full => Durability::Full,
-            Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
-        };
-        Capabilities {
-            name: "sqlite",
-            shared: false,
-            persistent: true,
-            durability,
-            starts_in_transactions: true,
-            relayed: true,
-            batch_max: BATCH_MAX,
-        }
-    }
-
-    async fn transact(
-        &self,
-        claims: Vec<Claim>,
-        body: Box<dyn TransactionBody<Connection>>,
-    ) -> Result<(), TransactError> {
-        let (reply, answer) = oneshot::channel();
-        self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
-        answer.await.unwrap_or_else(|_| Err(writer_ended("transact").into()))
-    }
-}
-
-impl Shared {
-    pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Authorizer>) -> Self {
-        Self {
-            file_identity: FileIdentity::of(&options.path),
-            clock_behind: None,
-            options,
-            clock,
-            queue: Queue::new(),
-            reads: Arc::new(Queue::new()),
-            ids: IdCounter::new(ids),
-            members: LiveMembers::default(),
-            statistics: Counters::new(Arc::clone(guard)),
-            closed: Semaphore::new(0),
-        }
-    }
-
-    /// Nothing new is taken; what waits is finished.
-    pub(crate) fn close(&self) {
-        self.queue.close();
-    }
-}
 
 impl Inner {
     fn end(&self) {
@@ -333,7 +266,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.shared.close();
+        self.queues.writes.close();
         self.end();
     }
 }
@@ -343,14 +276,4 @@ impl fmt::Debug for SqliteStore {
         let path: &PathBuf = &self.inner.shared.options.path;
         f.debug_struct("SqliteStore").field("path", path).finish_non_exhaustive()
     }
-}
-
-/// The writer ended before it answered.
-pub(crate) fn writer_ended(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
-}
-
-/// A read that did not come to its end.
-pub(crate) fn read_failed(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
 }

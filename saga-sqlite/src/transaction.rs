@@ -2,24 +2,61 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, HandlerVerdict, MovedSaga, NewSaga, RetryClass, SagaId, Status, StoreError, StoreErrorKind,
-    Timestamp, TransactError, TransactionBody, WorkKind,
+    Capabilities, Changes, Claim, Durability, HandlerVerdict, MovedSaga, NewSaga, RetryClass, SagaId, Status, Store,
+    StoreError, StoreErrorKind, Timestamp, TransactError, TransactionBody, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::changes::{CurrentProgress, current_progress, refuse_duplicate_changes, saga_by_id, write};
-use crate::error::{Failure, store_error};
+use crate::changes::{refuse_duplicate_changes, write};
+use crate::error::{Failure, store_error, writer_ended};
 use crate::job::{Completion, Job, JobFlow, drop_callers_value, panicked, unanswered};
+use crate::options::Synchronous;
 use crate::rows::{self, signed};
-use crate::sagas::{insert_progress, insert_saga};
+use crate::saga_rows::{CurrentProgress, current_progress, insert_progress, insert_saga, saga_by_id};
 use crate::session::{HANDLER, JOB, Savepoint, Session};
+use crate::store::SqliteStore;
 
 const OPERATION: &str = "transact";
 /// How often sagas may move while a body decides. Nobody else writes meanwhile, so that one time is enough.
 const DECISIONS_MAX: usize = 4;
+
+/// More in one step transaction gains nothing: the writer puts many of them into one commit.
+const BATCH_MAX: usize = 16;
+
+#[async_trait]
+impl Store for SqliteStore {
+    type Conn = Connection;
+
+    fn capabilities(&self) -> Capabilities {
+        let durability = match self.shared().options.synchronous {
+            Synchronous::Full => Durability::Full,
+            Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
+        };
+        Capabilities {
+            name: "sqlite",
+            shared: false,
+            persistent: true,
+            durability,
+            starts_in_transactions: true,
+            relayed: true,
+            batch_max: BATCH_MAX,
+        }
+    }
+
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<Connection>>,
+    ) -> Result<(), TransactError> {
+        let (reply, answer) = oneshot::channel();
+        self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
+        answer.await.unwrap_or_else(|_| Err(writer_ended("transact").into()))
+    }
+}
 
 /// One step transaction as a job.
 pub(crate) struct Transact {

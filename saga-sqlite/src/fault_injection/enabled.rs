@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::GroupError;
-use crate::group_commit::BoxedJob;
-use crate::job::{Completion, Job, JobFlow};
+use crate::job::{BoxedJob, Completion, Job, JobFlow};
 use crate::session::{JOB, Session};
 
 /// Whether the next job of a store handle loses its answer.
