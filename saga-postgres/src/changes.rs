@@ -13,7 +13,7 @@ use sqlx::{PgConnection, Row as _};
 use crate::arrays::{Command, bind_commands, column, placeholders};
 use crate::clock::micros;
 use crate::dead_letters::bind_dead_letters;
-use crate::definitions::Numbers;
+use crate::definition_numbers::Numbers;
 use crate::error::misuse;
 use crate::grant::Granted;
 use crate::options::Relay;

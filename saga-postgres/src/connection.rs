@@ -7,7 +7,7 @@ use std::sync::Arc;
 use saga_core::env::BoxFuture;
 use saga_core::store::StoreError;
 use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres};
 
 use crate::connection_cache::{CacheSlot, ConnectionCache};
 use crate::error::{begin_error, commit_error, is_answer_of_server, store_error, task_ended};
@@ -176,13 +176,4 @@ impl sqlx::SqlSafeStr for Sql {
     fn into_sql_str(self) -> sqlx::SqlStr {
         AssertSqlSafe(self.0).into_sql_str()
     }
-}
-
-/// Ends a transaction that nobody knows of. Without one, nothing of this is worth a warning to the server.
-pub(crate) async fn end_stale_transaction(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    if conn.execute("BEGIN; ROLLBACK").await.is_err() {
-        // A transaction that failed takes nothing but its end.
-        conn.execute("ROLLBACK").await?;
-    }
-    Ok(true)
 }

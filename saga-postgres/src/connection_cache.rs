@@ -40,7 +40,7 @@ impl ConnectionCache {
         Self { slots: places, idle: Mutex::default(), idle_max: trusted }
     }
 
-    /// Waits for a place; with it comes the connection that was used last, if one is kept.
+    /// Waits for a slot; with it comes the connection that was used last, if one is kept.
     pub(crate) async fn take(self: &Arc<Self>) -> Result<(CacheSlot, Option<PoolConnection<Postgres>>), Error> {
         let permit = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| Error::PoolClosed)?;
         let mut idle = self.lock();

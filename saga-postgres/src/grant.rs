@@ -6,11 +6,12 @@ use std::time::Duration;
 use saga_core::store::{Advance, Changes, Claim, NewSaga, SagaId, Status, StoreError, WorkKind};
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::{Waits, column, millis, placeholders};
+use crate::aborted::OPERATION;
+use crate::arrays::{column, placeholders};
 use crate::error::store_error;
+use crate::lock_wait::{LockWait, millis};
 use crate::rows::signed;
 use crate::store::PostgresStore;
-use crate::transaction::OPERATION;
 
 /// How many arguments `grant_claims` takes.
 const ARGUMENTS: usize = 14;
@@ -41,7 +42,7 @@ pub(crate) async fn grant(
     let mut starts: Vec<&NewSaga> = claims.iter().filter_map(|claim| claim.start.as_deref()).collect();
     starts.sort_by_key(|saga| (&saga.tenant, &saga.key));
     let wanted = starts.iter().map(|saga| saga.definition.clone());
-    let numbers = store.number_definitions(conn, OPERATION, wanted, Waits::AsItsTransaction, false).await?;
+    let numbers = store.number_definitions(conn, OPERATION, wanted, LockWait::AsInTransaction, false).await?;
     let numbers = starts.iter().map(|saga| numbers.of(OPERATION, &saga.definition)).collect::<Result<Vec<_>, _>>()?;
 
     let is_lone_start = claims.len() == 1 && !starts.is_empty();

@@ -6,20 +6,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-use saga_core::store::{
-    Claim, HandlerVerdict, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError,
-};
+use saga_core::store::{Claim, HandlerVerdict, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use crate::arrays::{Waits, millis};
+use crate::aborted::{Aborted, Body, OPERATION};
 use crate::changes::{Obstacle, ObstacleKind, WriteOutcome, definitions, refuse_duplicate_changes, split_by_rows};
 use crate::error::{
     FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, is_unwritable, sql_state, store_error,
 };
 use crate::fault_injection::Mutant;
 use crate::grant::{Granted, grant, keep_unmoved_sagas};
+use crate::lock_wait::LockWait;
+use crate::lock_wait::millis;
 use crate::store::PostgresStore;
-use crate::transaction::{Body, OPERATION};
 
 /// How often sagas may move while a body decides. They are held from the first time on, so that one time is enough.
 const DECISIONS_MAX: usize = 4;
@@ -30,13 +29,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// told in a transaction of its own, since it would forget it with that rollback; the record statement takes it back.
 const GUARDED_BEGIN: &str = "BEGIN; SET default_transaction_read_only = on; COMMIT; \
      BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL saga.guarded = 'on'";
-
-/// Why a step transaction did not come to its end.
-pub(crate) struct Aborted {
-    pub(crate) error: TransactError,
-    /// Whether the connection may be in a state that nobody knows.
-    pub(crate) breaks_connection: bool,
-}
 
 /// Which handlers get a savepoint in front of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,19 +80,7 @@ pub(crate) async fn run(
     body.granted(&granted.claims);
     let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
     let Some(mut last) = indexes.last().copied() else { return Ok((indexes, true)) };
-    // A lone command has one from the beginning.
-    let savepoint = if claims.len() == 1 { Savepoint::Set } else { Savepoint::Unset };
-    let mut handlers = Handlers {
-        store,
-        claims,
-        savepoints,
-        savepoint,
-        is_before_claim: claims.len() == 1,
-        limit,
-        limit_before: limit,
-        before: None,
-        had_no_savepoint: true,
-    };
+    let mut handlers = Handlers::new(store, claims, savepoints, limit);
     for index in &indexes {
         if !body.has_run(*index) {
             handlers.handle_all(conn, body, *index).await?;
@@ -129,7 +109,23 @@ struct Handlers<'a> {
     had_no_savepoint: bool,
 }
 
-impl Handlers<'_> {
+impl<'a> Handlers<'a> {
+    fn new(store: &'a PostgresStore, claims: &'a [Claim], savepoints: Savepoints, limit: Duration) -> Self {
+        // The savepoint of a lone command was set with the begin.
+        let is_lone = claims.len() == 1;
+        Self {
+            store,
+            claims,
+            savepoints,
+            savepoint: if is_lone { Savepoint::Set } else { Savepoint::Unset },
+            is_before_claim: is_lone,
+            limit,
+            limit_before: limit,
+            before: None,
+            had_no_savepoint: true,
+        }
+    }
+
     /// Runs the handlers of a claim.
     async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<(), Aborted> {
         while matches!(
@@ -252,7 +248,7 @@ async fn record(
         for (number, part) in split_by_rows(&changes).into_iter().enumerate() {
             let part = &changes[part];
             let numbers =
-                store.number_definitions(conn, OPERATION, definitions(part), Waits::AsItsTransaction, false).await;
+                store.number_definitions(conn, OPERATION, definitions(part), LockWait::AsInTransaction, false).await;
             let numbers = numbers.map_err(left_behind)?;
             let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, store_error).await;
             let met = match written.map_err(left_behind)? {
@@ -332,55 +328,5 @@ fn describe(met: &Obstacle) -> String {
         ObstacleKind::Saga(saga) => format!("saga {saga} has moved"),
         ObstacleKind::KeyTaken => "the key of a saga to start is taken".to_owned(),
         ObstacleKind::NoSaga(saga) => format!("there is no saga {saga}"),
-    }
-}
-
-impl Aborted {
-    fn blame(index: usize, error: StoreError) -> Self {
-        let error = TransactError { error, culprit: Some(index), ended_transaction: false };
-        Self { error, breaks_connection: false }
-    }
-
-    fn breaking_connection(self) -> Self {
-        Self { breaks_connection: true, ..self }
-    }
-
-    /// The handler ended the transaction that it was given.
-    fn ended(index: usize) -> Self {
-        let detail = "a handler ended the transaction that it was given";
-        let mut stopped =
-            Self::blame(index, StoreError::new(StoreErrorKind::Misuse, OPERATION, detail)).breaking_connection();
-        stopped.error.ended_transaction = true;
-        stopped
-    }
-
-    /// The handler kept quiet about a statement that failed.
-    fn failed(index: usize) -> Self {
-        let detail = "a statement of the handler failed, and it went on as if nothing had happened";
-        let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
-        Self::blame(index, error.with_class(RetryClass::Transient))
-    }
-
-    /// A handler left the transaction so that the store cannot record in it.
-    fn unwritable(error: &StoreError, culprit: Option<usize>) -> Self {
-        let detail = format!(
-            "a step left its transaction unwritable ({}); what it sets, such as its role or READ ONLY, it must set back \
-             before it returns",
-            error.detail()
-        );
-        let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
-        Self { error: TransactError { error, culprit, ended_transaction: false }, breaks_connection: false }
-    }
-
-    fn panicked(index: usize) -> Self {
-        let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler panicked");
-        Self::blame(index, error.with_class(RetryClass::Transient)).breaking_connection()
-    }
-}
-
-/// An error that the store met itself: what was written is taken back.
-impl From<StoreError> for Aborted {
-    fn from(error: StoreError) -> Self {
-        Self { error: error.into(), breaks_connection: false }
     }
 }

@@ -1,7 +1,6 @@
 //! Handing out ids: a counter in memory over blocks of a sequence, so that no id comes twice, whoever asks.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use saga_core::store::{Ids, StoreError, StoreErrorKind};
@@ -16,31 +15,6 @@ const BLOCK: i64 = 1 << 20;
 /// How many ids there are for each timeline. A failover to a standby that lagged behind takes the sequence back, while
 /// processes still hold blocks from before: those of the new timeline begin elsewhere.
 const IDS_PER_TIMELINE: i64 = 1 << 46;
-
-/// The ids that this process may still hand out.
-#[derive(Debug, Default)]
-pub(crate) struct IdCounter(Mutex<Range<i64>>);
-
-impl IdCounter {
-    /// The next `count` ids; nothing when too few are left.
-    pub(crate) fn take(&self, count: u32) -> Option<Range<i64>> {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = left.start.checked_add(i64::from(count)).filter(|end| *end <= left.end)?;
-        let taken = left.start..end;
-        left.start = end;
-        Some(taken)
-    }
-
-    /// Adds what was fetched. What cannot be joined to it is lost, which is allowed to ids.
-    fn add(&self, fetched: Range<i64>) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.end == fetched.start {
-            left.end = fetched.end;
-        } else if fetched.end - fetched.start > left.end - left.start {
-            *left = fetched;
-        }
-    }
-}
 
 #[async_trait]
 impl Ids for PostgresStore {
@@ -105,17 +79,5 @@ mod tests {
         assert!(last + BLOCK <= block_start(1, 2).unwrap());
         assert_eq!(block_start(IDS_PER_TIMELINE, 1), None);
         assert_eq!(block_start(1, i64::MAX), None);
-    }
-
-    #[test]
-    fn an_id_is_handed_out_once() {
-        let ids = IdCounter::default();
-        assert_eq!(ids.take(1), None);
-        ids.add(1..4);
-        assert_eq!(ids.take(2), Some(1..3));
-        assert_eq!(ids.take(2), None);
-        // Another process took the block in between.
-        ids.add(7..10);
-        assert_eq!(ids.take(2), Some(7..9));
     }
 }

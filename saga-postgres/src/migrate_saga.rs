@@ -4,10 +4,10 @@ use saga_core::key::StepId;
 use saga_core::store::{Applied, Miss, SagaMigration, StoreError, WorkId};
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::Waits;
 use crate::arrays::column;
 use crate::clock::micros;
 use crate::error::{misuse, store_error};
+use crate::lock_wait::LockWait;
 use crate::rows::{clean, signed};
 use crate::store::PostgresStore;
 
@@ -33,7 +33,8 @@ impl PostgresStore {
                     return Ok((Err(Miss::Saga(Box::new(row))), None));
                 }
                 let wanted = std::iter::once(moved.definition.clone());
-                let numbers = store.number_definitions(conn, OPERATION, wanted, Waits::AsItsTransaction, false).await?;
+                let numbers =
+                    store.number_definitions(conn, OPERATION, wanted, LockWait::AsInTransaction, false).await?;
                 let number = numbers.of(OPERATION, &moved.definition)?;
                 store.write_migration(conn, &moved, number).await.map_err(failed)?;
                 Ok((Ok(()), Some(numbers)))

@@ -7,11 +7,11 @@ use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepRecord, StoreError};
 use sqlx::PgConnection;
 
-use crate::arrays::Waits;
 use crate::changes::{Obstacle, ObstacleKind, WriteOutcome, definitions, refuse_duplicate_changes, split_by_rows};
-use crate::definitions::Numbers;
+use crate::definition_numbers::Numbers;
 use crate::error::{commit_error, misuse, store_error};
-use crate::rows::{self, SELECT_RECORDS};
+use crate::lock_wait::LockWait;
+use crate::rows::{FromRow, SELECT_RECORDS};
 use crate::store::PostgresStore;
 
 const OPERATION: &str = "record";
@@ -27,7 +27,7 @@ impl Records for PostgresStore {
         if self.autocommits() && parts.len() == 1 {
             let mut conn = self.acquire(OPERATION).await?;
             let numbers =
-                self.number_definitions(&mut conn, OPERATION, definitions(&changes), Waits::Shortly, true).await?;
+                self.number_definitions(&mut conn, OPERATION, definitions(&changes), LockWait::Short, true).await?;
             let applied = self.record_on(&mut conn, &changes, &numbers, commit_error).await;
             conn.release_if_usable(&applied);
             return applied;
@@ -36,7 +36,7 @@ impl Records for PostgresStore {
         let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
                 let numbers =
-                    store.number_definitions(conn, OPERATION, definitions(&changes), Waits::Shortly, false).await?;
+                    store.number_definitions(conn, OPERATION, definitions(&changes), LockWait::Short, false).await?;
                 let mut applied = Vec::with_capacity(changes.len());
                 for part in parts {
                     applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);
@@ -56,7 +56,7 @@ impl Records for PostgresStore {
             .bind(key.as_str().to_owned())
             .bind(step.as_str().to_owned());
         let rows = self.read_rows("record_of", query).await?;
-        rows.first().map(rows::record).transpose().map_err(|error| store_error("record_of", error))
+        rows.first().map(StepRecord::from_row).transpose().map_err(|error| store_error("record_of", error))
     }
 
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
@@ -82,7 +82,7 @@ impl PostgresStore {
         let sql = format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 {which} ORDER BY r.position, r.step");
         let query = sqlx::query(self.sql(&sql)).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
         let rows = self.read_rows(operation, query).await?;
-        rows.iter().map(rows::record).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+        rows.iter().map(StepRecord::from_row).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
 
     async fn record_on(

@@ -4,7 +4,7 @@ use saga_core::store::{Claimed, DefinitionId, ShareRequest, StoreError};
 use sqlx::PgConnection;
 
 use crate::clock::micros;
-use crate::definitions::Numbers;
+use crate::definition_numbers::Numbers;
 use crate::rows;
 use crate::store::PostgresStore;
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
 use sqlx::{Executor as _, PgConnection};
 
-use crate::arrays::Waits;
 use crate::error::{NO_TRANSACTION, misuse, sql_state, store_error};
+use crate::lock_wait::LockWait;
 use crate::options::Relay;
 use crate::rows::clean;
 use crate::sagas::definitions_of;
@@ -81,10 +81,10 @@ impl PostgresStore {
             command.lease = None;
         }
         let numbers = self
-            .number_definitions(conn, operation, definitions_of(&saga).into_iter(), Waits::AsItsTransaction, false)
+            .number_definitions(conn, operation, definitions_of(&saga).into_iter(), LockWait::AsInTransaction, false)
             .await?;
         let mut started =
-            self.start_on(conn, operation, &[saga], &numbers, Waits::AsItsTransaction, store_error).await?;
+            self.start_on(conn, operation, &[saga], &numbers, LockWait::AsInTransaction, store_error).await?;
         started.pop().ok_or_else(|| misuse(operation, "a start was not answered"))
     }
 

@@ -44,17 +44,18 @@ impl Counter {
     }
 }
 
-impl Counters {
-    pub(crate) fn read(&self, pool: &sqlx::PgPool, kept: usize) -> Statistics {
-        Statistics {
-            transactions: self.transactions.read(),
-            commands: self.commands.read(),
-            without_savepoint: self.without_savepoint.read(),
-            rollbacks: self.rollbacks.read(),
-            decided_again: self.decided_again.read(),
-            connections_closed: self.connections_closed.read(),
+impl Statistics {
+    /// What was counted; `cached` connections lie idle outside the pool.
+    pub(crate) fn read(counters: &Counters, pool: &sqlx::PgPool, cached: usize) -> Self {
+        Self {
+            transactions: counters.transactions.read(),
+            commands: counters.commands.read(),
+            without_savepoint: counters.without_savepoint.read(),
+            rollbacks: counters.rollbacks.read(),
+            decided_again: counters.decided_again.read(),
+            connections_closed: counters.connections_closed.read(),
             connections: pool.size(),
-            idle: u32::try_from(pool.num_idle() + kept).unwrap_or(u32::MAX),
+            idle: u32::try_from(pool.num_idle() + cached).unwrap_or(u32::MAX),
         }
     }
 }

@@ -1,20 +1,51 @@
 //! The step transaction: claim, handlers, record, commit.
 
-use saga_core::store::{Claim, RetryClass, StoreError, StoreErrorKind, TransactError, TransactionBody};
+use async_trait::async_trait;
+use saga_core::store::{
+    Capabilities, Claim, RetryClass, Store, StoreError, StoreErrorKind, TransactError, TransactionBody,
+};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Transaction};
 
+use crate::aborted::{Aborted, Body, OPERATION};
 use crate::connection::PooledConn;
-use crate::error::{begin_error, handlers_commit_error};
+use crate::error::{begin_error, handlers_commit_error, is_conflict, task_ended};
 use crate::fault_injection::Mutant;
-use crate::handlers::{self, Aborted, Savepoints, begin_statement};
+use crate::handlers::{self, Savepoints, begin_statement};
+use crate::options::Relay;
 use crate::store::PostgresStore;
 
-pub(crate) const OPERATION: &str = "transact";
+#[async_trait]
+impl Store for PostgresStore {
+    type Conn = PgConnection;
 
-pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
+    fn capabilities(&self) -> Capabilities {
+        let options = &self.shared().options;
+        Capabilities {
+            shared: true,
+            relayed: options.relay == Relay::Runtime,
+            ..Capabilities::database("postgres", self.shared().durability.clone(), options.batch_max)
+        }
+    }
+
+    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
+        error.downcast_ref::<sqlx::Error>().is_some_and(is_conflict)
+    }
+
+    /// It runs in a task of its own, which ends whatever becomes of the caller.
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<PgConnection>>,
+    ) -> Result<(), TransactError> {
+        let store = self.clone();
+        let mut body = body;
+        let task = tokio::spawn(async move { transact(&store, &claims, &mut body).await });
+        task.await.unwrap_or_else(|_| Err(task_ended("transact").into()))
+    }
+}
 
 /// Runs one step transaction. Nobody drops it half way: it is a task of its own.
-pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
+async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
     // A savepoint also finds out that the handler before it ended the transaction; without one, what the next writes behind
     // it must be refused.
     let savepoints = if store.blocks_writes_outside() { Savepoints::Needed } else { Savepoints::All };

@@ -14,7 +14,7 @@ use sqlx::{PgConnection, Row as _};
 use crate::clock::{Moment, duration, micros};
 use crate::error::{commit_error, misuse, store_error};
 use crate::records::OF_STEPS;
-use crate::rows::{self, SELECT_RECORDS, signed};
+use crate::rows::{self, FromRow, SELECT_RECORDS, signed};
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -172,7 +172,7 @@ impl PostgresStore {
         for row in rows {
             let read = || -> Result<(), sqlx::Error> {
                 if row.try_get::<Option<i64>, _>(0)?.is_some() {
-                    claimed.work.push(claimed_work(row)?);
+                    claimed.work.push(ClaimedWork::from_row(row)?);
                 } else {
                     claimed.next_due_in = row.try_get::<Option<i64>, _>(11)?.map(duration);
                 }
@@ -217,7 +217,7 @@ impl PostgresStore {
         let mut records: HashMap<i64, Vec<StepRecord>> = HashMap::with_capacity(sagas.len());
         for row in &rows {
             let saga = row.try_get(9).map_err(failed)?;
-            records.entry(saga).or_default().push(rows::record(row).map_err(failed)?);
+            records.entry(saga).or_default().push(StepRecord::from_row(row).map_err(failed)?);
         }
         let with_records = |saga: SagaRow| {
             let records = records.remove(&saga.id.0).unwrap_or_default();
@@ -252,19 +252,21 @@ fn held(operation: &'static str, asked: &[WorkRef], rows: &[PgRow]) -> Result<Ve
     Ok(asked.iter().map(|work| written.contains(work)).collect())
 }
 
-fn claimed_work(row: &PgRow) -> Result<ClaimedWork, sqlx::Error> {
-    Ok(ClaimedWork {
-        work: WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? },
-        kind: rows::parsed(row, 2, WorkKind::parse)?,
-        saga: SagaId(row.try_get(3)?),
-        step: rows::step(row, 4)?,
-        attempts: rows::narrow(row, 5)?,
-        in_doubt: row.try_get(6)?,
-        recovered: row.try_get(7)?,
-        retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
-        payload: row.try_get(9)?,
-        late: row.try_get(10)?,
-        reported: rows::reported(row, 12)?,
-        began: row.try_get(15)?,
-    })
+impl FromRow for ClaimedWork {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? },
+            kind: rows::parsed(row, 2, WorkKind::parse)?,
+            saga: SagaId(row.try_get(3)?),
+            step: rows::step(row, 4)?,
+            attempts: rows::narrow(row, 5)?,
+            in_doubt: row.try_get(6)?,
+            recovered: row.try_get(7)?,
+            retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
+            payload: row.try_get(9)?,
+            late: row.try_get(10)?,
+            reported: rows::reported(row, 12)?,
+            began: row.try_get(15)?,
+        })
+    }
 }

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, Postponed, RevisedRecord, Started, StoreError, Timestamp, WorkRef,
+    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, Postponed, RevisedRecord, Started,
+    StoreError, Timestamp, WorkRef,
 };
 
 use crate::clock::{micros, plus};

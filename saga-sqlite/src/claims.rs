@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{ClaimRequest, Claimed, ClaimedWork, Lease, SagaId, Timestamp, WorkId, WorkKind, WorkRef};
 
 use crate::clock::{elapsed_between, plus};
-use crate::rows;
+use crate::rows::{self, FromRow};
 use crate::saga_rows::saga_by_id;
 use crate::session::Session;
 
@@ -161,28 +161,34 @@ pub(crate) fn take(
                  leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, kind, saga, step, attempts, maybe, suspect, \
                  retrying_since, payload, late, report, reported_at, progress, waiting IS NULL",
             )?
-            .query_row(params![candidate.id, lease.owner.0, until], |row| claimed_work(row, now))?;
+            .query_row(params![candidate.id, lease.owner.0, until], |row| {
+                let retrying_since: Option<i64> = row.get(8)?;
+                let retrying_for = retrying_since.map(|since| elapsed_between(Timestamp(since), now));
+                Ok(ClaimedWork { retrying_for, ..ClaimedWork::from_row(row)? })
+            })?;
         claimed.work.push(work);
     }
     Ok(had_recorded)
 }
 
-fn claimed_work(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<ClaimedWork> {
-    let retrying_since: Option<i64> = row.get(8)?;
-    Ok(ClaimedWork {
-        work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
-        kind: rows::parsed(row, 2, WorkKind::parse)?,
-        saga: SagaId(row.get(3)?),
-        step: rows::step(row, 4)?,
-        attempts: row.get(5)?,
-        in_doubt: row.get(6)?,
-        recovered: row.get(7)?,
-        retrying_for: retrying_since.map(|since| elapsed_between(Timestamp(since), now)),
-        payload: row.get(9)?,
-        late: row.get(10)?,
-        reported: rows::reported(row, 11)?,
-        began: row.get(14)?,
-    })
+/// `retrying_for` is told by the clock of the claim, and is not read.
+impl FromRow for ClaimedWork {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
+            kind: rows::parsed(row, 2, WorkKind::parse)?,
+            saga: SagaId(row.get(3)?),
+            step: rows::step(row, 4)?,
+            attempts: row.get(5)?,
+            in_doubt: row.get(6)?,
+            recovered: row.get(7)?,
+            retrying_for: None,
+            payload: row.get(9)?,
+            late: row.get(10)?,
+            reported: rows::reported(row, 11)?,
+            began: row.get(14)?,
+        })
+    }
 }
 
 /// How long until the next free row of a known definition is due.

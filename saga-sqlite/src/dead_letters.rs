@@ -9,11 +9,11 @@ use saga_core::store::{
 };
 
 use crate::inbox::receive_again;
-use crate::rows;
+use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// The columns that [`letter`] reads. A condition follows.
+/// The columns that a [`DeadLetter`] is read from. A condition follows.
 macro_rules! select_letters {
     ($condition:expr) => {
         concat!(
@@ -49,7 +49,7 @@ impl DeadLetters for SqliteStore {
                     filter.after.map_or(i64::MIN, |after| after.0),
                     rows::limit(filter.limit),
                 ),
-                letter,
+                DeadLetter::from_row,
             )?
             .collect()
         })
@@ -60,7 +60,7 @@ impl DeadLetters for SqliteStore {
         let tenant = tenant.clone();
         self.query("dead_letter", move |conn| {
             conn.prepare_cached(select_letters!("WHERE id = ?1 AND tenant = ?2"))?
-                .query_row((id.0, tenant.as_str()), letter)
+                .query_row((id.0, tenant.as_str()), DeadLetter::from_row)
                 .optional()
         })
         .await
@@ -158,9 +158,22 @@ fn decide(session: &Session, id: DeadLetterId, state: DeadLetterState, note: &st
     Ok(())
 }
 
-fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
-    Ok(DeadLetter {
-        letter: NewDeadLetter {
+impl FromRow for DeadLetter {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            letter: NewDeadLetter::from_row(row)?,
+            seen: rows::unsigned(row, 10)?,
+            buried_at: Timestamp(row.get(11)?),
+            state: rows::parsed(row, 12, DeadLetterState::parse)?,
+            decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
+            note: row.get(14)?,
+        })
+    }
+}
+
+impl FromRow for NewDeadLetter {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
             id: DeadLetterId(row.get(0)?),
             fingerprint: row.get(1)?,
             tenant: rows::tenant(row, 2)?,
@@ -171,11 +184,6 @@ fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
             payload: row.get(7)?,
             message: if rows::is_set(row, 8)? { Some(rows::message(row, 8)?) } else { None },
             attempts: row.get(9)?,
-        },
-        seen: rows::unsigned(row, 10)?,
-        buried_at: Timestamp(row.get(11)?),
-        state: rows::parsed(row, 12, DeadLetterState::parse)?,
-        decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
-        note: row.get(14)?,
-    })
+        })
+    }
 }

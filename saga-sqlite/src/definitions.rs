@@ -1,12 +1,11 @@
 //! Definitions: as numbers, and as what they were when a process first knew them.
 
-
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::store::{Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoredDefinition};
 
 use crate::migrate_saga;
-use crate::rows;
+use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
@@ -24,7 +23,7 @@ impl saga_core::store::Definitions for SqliteStore {
             conn.prepare_cached(
                 "SELECT name, version, digest, shape FROM saga_definitions WHERE shape IS NOT NULL ORDER BY name, version",
             )?
-            .query_map((), stored_definition)?
+            .query_map((), StoredDefinition::from_row)?
             .collect()
         })
         .await
@@ -35,9 +34,11 @@ impl saga_core::store::Definitions for SqliteStore {
     }
 }
 
-fn stored_definition(row: &Row<'_>) -> rusqlite::Result<StoredDefinition> {
-    let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
-    Ok(StoredDefinition { id, digest: row.get(2)?, shape: row.get(3)? })
+impl FromRow for StoredDefinition {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
+        Ok(Self { id, digest: row.get(2)?, shape: row.get(3)? })
+    }
 }
 
 fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<StoredDefinition> {
@@ -47,7 +48,7 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Stor
         .prepare_cached(
             "SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL",
         )?
-        .query_row([number], stored_definition)
+        .query_row([number], StoredDefinition::from_row)
         .optional()?;
     let stays = match known {
         Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),

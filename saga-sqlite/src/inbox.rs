@@ -11,7 +11,7 @@ use saga_core::store::{
 
 use crate::claims::{candidates, next_due_in};
 use crate::clock::plus;
-use crate::rows::{self, id_bytes};
+use crate::rows::{self, FromRow, id_bytes};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
@@ -109,7 +109,7 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
                 "UPDATE saga_work SET epoch = epoch + 1, suspect = suspect OR owner IS NOT NULL, owner = ?2, \
                  leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, payload, attempts, suspect",
             )?
-            .query_row(params![candidate.id, lease.owner.0, until], claimed_message)
+            .query_row(params![candidate.id, lease.owner.0, until], ClaimedMessage::from_row)
             .optional()?;
         claimed.messages.extend(message);
     }
@@ -119,11 +119,13 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
     Ok(claimed)
 }
 
-fn claimed_message(row: &Row<'_>) -> rusqlite::Result<ClaimedMessage> {
-    Ok(ClaimedMessage {
-        work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
-        message: rows::message(row, 2)?,
-        attempts: row.get(3)?,
-        recovered: row.get(4)?,
-    })
+impl FromRow for ClaimedMessage {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
+            message: rows::message(row, 2)?,
+            attempts: row.get(3)?,
+            recovered: row.get(4)?,
+        })
+    }
 }

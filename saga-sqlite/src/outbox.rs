@@ -11,7 +11,7 @@ use saga_core::store::{
 
 use crate::clock::{elapsed_between, plus};
 use crate::dead_letters::insert_discarded;
-use crate::rows::{self, id_bytes, signed};
+use crate::rows::{self, FromRow, id_bytes, signed};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
@@ -95,7 +95,7 @@ impl Outbox for SqliteStore {
                 "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM saga_parked \
                  LIMIT ?1",
             )?
-            .query_map([rows::limit(limit)], parked_key)?
+            .query_map([rows::limit(limit)], ParkedKey::from_row)?
             .collect()
         })
         .await
@@ -201,7 +201,7 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) 
          coalesce((SELECT k.attempts FROM saga_parked k WHERE k.message = saga_outbox.id), 0) \
          FROM saga_outbox WHERE seq = ?1",
     )?;
-    order.into_iter().map(|seq| statement.query_row([seq], outbox_row)).collect()
+    order.into_iter().map(|seq| statement.query_row([seq], OutboxRow::from_row)).collect()
 }
 
 /// The rows of a lane in the order in which they may be sent: at most `limit` of their numbers.
@@ -235,33 +235,37 @@ fn places(conn: &Connection, lane: u8, limit: usize, now: Timestamp) -> rusqlite
     Ok(places.into_iter().filter_map(|key| sorted[key].pop_front()).map(|(_, seq)| seq).collect())
 }
 
-fn outbox_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
-    Ok(OutboxRow {
-        id: rows::message_id(row, 0)?,
-        tenant: rows::tenant(row, 1)?,
-        aggregate_type: row.get(2)?,
-        aggregate_id: row.get(3)?,
-        event_type: row.get(4)?,
-        payload: row.get(5)?,
-        position: rows::unsigned(row, 6)?,
-        committed_at: Timestamp(row.get(7)?),
-        kind: rows::parsed(row, 8, MessageKind::parse)?,
-        headers: rows::headers(row, 9)?,
-        attempts: row.get(10)?,
-    })
+impl FromRow for OutboxRow {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: rows::message_id(row, 0)?,
+            tenant: rows::tenant(row, 1)?,
+            aggregate_type: row.get(2)?,
+            aggregate_id: row.get(3)?,
+            event_type: row.get(4)?,
+            payload: row.get(5)?,
+            position: rows::unsigned(row, 6)?,
+            committed_at: Timestamp(row.get(7)?),
+            kind: rows::parsed(row, 8, MessageKind::parse)?,
+            headers: rows::headers(row, 9)?,
+            attempts: row.get(10)?,
+        })
+    }
 }
 
-fn parked_key(row: &Row<'_>) -> rusqlite::Result<ParkedKey> {
-    Ok(ParkedKey {
-        tenant: rows::tenant(row, 0)?,
-        aggregate_type: row.get(1)?,
-        aggregate_id: row.get(2)?,
-        message: rows::message_id(row, 3)?,
-        attempts: row.get(4)?,
-        error: row.get(5)?,
-        since: Timestamp(row.get(6)?),
-        retry_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
-    })
+impl FromRow for ParkedKey {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            tenant: rows::tenant(row, 0)?,
+            aggregate_type: row.get(1)?,
+            aggregate_id: row.get(2)?,
+            message: rows::message_id(row, 3)?,
+            attempts: row.get(4)?,
+            error: row.get(5)?,
+            since: Timestamp(row.get(6)?),
+            retry_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        })
+    }
 }
 
 fn delete(conn: &Connection, message: MessageId) -> rusqlite::Result<Option<Vec<u8>>> {

@@ -7,7 +7,7 @@ use saga_core::store::{Applied, Changes, Records, StepRecord, StoreError};
 
 use crate::changes::{Check, check, refuse_duplicate_changes, write};
 use crate::error::{Failure, misuse};
-use crate::rows::{self, select_records};
+use crate::rows::{self, FromRow, select_records};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
@@ -22,7 +22,7 @@ impl Records for SqliteStore {
         let (tenant, key, step) = (tenant.clone(), key.clone(), step.clone());
         self.query("record_of", move |conn| {
             conn.prepare_cached(select_records!("WHERE tenant = ?1 AND key = ?2 AND step = ?3"))?
-                .query_row((tenant.as_str(), key.as_str(), step.as_str()), rows::record)
+                .query_row((tenant.as_str(), key.as_str(), step.as_str()), StepRecord::from_row)
                 .optional()
         })
         .await

@@ -5,7 +5,7 @@ use saga_core::key::{Key, Tenant};
 use saga_core::store::{NewSaga, SagaId, SagaRow, Started, Status, Timestamp};
 
 use crate::error::{Failure, misuse};
-use crate::rows::{self, select_sagas};
+use crate::rows::{self, FromRow, select_sagas};
 use crate::session::Session;
 use crate::work_rows::insert_work;
 
@@ -35,13 +35,13 @@ pub(crate) fn current_progress(
 
 /// A saga that is known to exist.
 pub(crate) fn saga_by_id(conn: &Connection, saga: SagaId) -> rusqlite::Result<SagaRow> {
-    conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?.query_row([saga.0], rows::saga)
+    conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?.query_row([saga.0], SagaRow::from_row)
 }
 
 /// The saga of that key.
 pub(crate) fn by_key(conn: &Connection, tenant: &Tenant, key: &Key) -> rusqlite::Result<Option<SagaRow>> {
     conn.prepare_cached(select_sagas!("WHERE s.tenant = ?1 AND s.key = ?2"))?
-        .query_row((tenant.as_str(), key.as_str()), rows::saga)
+        .query_row((tenant.as_str(), key.as_str()), SagaRow::from_row)
         .optional()
 }
 

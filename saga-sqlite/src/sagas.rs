@@ -8,7 +8,7 @@ use saga_core::store::{
     SagaWithSteps, Sagas, Started, Status, StoreError, Timestamp, WorkStatus,
 };
 
-use crate::rows::{self, select_sagas};
+use crate::rows::{self, FromRow, select_sagas};
 use crate::saga_rows::{by_key, start};
 use crate::store::SqliteStore;
 
@@ -37,7 +37,7 @@ impl Sagas for SqliteStore {
         let ids = ids.to_vec();
         self.query("sagas_by_id", move |conn| {
             let mut statement = conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?;
-            let rows = ids.iter().map(|id| statement.query_row([id.0], rows::saga).optional());
+            let rows = ids.iter().map(|id| statement.query_row([id.0], SagaRow::from_row).optional());
             rows.filter_map(Result::transpose).collect()
         })
         .await
@@ -123,7 +123,7 @@ fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>
         )
     };
     let parameters = (filter.tenant.as_str(), after, status, filter.definition.as_deref(), rows::limit(filter.limit));
-    conn.prepare_cached(sql)?.query_map(parameters, rows::saga)?.collect()
+    conn.prepare_cached(sql)?.query_map(parameters, SagaRow::from_row)?.collect()
 }
 
 fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, HistoryEntry)>> {
@@ -146,6 +146,6 @@ fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
          FROM saga_work \
          WHERE saga = ?1 ORDER BY id",
     )?
-    .query_map([saga.0], rows::work_status)?
+    .query_map([saga.0], WorkStatus::from_row)?
     .collect()
 }

@@ -6,10 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use saga_core::store::{
-    Hints, Store, StoreError, StoreErrorKind, Timestamp,
-    TransactionBody,
-};
+use saga_core::store::{Hints, StoreError, StoreErrorKind, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::authorizer::Authorizer;

@@ -36,15 +36,7 @@ impl Store for SqliteStore {
             Synchronous::Full => Durability::Full,
             Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
         };
-        Capabilities {
-            name: "sqlite",
-            shared: false,
-            persistent: true,
-            durability,
-            starts_in_transactions: true,
-            relayed: true,
-            batch_max: BATCH_MAX,
-        }
+        Capabilities::database("sqlite", durability, BATCH_MAX)
     }
 
     async fn transact(

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, DefinitionId, Ids, Lease, ShareRequest, StoreError, Timestamp, Work,
-    WorkId, WorkRef,
+    ClaimRequest, Claimed, DefinitionId, Ids, Lease, ShareRequest, StoreError, Timestamp, Work, WorkId, WorkRef,
 };
 
 use crate::claims::claim;

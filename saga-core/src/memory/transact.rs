@@ -23,13 +23,9 @@ impl Store for MemoryStore {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            name: "memory",
             shared: true,
             persistent: false,
-            durability: Durability::None,
-            starts_in_transactions: true,
-            relayed: true,
-            batch_max: BATCH_MAX,
+            ..Capabilities::database("memory", Durability::None, BATCH_MAX)
         }
     }
 
