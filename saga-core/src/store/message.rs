@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{MessageId, OutboxRow, Timestamp};
+use super::{MessageId, Timestamp};
 use crate::key::Tenant;
 
 /// A message on its way.
@@ -309,22 +309,6 @@ impl Message {
             committed_at: head.committed_at,
             headers: Headers::decode(&head.headers).map_err(|error| unreadable(&error))?,
         })
-    }
-}
-
-impl From<OutboxRow> for Message {
-    fn from(row: OutboxRow) -> Self {
-        Self {
-            id: row.id,
-            kind: row.kind,
-            tenant: row.tenant,
-            topic: row.aggregate_type,
-            key: row.aggregate_id,
-            event_type: row.event_type,
-            payload: row.payload,
-            committed_at: row.committed_at,
-            headers: row.headers,
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Headers, Lease, MessageId, MessageKind, NewDeadLetter, StoreError, Timestamp};
+use super::{Headers, Lease, Message, MessageId, MessageKind, NewDeadLetter, StoreError, Timestamp};
 use crate::key::Tenant;
 
 /// How many lanes the outbox has.
@@ -58,6 +58,22 @@ pub struct OutboxRow {
     pub headers: Headers,
     /// How often it was tried in vain, as it is written down with its parked key.
     pub attempts: u32,
+}
+
+impl From<OutboxRow> for Message {
+    fn from(row: OutboxRow) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind,
+            tenant: row.tenant,
+            topic: row.aggregate_type,
+            key: row.aggregate_id,
+            event_type: row.event_type,
+            payload: row.payload,
+            committed_at: row.committed_at,
+            headers: row.headers,
+        }
+    }
 }
 
 /// An ordering key to park, by its next message.
