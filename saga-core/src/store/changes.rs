@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId, SagaRow,
-    Status, WorkId, WorkRef,
+    Status, StepRecord, Timestamp, WorkId, WorkRef,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -98,6 +98,23 @@ pub struct NewRecord {
     pub attempts: u32,
     /// How long the last attempt took.
     pub took: Duration,
+}
+
+impl StepRecord {
+    /// A record as it is stored.
+    pub fn recorded(new: NewRecord, at: Timestamp) -> Self {
+        Self {
+            step: new.step,
+            outcome: new.outcome,
+            output: new.output,
+            error: new.error,
+            input: new.input,
+            position: new.position,
+            attempts: new.attempts,
+            recorded_at: at,
+            took: new.took,
+        }
+    }
 }
 
 /// A step record changes, because an operator decided or a late fact came in.
