@@ -9,7 +9,8 @@ use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
-const CRATES: [&str; 6] = ["saga-core", "saga-macros", "saga-sqlite", "saga-postgres", "saga-amqp", "saga-testkit"];
+const CRATES: [&str; 7] =
+    ["saga-core", "saga-macros", "saga-sqlite", "saga-postgres", "saga-amqp", "saga-testkit", "saga-cli"];
 
 const FOLDER: &str = "docs/api";
 
