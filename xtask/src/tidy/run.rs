@@ -11,8 +11,8 @@ use super::source::Source;
 use super::tree::Tree;
 use super::{
     cancel_safety, commands, dependencies, glossary, guarantee_list, guarantees, guide, impl_home, import_circle,
-    imports, leftovers, links, manifests, method_count, module_doc, module_root, never_compiled, private_words, purity,
-    size, unwinding, upward_import, wide_literal,
+    imports, leftovers, links, machine_calls, manifests, method_count, module_doc, module_root, never_compiled,
+    private_words, purity, size, unwinding, upward_import, wide_literal,
 };
 use crate::workspace::cargo;
 
@@ -55,7 +55,8 @@ const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 10] = [
     commands::the_two_come_first,
 ];
 
-const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 5] = [
+const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 6] = [
+    machine_calls::are_in_the_decider,
     import_circle::no_file_imports_itself,
     upward_import::none_in_the_core,
     impl_home::is_the_folder_of_the_type,
@@ -64,7 +65,8 @@ const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 5] = [
 ];
 
 /// The rules whose known offenders the debt file may list.
-pub(crate) const RULES_WITH_DEBT: [&str; 8] = [
+pub(crate) const RULES_WITH_DEBT: [&str; 9] = [
+    machine_calls::RULE,
     impl_home::RULE,
     import_circle::RULE,
     method_count::RULE,

@@ -33,6 +33,8 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
             "key",
             "log",
             "machine",
+            // The default transport is in process.
+            "memory",
             "saga",
             "service",
             "step",
@@ -47,16 +49,16 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
 /// The folders of the engine in layers, lowest first. A folder imports of itself and of lower layers only. Empty as long as
 /// the engine is one folder.
 const ENGINE_LAYERS: [&[&str]; 25] = [
-    &["context"],
     &["lifecycle"],
     &["health"],
+    &["context"],
     &["store_calls"],
+    &["bulkhead"],
     &["queue"],
     &["membership"],
-    &["bulkhead"],
+    &["outcome"],
     &["instance"],
     &["statistics"],
-    &["outcome"],
     &["message"],
     &["schedule"],
     &["outbox"],

@@ -10,7 +10,7 @@ use super::choreography::Choreography;
 use super::reactions::barring;
 use crate::choreography::EventEncoder;
 use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
-use crate::engine::decide::at_deadline;
+use crate::engine::decide::at_pivot_deadline;
 use crate::engine::message::{HandleError, InboundMessage, message_to};
 use crate::machine::{AtDeadline, SagaState};
 use crate::saga::Definition;
@@ -42,7 +42,7 @@ impl<S: Store> Choreography<S> {
             let row = self.ctx.store.saga(&message.tenant, &asked.key).await?;
             let state = row.map(|row| SagaState::decode(&row.state, pivot.steps.len())).transpose();
             let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
-            Ok::<_, HandleError>(ends(match at_deadline(state.as_ref()) {
+            Ok::<_, HandleError>(ends(match at_pivot_deadline(state.as_ref()) {
                 AtDeadline::Wait => self.look_later(arrived, LOOK_AGAIN).await.map(|()| true)?,
                 // A handler that lost the row to another has nothing to do either.
                 AtDeadline::Decided => {

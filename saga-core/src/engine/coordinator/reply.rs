@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::coordinator::Coordinator;
 use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
-use crate::engine::decide::event_of_answer;
+use crate::engine::decide::event_of_reply;
 use crate::engine::instance::{AttemptDetails, SagaInstance, checksum};
 use crate::engine::message::{HandleError, InboundMessage, check_value, step_or_item};
 use crate::key::{Key, Tenant};
@@ -164,6 +164,6 @@ impl<S: Store> Coordinator<S> {
                 }
             }
         }
-        (event_of_answer(step, told.undo, answer, &said, host), findings)
+        (event_of_reply(step, &told, answer, &said, host), findings)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::instance::WorkItem;
-use crate::machine::{self, Caller, Event, SagaState};
+use crate::machine::{self, AtDeadline, Caller, Event, SagaState};
 use crate::saga::Definition;
 use crate::store::{NewSaga, SagaId, Store};
 
@@ -26,6 +26,11 @@ pub(crate) fn unseen_state<S: Store>(definition: &Definition<S>, is_done: bool, 
 pub(crate) fn tombstone<S: Store>(definition: &Arc<Definition<S>>, new: NewSaga, id: SagaId, reason: &str) -> NewSaga {
     let state = machine::tombstone(&definition.shape, reason);
     NewSaga { id, status: state.status(), state: state.encode(), commands: Vec::new(), ..new }
+}
+
+/// What the deadline of a pivot is decided as, by what is known of it: nothing, where it never arrived.
+pub(crate) fn at_pivot_deadline(pivot: Option<&SagaState>) -> AtDeadline {
+    machine::at_deadline(pivot)
 }
 
 /// What a claimed command is decided as without being run, since its saga no longer wants it.

@@ -144,7 +144,7 @@ impl<S: Store> Host<S> {
             tried: None,
         });
         let first = WorkItem::new(
-            in_flight(&asked.definition, &saga)?,
+            in_flight(&asked.definition, &saga).map_err(unreadable)?,
             work.id,
             machine::Command::Do { step: 0 },
             owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
@@ -259,7 +259,7 @@ impl<S: Store> Host<S> {
         };
         let (state, event) = unseen_state(&asked.definition, output.is_some(), caller);
         let mut new = self.fresh(asked, message, &input, state).await?;
-        let mut saga = in_flight(&asked.definition, &new)?.unstored();
+        let mut saga = in_flight(&asked.definition, &new).map_err(unreadable)?.unstored();
         let hand_on = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
         let findings = AttemptDetails { output, ..AttemptDetails::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
@@ -346,7 +346,10 @@ impl<S: Store> Host<S> {
 
     pub(crate) async fn known(&self, asked: &HostRequest<S>, row: &SagaRow) -> Result<SagaInstance<S>, HandleError> {
         let records = self.ctx.store.records_of(&row.tenant, &row.key).await?;
-        let unreadable = |why| HandleError::Later { why, is_counted: true };
         SagaInstance::of_row(row, records, &asked.definition).map_err(unreadable)
     }
+}
+
+fn unreadable(why: String) -> HandleError {
+    HandleError::Later { why, is_counted: true }
 }
